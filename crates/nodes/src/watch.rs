@@ -390,6 +390,11 @@ fn seconds(from_ns: u64, to_ns: u64) -> f64 {
     reason = "a test may stop at the first surprise"
 )]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread::JoinHandle;
+
     use super::*;
 
     fn nodes(yaml: &str) -> Vec<NodeSpec> {
@@ -420,6 +425,94 @@ mod tests {
             matches!(&of("gone").first().unwrap().found, Found::Lost { why, .. } if Some(why) == gone.lost.as_ref())
         );
         assert!(watch.figures().take().len() < looks.len(), "what was taken does not come again");
+    }
+
+    /// An exporter over TLS that wants a token and is killed when `alive` says so; gives its address and its certificate.
+    fn exporter(alive: &Arc<AtomicBool>) -> (SocketAddr, String, JoinHandle<()>) {
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let (config, alive) = (Arc::new(config), Arc::clone(alive));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = std::thread::spawn(move || {
+            for (count, socket) in (1..).zip(listener.incoming()) {
+                if !alive.load(Ordering::Relaxed) {
+                    break;
+                }
+                let session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+                let mut stream = rustls::StreamOwned::new(session, socket.unwrap());
+                let (mut asked, mut part) = (Vec::new(), [0; 4096]);
+                while !asked.ends_with(b"\r\n\r\n")
+                    && let Ok(read @ 1..) = stream.read(&mut part)
+                {
+                    asked.extend_from_slice(&part[..read]);
+                }
+                let known = String::from_utf8_lossy(&asked).contains("authorization: Bearer right");
+                let answer = if known {
+                    format!(
+                        "200 OK\r\nconnection: close\r\n\r\nnode_cpu_seconds_total{{cpu=\"0\",mode=\"user\"}} {count}\n"
+                    )
+                } else {
+                    "401 no\r\nconnection: close\r\n\r\n".to_owned()
+                };
+                let _ = stream.write_all(format!("HTTP/1.1 {answer}").as_bytes());
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
+            }
+        });
+        (address, made.cert.pem(), serving)
+    }
+
+    #[tokio::test]
+    async fn an_exporter_over_tls_with_a_token_that_is_killed_is_named_and_the_others_go_on() {
+        let alive = Arc::new(AtomicBool::new(true));
+        let (address, certificate, serving) = exporter(&alive);
+        let ca = std::env::temp_dir().join(format!("cosmark-exporter-{}.pem", std::process::id()));
+        std::fs::write(&ca, certificate).unwrap();
+        let of = |name: &str, token: &str| {
+            let ca = ca.display();
+            format!(
+                "  - {{name: {name}, type: prometheus, url: 'https://{address}/metrics', token: {token}, ca: '{ca}', interval: \
+                 200ms}}\n"
+            )
+        };
+        let here = "  - {name: here, type: local, interval: 200ms}\n";
+        let watch =
+            NodeWatch::start(&nodes(&format!("{here}{}{}", of("known", "right"), of("refused", "wrong"))))
+                .unwrap();
+        watch.settle(3, Duration::from_secs(60)).await;
+        let troubles = watch.troubles();
+        assert!(troubles.len() == 1 && troubles[0].starts_with("node refused: "), "{troubles:?}");
+        assert!(troubles[0].contains("answers 401; give its `token`"), "{troubles:?}");
+        alive.store(false, Ordering::Relaxed);
+        drop(TcpStream::connect(address));
+        serving.join().unwrap();
+        let until = tokio::time::Instant::now() + Duration::from_secs(60);
+        let lost = || watch.troubles().into_iter().find(|why| why.starts_with("node known: https://"));
+        while lost().is_none() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let why = lost().unwrap();
+        assert!(why.contains(&address.to_string()) && !why.contains("right"), "{why}");
+        let began_ns = now_ns();
+        let results = loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let results = watch.figures().between(began_ns, u64::MAX);
+            if results[0].readings >= 2 || tokio::time::Instant::now() >= until {
+                break results;
+            }
+        };
+        let [here, known, _] = results.as_slice() else { unreachable!("{results:?}") };
+        assert!(here.lost.is_none() && here.readings >= 2, "{here:?}");
+        assert!(known.lost.is_some() && known.readings == 0, "{known:?}");
+        std::fs::remove_file(&ca).unwrap();
     }
 
     #[tokio::test]
