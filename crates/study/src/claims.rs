@@ -3,7 +3,7 @@
 
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::select::{quantity, repetitions, why_none};
+use crate::select::{one_sided, quantity, repetitions, why_none};
 use crate::spec::{Claim, Condition, Take};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
 
@@ -84,13 +84,12 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
             format!("needs {}, which no system of this run has", missing.join(" and ")),
         );
     }
-    let seen: Vec<Option<Seen>> = claim.test.iter().map(|condition| look(design, all, condition)).collect();
     let mut findings = Vec::new();
     let mut words = Vec::new();
-    for (condition, seen) in claim.test.iter().zip(&seen) {
-        let (finding, text) = match seen {
-            Some(seen) => weigh(condition, seen),
-            None => (Finding::NotShown, why_not(design, all, condition).to_owned()),
+    for condition in &claim.test {
+        let (finding, text) = match look(design, all, condition) {
+            Ok(seen) => weigh(condition, &seen),
+            Err(why) => (Finding::NotShown, why),
         };
         findings.push(finding);
         if !words.contains(&text) {
@@ -110,7 +109,11 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
     with(finding, words.join("; "))
 }
 
-fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Option<Seen> {
+/// A condition over all repetitions, or why nothing of it can be seen.
+fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Result<Seen, String> {
+    if let Some(points) = condition.to.as_ref().and_then(|to| one_sided(design, all, &condition.of, to)) {
+        return Err(format!("measured only on one side: {points}"));
+    }
     let mut values = Vec::new();
     let mut is_false = false;
     for repetition in repetitions(all) {
@@ -126,20 +129,16 @@ fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Opti
         is_false |= of.is_false || to.is_some_and(|to| to.is_false);
     }
     if values.is_empty() {
-        return None;
+        // The first of both sides that has nothing.
+        let sides = [Some(&condition.of), condition.to.as_ref()];
+        let nothing = sides.into_iter().flatten().find_map(|side| why_none(design, all, side));
+        return Err(nothing.unwrap_or("no repetition has figures of both sides").to_owned());
     }
     let (center, interval) = interval_of_ratio(&values).unwrap_or_else(|| {
         let mean = cosmark_stats::bootstrap::mean(&values);
         (mean, interval_of_mean(&values))
     });
-    Some(Seen { values, center, interval, is_false })
-}
-
-/// Why nothing was seen: the first of both sides that has nothing.
-fn why_not(design: &Design<'_>, all: &[Observation], condition: &Condition) -> &'static str {
-    let sides = [Some(&condition.of), condition.to.as_ref()];
-    let nothing = sides.into_iter().flatten().find_map(|side| why_none(design, all, side));
-    nothing.unwrap_or("no repetition has figures of both sides")
+    Ok(Seen { values, center, interval, is_false })
 }
 
 /// Values go through logarithms and back: what differs by less is rounding.

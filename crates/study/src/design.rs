@@ -372,6 +372,22 @@ impl<'a> Design<'a> {
         chosen.collect::<Vec<_>>().join(" ")
     }
 
+    /// Levels as words, in the order of the study: `swift read size=4KB`.
+    #[must_use]
+    pub fn named(&self, levels: &Levels) -> String {
+        let place = |name: &str| self.spec.factors.iter().position(|one| one.name == name).unwrap_or(98);
+        let mut parts: Vec<(usize, String)> = levels
+            .iter()
+            .map(|(factor, level)| match factor.as_str() {
+                "system" => (0, level.clone()),
+                "op" => (99, level.clone()),
+                name => (1 + place(name), format!("{factor}={level}")),
+            })
+            .collect();
+        parts.sort();
+        parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+    }
+
     /// Every value of a factor in the order of the study.
     #[must_use]
     pub fn rank(&self, factor: &str, level: &str) -> usize {

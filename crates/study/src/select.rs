@@ -1,6 +1,6 @@
 //! Picks values out of what was measured: of which cells, at which repetition, and what is taken of several.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{Design, Levels, matches};
 use crate::measured::Observation;
@@ -63,8 +63,7 @@ fn limit<'a>(design: &'a Design<'_>, quantity: &Quantity) -> Option<&'a Sla> {
 fn whole(all: &[Observation], wanted: &Quantity) -> usize {
     let measured =
         all.iter().filter(|one| one.is_in(&wanted.cells) && one.values.contains_key(&wanted.metric));
-    let places: std::collections::BTreeSet<(&Levels, &str)> =
-        measured.map(|one| (&one.levels, one.op.as_str())).collect();
+    let places: BTreeSet<(&Levels, &str)> = measured.map(|one| (&one.levels, one.op.as_str())).collect();
     places.len()
 }
 
@@ -142,6 +141,56 @@ pub fn why_none(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> 
     none.then_some("no row of its cells is known to keep the limit")
 }
 
+/// Points are named up to this many.
+const MOST_NAMED: usize = 3;
+
+/// Points of a ratio of which only one side was measured, as words; `None` where both sides are of the same points, apart from
+/// the factors by which they are to differ, and where one has nothing. A greatest value is at a point of its own.
+#[must_use]
+pub fn one_sided(design: &Design<'_>, all: &[Observation], of: &Quantity, to: &Quantity) -> Option<String> {
+    let is_of_given = |one: &Quantity| matches!(one.take, Take::Each | Take::First | Take::Last | Take::Min);
+    if !is_of_given(of) || !is_of_given(to) {
+        return None;
+    }
+    let named = of.cells.keys().chain(to.cells.keys());
+    let mut apart: Vec<&String> = named.filter(|name| of.cells.get(*name) != to.cells.get(*name)).collect();
+    if (of.take, &of.over) != (to.take, &to.over) {
+        apart.extend(of.over.iter().chain(&to.over));
+    }
+    let side = |one: &Quantity| -> BTreeSet<Levels> {
+        let mut points = points(design, all, one);
+        points.iter_mut().for_each(|levels| levels.retain(|factor, _| !apart.contains(&factor)));
+        points.into_iter().collect()
+    };
+    let (of, to) = (side(of), side(to));
+    if of.is_empty() || to.is_empty() {
+        return None;
+    }
+    let differ: Vec<String> = of.symmetric_difference(&to).map(|levels| design.named(levels)).collect();
+    let more = match differ.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!differ.is_empty()).then(|| format!("{}{more}", differ[..differ.len().min(MOST_NAMED)].join(", ")))
+}
+
+/// The points that have the figure in any repetition; of `first` and `last` those at that level alone.
+fn points(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> Vec<Levels> {
+    let measured =
+        all.iter().filter(|one| one.is_in(&wanted.cells) && one.values.contains_key(&wanted.metric));
+    let mut points: Vec<Levels> = measured.map(Observation::all_levels).collect();
+    if let Some(over) = &wanted.over {
+        let rank = |levels: &Levels| levels.get(over).map(|level| design.rank(over, level));
+        let end = match wanted.take {
+            Take::First => points.iter().filter_map(rank).min(),
+            Take::Last => points.iter().filter_map(rank).max(),
+            _ => return points,
+        };
+        points.retain(|levels| rank(levels) == end);
+    }
+    points
+}
+
 /// Whether cells keep a limit: all of them, and next to nothing failed.
 fn keeps(some: &[&Observation], limit_ms: Option<f64>) -> bool {
     let Some(limit) = limit_ms else { return true };
@@ -157,7 +206,7 @@ const MOST_FAILED_SHARE: f64 = 0.01;
 /// The repetitions of which something was measured.
 #[must_use]
 pub fn repetitions(all: &[Observation]) -> Vec<u32> {
-    let numbers: std::collections::BTreeSet<u32> = all.iter().map(|one| one.repetition).collect();
+    let numbers: BTreeSet<u32> = all.iter().map(|one| one.repetition).collect();
     numbers.into_iter().collect()
 }
 

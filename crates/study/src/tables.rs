@@ -28,27 +28,6 @@ fn with_interval(metric: &str, values: &[f64]) -> String {
     }
 }
 
-fn named(chosen: &std::collections::BTreeMap<String, String>, design: &Design<'_>) -> String {
-    let mut parts: Vec<(usize, String)> = chosen
-        .iter()
-        .map(|(factor, level)| {
-            let rank = if factor == "system" {
-                0
-            } else {
-                1 + design.spec.factors.iter().position(|one| one.name == *factor).unwrap_or(98)
-            };
-            let text = if factor == "system" || factor == "op" {
-                level.clone()
-            } else {
-                format!("{factor}={level}")
-            };
-            (rank, text)
-        })
-        .collect();
-    parts.sort();
-    parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
-}
-
 fn look_of(one: &Series) -> Look {
     if one.is_false() {
         Look::False
@@ -209,7 +188,7 @@ fn beside_row(
     }
     let shown = |value| if one.take == Take::ArgMax { short(value) } else { with_unit(&one.metric, value) };
     vec![
-        Field::new(named(&levels, design)),
+        Field::new(design.named(&levels)),
         Field::new(what),
         Field::new(shown(one.value)),
         Field::with(
@@ -236,7 +215,7 @@ pub fn slas(design: &Design<'_>, all: &[Observation]) -> Vec<Part> {
         for one in own {
             let mut rest = one.levels.clone();
             rest.remove(&sla.over);
-            groups.entry(named(&rest, design)).or_default().push(one);
+            groups.entry(design.named(&rest)).or_default().push(one);
         }
         parts.extend(groups.into_iter().map(|(name, some)| sla_table(sla, &name, &some)));
     }

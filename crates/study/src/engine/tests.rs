@@ -373,6 +373,63 @@ fn a_repetition_of_the_wide_cells_alone_is_none_of_the_whole_and_a_cell_that_did
 }
 
 #[test]
+fn a_claim_compares_the_same_points_of_both_sides_or_says_which_were_measured_on_one_alone() {
+    let text = TEXT.replace(
+        "claims:\n",
+        "claims:
+  - id: LAST
+    says: c is slower than a with the most clients
+    test: [{of: {metric: response_ms.p99, where: {system: c}, take: last, over: n},
+            to: {metric: response_ms.p99, where: {system: a}, take: last, over: n}, least: 1.5}]
+  - id: FIRST
+    says: c is slower than a with one client
+    test: [{of: {metric: response_ms.p99, where: {system: c}, take: first, over: n},
+            to: {metric: response_ms.p99, where: {system: a}, take: first, over: n}, least: 1.5}]
+  - id: GROWTH
+    says: times grow with the clients
+    test: [{of: {metric: response_ms.p99, where: {system: a}, take: last, over: n},
+            to: {metric: response_ms.p99, where: {system: a}, take: first, over: n}, least: 1.5}]
+",
+    );
+    let spec = spec(&text);
+    let design = design(&spec, "full", 1);
+    let at = |system: &str, clients: &str, repetition: u32, p99: Option<f64>| {
+        let mut one = seen(system, "4KB", repetition, 100.0);
+        one.levels.insert("n".into(), clients.into());
+        one.values.extend(p99.map(|p99| ("response_ms.p99".to_owned(), p99)));
+        one
+    };
+    // With the most clients the percentile of c is not known: its last is that of one client.
+    let all: Vec<Observation> = (1..=5)
+        .flat_map(|r| {
+            [
+                at("a", "1", r, Some(10.0)),
+                at("a", "8", r, Some(90.0)),
+                at("c", "1", r, Some(20.0)),
+                at("c", "8", r, None),
+            ]
+        })
+        .collect();
+    let judged = judge(&design, &all);
+    let of =
+        |id: &str| judged.iter().find(|one| one.id == id).map(|one| (one.finding, one.why.as_str())).unwrap();
+    let (finding, why) = of("LAST");
+    assert_eq!(finding, Finding::NotShown, "{why}");
+    assert!(why.contains("measured only on one side: size=4KB n=1") && why.contains("n=8"), "{why}");
+    assert_eq!((of("FIRST").0, of("GROWTH").0), (Finding::Agrees, Finding::Agrees), "{judged:#?}");
+    // A mean over sizes of which one side lacks some.
+    let mut all: Vec<Observation> =
+        (1..=5).flat_map(|r| [seen("a", "4KB", r, 100.0), seen("c", "4KB", r, 200.0)]).collect();
+    all.extend((1..=5).map(|r| seen("a", "1MB", r, 1.0)));
+    let judged = judge(&design, &all);
+    let faster = judged.iter().find(|one| one.id == "FASTER").unwrap();
+    assert_eq!(
+        (faster.finding, faster.why.as_str()),
+        (Finding::NotShown, "measured only on one side: size=1MB n=1 read")
+    );
+}
+
+#[test]
 fn a_study_without_room_for_its_largest_cell_is_not_begun_and_one_that_loses_it_stops_and_goes_on() {
     let text = TEXT.replace("{name: c, bed: two}", "{name: c, bed: two, copies: 3}") + "data_bytes: [size]\n";
     let spec = spec(&text);
