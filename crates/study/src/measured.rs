@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use cosmark_archive::{CheckStatus, Overall, RunRecord, StageRecord, StageState, open_run};
-use cosmark_metrics::OperationResult;
-use cosmark_metrics::results::METRICS;
+use cosmark_archive::{
+    CheckStatus, HistogramLog, Overall, RunRecord, StageRecord, StageState, TimeKind, open_run,
+};
+use cosmark_metrics::results::{Latencies, METRICS, Metric, Reading};
+use cosmark_metrics::{Latency, OperationResult};
 use serde_json::Value;
 
 use crate::design::{Levels, Order};
@@ -82,7 +84,7 @@ impl Files<'_> {
         }
         let run = self.run_directory(&end.place).and_then(|path| open_run(&path).ok());
         let Some(run) = run else { return Left::default() };
-        let mut observations = of_run(order, &run.record, &end.place);
+        let mut observations = of_run(order, &run.record, &run.path, &end.place);
         let file = self.directory.join("requests").join(format!("{}.json", end.place));
         let values = distances(&text_of(&file));
         for observation in &mut observations {
@@ -134,9 +136,9 @@ fn distances(text: &str) -> BTreeMap<String, f64> {
     DISTANCES.iter().filter_map(|(id, name)| Some(((*id).to_owned(), count(name)? / all?))).collect()
 }
 
-/// What a run measured at the points of its cell.
+/// What a run measured at the points of its cell; `directory` has its histogram log.
 #[must_use]
-pub fn of_run(order: &Order<'_>, record: &RunRecord, place: &str) -> Vec<Observation> {
+pub fn of_run(order: &Order<'_>, record: &RunRecord, directory: &Path, place: &str) -> Vec<Observation> {
     let mut all = Vec::new();
     for point in order.cell.points.iter().filter(|point| point.refused.is_none()) {
         let Some(stage) = record.stages.iter().find(|stage| stage.name == point.stage) else { continue };
@@ -144,7 +146,9 @@ pub fn of_run(order: &Order<'_>, record: &RunRecord, place: &str) -> Vec<Observa
         levels.extend(point.levels.clone());
         let (verdict, why) = verdict_of(record, stage);
         for (op, results) in by_op(&stage.operations) {
-            all.push(observation(order, levels.clone(), op, &results, (verdict, why.clone()), place));
+            // One alone has its times in its result.
+            let times = if results.len() > 1 { merged(directory, &results) } else { None };
+            all.push(observation(order, levels.clone(), op, &results, times, (verdict, why.clone()), place));
         }
     }
     all
@@ -168,44 +172,71 @@ fn by_op(results: &[OperationResult]) -> BTreeMap<&str, Vec<&OperationResult>> {
 /// A window that is shorter than this many mean responses of each worker says more about its edges than about the store.
 const LEAST_RESPONSES_IN_A_WINDOW: f64 = 5.0;
 
+/// The figures of operations that do the same, together: what can be added is, and `times` are those of all of them.
+fn figures(results: &[&OperationResult], times: Option<Latencies>) -> BTreeMap<String, f64> {
+    let sum = |of: fn(&OperationResult) -> Option<f64>| -> Option<f64> {
+        let all: Vec<f64> = results.iter().filter_map(|result| of(result)).collect();
+        (!all.is_empty()).then(|| all.iter().sum())
+    };
+    let together = OperationResult {
+        throughput_per_s: sum(|result| result.throughput_per_s),
+        bandwidth_bytes_per_s: sum(|result| result.bandwidth_bytes_per_s),
+        response_ms: times.unwrap_or_default(),
+        ..OperationResult::default()
+    };
+    let added = ["throughput_per_s", "bandwidth_bytes_per_s"];
+    let figure = |metric: &Metric| match (results, metric.reading) {
+        ([one], _) => metric.of(one),
+        #[expect(clippy::cast_precision_loss, reason = "figures need no more than 53 bits")]
+        (_, Reading::Count(_, field)) => Some(results.iter().map(|one| field(one) as f64).sum()),
+        (_, Reading::Response(_)) => metric.of(&together),
+        _ => metric.of(&together).filter(|_| added.contains(&metric.id)),
+    };
+    let known = METRICS.iter().filter_map(|metric| Some((metric.id.to_owned(), figure(metric)?)));
+    known.filter(|(_, value)| value.is_finite()).collect()
+}
+
+/// The mean response time of operations that do the same, in ms.
+#[expect(clippy::cast_precision_loss, reason = "numbers of operations")]
+fn mean_ms(results: &[&OperationResult]) -> Option<f64> {
+    let timed = results.iter().filter_map(|one| Some((one.ok as f64, one.response_ms.mean?)));
+    let (count, sum) = timed.fold((0.0, 0.0), |(count, sum), (ok, mean)| (count + ok, sum + ok * mean));
+    (count > 0.0).then(|| sum / count)
+}
+
+/// The response times of all of them from the histogram log of their run; `None` where it does not have all.
+fn merged(directory: &Path, results: &[&OperationResult]) -> Option<Latencies> {
+    let mut times = Latency::default();
+    for result in results.iter().filter(|result| result.ok > 0) {
+        times.add_histogram(&HistogramLog::merged(directory, &result.tag, TimeKind::Response).ok()??);
+    }
+    let ok: u64 = results.iter().map(|result| result.ok).sum();
+    // The log has the buckets of times, the results their means.
+    (times.count() == ok).then(|| Latencies { mean: mean_ms(results), ..Latencies::of(&times) })
+}
+
 fn observation(
     order: &Order<'_>,
     levels: Levels,
     op: &str,
     results: &[&OperationResult],
+    times: Option<Latencies>,
     (verdict, why): (Overall, Option<String>),
     place: &str,
 ) -> Observation {
-    let first = results[0];
-    let mut values: BTreeMap<String, f64> = BTreeMap::new();
-    // Of several that do the same, times are those of the first: what cannot be added is not made up.
-    for metric in METRICS {
-        if let Some(value) = metric.of(first).filter(|value| value.is_finite()) {
-            values.insert(metric.id.to_owned(), value);
-        }
-    }
-    for (id, of) in [
-        ("throughput_per_s", (|result| result.throughput_per_s) as fn(&OperationResult) -> Option<f64>),
-        ("bandwidth_bytes_per_s", |result| result.bandwidth_bytes_per_s),
-    ] {
-        let all: Vec<f64> = results.iter().filter_map(|result| of(result)).collect();
-        if !all.is_empty() {
-            values.insert(id.to_owned(), all.iter().sum());
-        }
-    }
+    let mut values = figures(results, times);
     let (ok, failed) =
         results.iter().fold((0_u64, 0_u64), |(ok, failed), one| (ok + one.ok, failed + one.failed));
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let failed_share = if ok + failed == 0 { 1.0 } else { failed as f64 / (ok + failed) as f64 };
     values.insert("success_ratio".to_owned(), 1.0 - failed_share);
-    let mean_s = first.response_ms.mean.unwrap_or(0.0) / 1e3;
-    let too_long =
-        (first.window_s > 0.0 && mean_s * LEAST_RESPONSES_IN_A_WINDOW > first.window_s).then(|| {
-            format!(
-                "a response takes {mean_s:.1} s on average, the window has {:.0} s: too long for the window",
-                first.window_s
-            )
-        });
+    let mean_s = mean_ms(results).unwrap_or(0.0) / 1e3;
+    let window_s = results.iter().map(|one| one.window_s).fold(f64::INFINITY, f64::min);
+    let too_long = (window_s > 0.0 && mean_s * LEAST_RESPONSES_IN_A_WINDOW > window_s).then(|| {
+        format!(
+            "a response takes {mean_s:.1} s on average, the window has {window_s:.0} s: too long for the window"
+        )
+    });
     Observation {
         levels,
         op: op.to_owned(),
@@ -295,6 +326,41 @@ fn fio_observation(order: &Order<'_>, op: &str, values: BTreeMap<String, f64>, p
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_operations_that_do_the_same_have_the_times_of_both_or_none() {
+        let latency = |ms: u64, count: u32| {
+            let mut times = Latency::default();
+            times.record_many(ms * 1_000_000, count);
+            times
+        };
+        let result = |times: &Latency, rate: f64| OperationResult {
+            ok: times.count(),
+            throughput_per_s: Some(rate),
+            in_flight_mean: Some(1.0),
+            response_ms: Latencies::of(times),
+            ..OperationResult::default()
+        };
+        let (hot, cold) = (latency(20, 270), latency(900, 730));
+        let (first, second) = (result(&hot, 27.0), result(&cold, 73.0));
+        let both = [&first, &second];
+        let alone = figures(&both[..1], None);
+        assert!((alone["response_ms.p95"] - 20.0).abs() < 0.1 && alone["in_flight_mean"] == 1.0, "{alone:?}");
+        let unknown = figures(&both, None);
+        assert_eq!((unknown["throughput_per_s"], unknown["count"]), (100.0, 1000.0));
+        for figure in ["response_ms.p50", "response_ms.p95", "response_ms.mean", "in_flight_mean", "workers"]
+        {
+            assert!(!unknown.contains_key(figure), "{figure} is that of the first alone: {unknown:?}");
+        }
+        let mut times = hot.clone();
+        times.merge(&cold);
+        let known = figures(&both, Some(Latencies::of(&times)));
+        assert!((known["response_ms.p95"] / 900.0 - 1.0).abs() < 0.01, "{known:?}");
+        assert!((mean_ms(&both).unwrap() - 662.6).abs() < 0.1, "{:?}", mean_ms(&both));
+        // Without a log there is nothing to put together.
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(merged(directory.path(), &both), None);
+    }
 
     #[test]
     fn distances_of_a_followed_disk_become_shares_and_none_of_none() {
