@@ -6,7 +6,7 @@ use cosmark_metrics::results::METRICS;
 use cosmark_report::plot::chart::{Axis, Chart, Mark, Scale, Series as Line};
 use cosmark_report::plot::chart_svg;
 
-use crate::design::{Design, Levels};
+use crate::design::{Design, matches};
 use crate::measured::Observation;
 use crate::page::Part;
 use crate::published::Published;
@@ -239,23 +239,18 @@ fn overlay(
         return None;
     }
     let wanted_take = if figure.over.is_some() { figure.take } else { Take::Each };
-    let fits = |one: &&Published| {
-        let mut levels: Levels = one.levels.clone();
-        if let Some(op) = &one.op {
-            levels.insert("op".to_owned(), op.clone());
-        }
+    let point = |one: &Published| {
+        let levels = one.levels()?;
         let on_line = figure.lines.iter().all(|factor| {
             levels
                 .get(factor)
                 .is_none_or(|level| line.name.split(", ").any(|part| part == label_of(design, factor, level)))
         });
-        one.metric == figure.metric && one.take == wanted_take && one.is_in(&figure.cells) && on_line
+        let fits = one.metric == figure.metric && one.take == wanted_take && matches(&figure.cells, &levels);
+        let level = levels.get(&figure.x).filter(|_| fits && on_line)?;
+        Some((level.clone(), one.value * scale_of(&figure.metric)))
     };
-    let mut points: Vec<(String, f64)> = published
-        .iter()
-        .filter(fits)
-        .filter_map(|one| Some((one.levels.get(&figure.x)?.clone(), one.value * scale_of(&figure.metric))))
-        .collect();
+    let mut points: Vec<(String, f64)> = published.iter().filter_map(point).collect();
     points.retain(|(level, _)| line.points.iter().any(|dot| dot.level == *level));
     points.sort_by_key(|(level, _)| design.rank(&figure.x, level));
     let most = points.iter().map(|point| point.1).fold(0.0, f64::max);

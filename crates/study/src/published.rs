@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::design::{Levels, matches};
-use crate::spec::{PublishedMap, Spec, Take};
+use crate::design::Levels;
+use crate::spec::{OneOrMore, PublishedMap, Quantity, Spec, Take, Where};
 
 /// A larger file holds no published numbers.
 const MOST_BYTES: usize = 16 << 20;
@@ -26,10 +26,11 @@ pub type Tables = BTreeMap<String, Table>;
 /// A published number, at the cells that it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// Levels that it says, system included; factors that are not named were varied or held without a word.
-    pub levels: Levels,
-    /// The operation, where the map says it.
-    pub op: Option<String>,
+    /// Levels that it says, system and operation included, several where it is a mean over them; factors that are not named
+    /// were varied or stayed the same without a word.
+    pub cells: Where,
+    /// What differs in the cells below the line of a ratio; empty where the number is no ratio.
+    pub to: Where,
     /// Which figure.
     pub metric: String,
     /// What was taken over which factor.
@@ -141,33 +142,15 @@ pub fn numbers(spec: &Spec, tables: &Tables) -> Result<Vec<Published>, String> {
             }
             let Some(number) = number(field(value)) else { continue };
             let said: Vec<(&String, &str)> = keys.iter().map(|(factor, at)| (*factor, field(*at))).collect();
-            if let Some(one) = placed(spec, map, &said, number)? {
-                all.push(one);
-            }
+            all.extend(placed(spec, map, &said, number));
         }
     }
     Ok(all)
 }
 
 /// A number at its levels; `None` where its level is none of the study's.
-fn placed(
-    spec: &Spec,
-    map: &PublishedMap,
-    said: &[(&String, &str)],
-    number: f64,
-) -> Result<Option<Published>, String> {
-    let mut levels = Levels::new();
-    let mut op = None;
-    for (factor, some) in &map.cells {
-        let [level] = some.0.as_slice() else {
-            return Err(format!("table {}: {factor} needs one level, not {}", map.table, some.0.len()));
-        };
-        if factor == "op" {
-            op = Some(level.clone())
-        } else {
-            drop(levels.insert(factor.clone(), level.clone()))
-        }
-    }
+fn placed(spec: &Spec, map: &PublishedMap, said: &[(&String, &str)], number: f64) -> Option<Published> {
+    let mut cells = map.cells.clone();
     for (factor, level) in said {
         let level = if *factor == "system" {
             let found = spec
@@ -176,37 +159,51 @@ fn placed(
                 .find(|system| system.name == *level || system.published_as.as_deref() == Some(*level));
             found.map(|system| system.name.clone())
         } else if *factor == "op" {
-            op = Some((*level).to_owned());
-            continue;
+            Some((*level).to_owned())
         } else {
             let factor = spec.factors.iter().find(|one| one.name == **factor);
             factor
                 .and_then(|factor| factor.levels.iter().find(|one| one.name() == *level))
                 .map(|one| one.name().to_owned())
         };
-        let Some(level) = level else { return Ok(None) };
-        levels.insert((*factor).clone(), level);
+        cells.insert((*factor).clone(), OneOrMore(vec![level?]));
     }
-    Ok(Some(Published {
-        levels,
-        op,
+    Some(Published {
+        cells,
+        to: map.to.clone(),
         metric: map.metric.clone(),
         take: map.take,
         over: map.over.clone(),
-        value: number * map.times,
+        value: number * map.times + map.plus,
         table: map.table.clone(),
-    }))
+    })
 }
 
 impl Published {
-    /// Whether the number is about cells that were chosen.
+    /// The levels of a number that is no ratio and no mean over levels.
     #[must_use]
-    pub fn is_in(&self, chosen: &crate::spec::Where) -> bool {
-        let mut levels = self.levels.clone();
-        if let Some(op) = &self.op {
-            levels.insert("op".to_owned(), op.clone());
-        }
-        matches(chosen, &levels)
+    pub fn levels(&self) -> Option<Levels> {
+        let one = |(factor, some): (&String, &OneOrMore)| match some.0.as_slice() {
+            [level] => Some((factor.clone(), level.clone())),
+            _ => None,
+        };
+        if self.to.is_empty() { self.cells.iter().map(one).collect() } else { None }
+    }
+
+    /// What is read of a system here.
+    #[must_use]
+    pub fn quantity(&self, system: &str) -> Quantity {
+        let mut cells = self.cells.clone();
+        cells.insert("system".to_owned(), OneOrMore(vec![system.to_owned()]));
+        Quantity { metric: self.metric.clone(), cells, take: self.take, over: self.over.clone(), sla: None }
+    }
+
+    /// What that is compared with, where the number is a ratio.
+    #[must_use]
+    pub fn below(&self, system: &str) -> Option<Quantity> {
+        let mut below = self.quantity(system);
+        below.cells.extend(self.to.clone());
+        (!self.to.is_empty()).then_some(below)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The tables of a study: published beside here, cells with their verdict, limits with their best rows.
 
+use std::collections::BTreeMap;
+
 use cosmark_archive::Overall;
 
 use crate::claims::{short, with_unit};
@@ -8,7 +10,7 @@ use crate::figures::axis_label;
 use crate::measured::Observation;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
-use crate::select::{Series, quantity, repetitions, series};
+use crate::select::{Found, Series, one_sided, quantity, repetitions, series, why_none};
 use crate::spec::{Efficiency, OneOrMore, Quantity, Sla, Take, Where};
 use crate::statistics::{interval_of_mean, interval_of_ratio, median};
 
@@ -100,50 +102,28 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
 #[must_use]
 pub fn beside(design: &Design<'_>, all: &[Observation], published: &[Published]) -> Option<Part> {
     let mut rows = Vec::new();
-    let mut not_run = 0;
+    let mut missing: BTreeMap<&str, u32> = BTreeMap::new();
     for one in published {
-        let mut cells: Where = one
-            .levels
-            .iter()
-            .map(|(factor, level)| (factor.clone(), OneOrMore(vec![level.clone()])))
-            .collect();
-        if let Some(op) = &one.op {
-            cells.insert("op".to_owned(), OneOrMore(vec![op.clone()]));
-        }
-        let wanted = Quantity {
-            metric: one.metric.clone(),
-            cells: cells.clone(),
-            take: one.take,
-            over: one.over.clone(),
-            sla: None,
-        };
         // A number of one system is beside each system here where the study has no system of that name.
-        let systems = systems_of(design, one);
-        for system in systems {
-            let mut own = wanted.clone();
-            own.cells.insert("system".to_owned(), OneOrMore(vec![system.clone()]));
-            let found: Vec<crate::select::Found> = repetitions(all)
-                .into_iter()
-                .filter_map(|repetition| quantity(design, all, &own, repetition))
-                .collect();
-            if found.is_empty() {
-                not_run += 1;
-                continue;
+        for system in systems_of(design, one) {
+            match of_published(design, all, one, &system) {
+                Ok(found) => rows.push(beside_row(design, one, &system, &found)),
+                Err(why) => *missing.entry(why).or_default() += 1,
             }
-            rows.push(beside_row(design, one, &system, &found));
         }
     }
+    let missing: String = missing
+        .into_iter()
+        .map(|(why, count)| {
+            format!(" Of {count} further published numbers {}.", why.replace("its cells", "the cells"))
+        })
+        .collect();
     if rows.is_empty() {
         return None;
     }
-    let not_run = if not_run == 0 {
-        String::new()
-    } else {
-        format!(" Of {not_run} further published numbers the cells were not run.")
-    };
     let caption = format!(
         "Published numbers and those from here. The ratio of absolute rates compares machines, not systems: read shapes and \
-         ratios between rows.{not_run}"
+         ratios between rows.{missing}"
     );
     let columns =
         ["cell", "figure", "published", "here", "here / published", "table"].map(str::to_owned).to_vec();
@@ -151,18 +131,38 @@ pub fn beside(design: &Design<'_>, all: &[Observation], published: &[Published])
 }
 
 fn systems_of(design: &Design<'_>, one: &Published) -> Vec<String> {
-    one.levels.get("system").map_or_else(
+    one.cells.get("system").map_or_else(
         || design.spec.systems.iter().map(|system| system.name.clone()).collect(),
-        |system| vec![system.clone()],
+        |systems| systems.0.clone(),
     )
 }
 
-fn beside_row(
+/// What stands here for a published number, by repetition, or why nothing does.
+fn of_published(
     design: &Design<'_>,
+    all: &[Observation],
     one: &Published,
     system: &str,
-    found: &[crate::select::Found],
-) -> Vec<Field> {
+) -> Result<Vec<Found>, &'static str> {
+    let (of, below) = (one.quantity(system), one.below(system));
+    if below.as_ref().is_some_and(|below| one_sided(design, all, &of, below).is_some()) {
+        return Err("some of its cells were measured only on one side of the ratio");
+    }
+    let ratio = |repetition: u32| {
+        let found = quantity(design, all, &of, repetition)?;
+        let Some(below) = &below else { return Some(found) };
+        let below = quantity(design, all, below, repetition).filter(|below| below.value > 0.0)?;
+        Some(Found { value: found.value / below.value, is_false: found.is_false || below.is_false })
+    };
+    let found: Vec<Found> = repetitions(all).into_iter().filter_map(ratio).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let nothing = std::iter::once(&of).chain(&below).find_map(|side| why_none(design, all, side));
+    Err(nothing.unwrap_or("no repetition has all of its cells"))
+}
+
+fn beside_row(design: &Design<'_>, one: &Published, system: &str, found: &[Found]) -> Vec<Field> {
     let values: Vec<f64> = found.iter().map(|one| one.value).collect();
     let look = if found.iter().any(|one| one.is_false) { Look::False } else { Look::Plain };
     let ratios: Vec<f64> = values.iter().map(|value| value / one.value).collect();
@@ -175,9 +175,10 @@ fn beside_row(
             )
         },
     );
-    let mut levels = one.levels.clone();
-    levels.insert("system".to_owned(), system.to_owned());
-    levels.extend(one.op.clone().map(|op| ("op".to_owned(), op)));
+    let words = |cells: &Where| {
+        let words = |(factor, some): (&String, &OneOrMore)| (factor.clone(), some.0.join("+"));
+        design.named(&cells.iter().map(words).collect())
+    };
     let mut what = axis_label(&one.metric);
     if let Some(over) = &one.over {
         what = match one.take {
@@ -186,19 +187,16 @@ fn beside_row(
             _ => format!("{what} over {over}"),
         };
     }
-    let shown = |value| if one.take == Take::ArgMax { short(value) } else { with_unit(&one.metric, value) };
+    if !one.to.is_empty() {
+        what = format!("{what}, ratio to {}", words(&one.to));
+    }
+    let has_unit = one.take != Take::ArgMax && one.to.is_empty();
+    let metric = if has_unit { one.metric.as_str() } else { "" };
     vec![
-        Field::new(design.named(&levels)),
+        Field::new(words(&one.quantity(system).cells)),
         Field::new(what),
-        Field::new(shown(one.value)),
-        Field::with(
-            if one.take == Take::ArgMax {
-                with_interval("", &values)
-            } else {
-                with_interval(&one.metric, &values)
-            },
-            look,
-        ),
+        Field::new(with_unit(metric, one.value)),
+        Field::with(with_interval(metric, &values), look),
         Field::new(ratio),
         Field::new(one.table.clone()),
     ]
@@ -211,7 +209,7 @@ pub fn slas(design: &Design<'_>, all: &[Observation]) -> Vec<Part> {
     let series = series(design, all);
     for sla in &design.spec.slas {
         let own: Vec<&Series> = series.iter().filter(|one| matches(&sla.cells, &one.levels)).collect();
-        let mut groups: std::collections::BTreeMap<String, Vec<&Series>> = std::collections::BTreeMap::new();
+        let mut groups: BTreeMap<String, Vec<&Series>> = BTreeMap::new();
         for one in own {
             let mut rest = one.levels.clone();
             rest.remove(&sla.over);
@@ -324,3 +322,7 @@ fn efficiency(design: &Design<'_>, all: &[Observation], one: &Efficiency, level:
     }
     (values, is_false)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests;

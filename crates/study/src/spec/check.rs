@@ -374,6 +374,17 @@ impl Check<'_> {
         let spec = self.spec;
         for (at, map) in spec.published.iter().enumerate() {
             self.cells(&map.cells, "published", Some(at), true);
+            self.cells(&map.to, "published", Some(at), true);
+            if !map.to.is_empty()
+                && map.to.iter().all(|(factor, levels)| map.cells.get(factor) == Some(levels))
+            {
+                let span = self.at("published", Some(at), "to");
+                self.wrong(
+                    span,
+                    "a ratio to the same cells",
+                    "to: names other levels than where:, such as another system",
+                );
+            }
             self.metric(&map.metric, "published", Some(at));
             self.over(map.take, map.over.as_deref(), "published", Some(at));
             for factor in map.keys.keys() {

@@ -355,9 +355,15 @@ pub struct PublishedMap {
     /// Values here are the published ones times this.
     #[serde(default = "unit_factor")]
     pub times: f64,
-    /// Which cells: levels that are the same in the whole table.
+    /// And this more: a gain of 25 % is the ratio 1.25, with `times: 0.01` and `plus: 1`.
+    #[serde(default)]
+    pub plus: f64,
+    /// Which cells: levels that are the same in the whole table; of several levels the geometric mean is published.
     #[serde(default, rename = "where")]
     pub cells: Where,
+    /// The published values are ratios to the same cells with these levels in place of theirs, such as `{system: swift}`.
+    #[serde(default)]
+    pub to: Where,
     /// Columns that say the level of a factor, by factor.
     #[serde(default)]
     pub keys: BTreeMap<String, String>,

@@ -40,7 +40,7 @@ fn the_published_numbers_of_the_slides_stand_at_their_cells() {
     assert_eq!(numbers.len(), 80);
     let of = |table: &str, workers: &str, metric: &str| {
         let fits = |one: &&published::Published| {
-            one.levels["table"] == table && one.levels["workers"] == workers && one.metric == metric
+            one.cells["table"].0 == [table] && one.cells["workers"].0 == [workers] && one.metric == metric
         };
         numbers.iter().find(fits).unwrap().value
     };
