@@ -3,7 +3,7 @@
 
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::select::{one_sided, quantity, repetitions, why_none};
+use crate::select::{UNREADABLE, one_sided, quantity, repetitions, why_none};
 use crate::spec::{Claim, Condition, Take};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
 
@@ -95,6 +95,11 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
         if !words.contains(&text) {
             words.push(text);
         }
+    }
+    let sides = claim.test.iter().flat_map(|condition| std::iter::once(&condition.of).chain(&condition.to));
+    let unreadable = sides.flat_map(|side| all.iter().filter(|one| one.unreadable && one.is_in(&side.cells))).count();
+    if unreadable > 0 && !words.iter().any(|text| text == UNREADABLE) {
+        words.push(UNREADABLE.to_owned());
     }
     let finding = if findings.contains(&Finding::Disagrees) {
         Finding::Disagrees

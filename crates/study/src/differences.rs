@@ -68,7 +68,7 @@ pub fn differences(design: &Design<'_>, all: &[Observation]) -> Vec<Difference> 
         levels
     };
     let Some(base) =
-        design.spec.systems.iter().find(|base| series.iter().any(|one| system(one) == base.name))
+        design.spec.systems.iter().find(|base| series.iter().any(|one| one.levels.contains_key("op") && system(one) == base.name))
     else {
         return Vec::new();
     };

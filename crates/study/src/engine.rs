@@ -73,7 +73,7 @@ pub trait Runner {
     /// # Errors
     /// When something stays.
     fn down(&mut self, system: &System, started: bool) -> Result<(), Trouble>;
-    /// The run of this name, if the archive has one that is over: a kill came between its end and the journal.
+    /// The run of this name, if the archive has one that is over and can be read: a kill came between its end and the journal.
     fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd>;
     /// Runs a cell.
     ///
@@ -106,7 +106,7 @@ pub enum Outcome {
 pub struct Limits {
     /// Seconds that it may take from now on.
     pub budget_s: Option<f64>,
-    /// Cells that failed are run once more.
+    /// Cells that failed, and those whose run cannot be read, are run once more.
     pub retry: bool,
 }
 
@@ -179,15 +179,8 @@ impl<'a> Engine<'a> {
             }
             Some(_) => {}
         }
-        let again = if limits.retry {
-            ended(&journal.steps)
-                .iter()
-                .filter(|(_, end)| end.state == CellState::Failed)
-                .map(|(run, _)| (*run).to_owned())
-                .collect()
-        } else {
-            BTreeSet::new()
-        };
+        let again =
+            if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
         let began_s = runner.now_s();
         Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again, call: None })
     }
@@ -463,6 +456,25 @@ impl<'a> Engine<'a> {
         let (done, of, left_s) = how_far(self.design, &self.journal.steps);
         runner.progress(&Progress { run, done, of, left_s });
     }
+}
+
+/// Runs that failed, and those of this choice that cannot be read.
+fn to_be_retried(design: &Design<'_>, steps: &[Step], runner: &mut dyn Runner) -> BTreeSet<String> {
+    let ended = ended(steps);
+    let failed = ended.iter().filter(|(_, end)| end.state == CellState::Failed);
+    let mut again: BTreeSet<String> = failed.map(|(run, _)| (*run).to_owned()).collect();
+    let most = design.scale.repetitions.most.unwrap_or(design.scale.repetitions.least);
+    for cell in &design.cells {
+        for repetition in 1..=most {
+            let run = cell.run_name(&design.spec.name, repetition);
+            let Some(end) = ended.get(run.as_str()) else { continue };
+            let order = Order { design, cell, repetition, run: &run };
+            if runner.measured(&order, end).iter().any(|one| one.unreadable) {
+                again.insert(run);
+            }
+        }
+    }
+    again
 }
 
 /// Runs that are over, runs of the least number of repetitions, and seconds that the rest will take: as estimated, times how much

@@ -132,9 +132,9 @@ pub fn spots(design: &Design<'_>, all: &[Observation], metric: &str, op: &str) -
         by.entry(&one.levels).or_default().push(one);
     }
     for of_point in by.values_mut() {
-        let own = of_point.iter().map(|one| one.op.as_str()).min().unwrap_or(op);
+        let own = of_point.iter().filter(|one| !one.unreadable).map(|one| one.op.as_str()).min().unwrap_or(op);
         let shown = if of_point.iter().any(|one| one.op == op) { op } else { own };
-        of_point.retain(|one| one.op == shown);
+        of_point.retain(|one| one.unreadable || one.op == shown);
     }
     let mut spots = Vec::new();
     for (at, cell) in design.cells.iter().enumerate() {
@@ -158,7 +158,7 @@ pub fn spots(design: &Design<'_>, all: &[Observation], metric: &str, op: &str) -
                 refused: point.refused.clone(),
                 verdict: worst.map(|one| one.verdict),
                 why: worst.and_then(|one| one.why.clone()).or_else(too_long),
-                operation: seen.first().map(|one| &one.op).filter(|own| *own != op).cloned(),
+                operation: seen.iter().map(|one| &one.op).find(|own| !own.is_empty() && *own != op).cloned(),
                 worth,
             });
         }
@@ -178,7 +178,7 @@ pub fn choices(all: &[Observation]) -> (Vec<String>, Vec<String>) {
         "response_ms.p99",
     ];
     let metrics: BTreeSet<&str> = all.iter().flat_map(|one| one.values.keys()).map(String::as_str).collect();
-    let ops: BTreeSet<&str> = all.iter().map(|one| one.op.as_str()).collect();
+    let ops: BTreeSet<&str> = all.iter().filter(|one| !one.unreadable).map(|one| one.op.as_str()).collect();
     let first = FIRST.iter().copied().filter(|one| metrics.contains(one));
     let others = metrics.iter().copied().filter(|one| !FIRST.contains(one));
     (first.chain(others).map(str::to_owned).collect(), ops.into_iter().map(str::to_owned).collect())

@@ -10,8 +10,8 @@ use cosmark_metrics::results::{Latencies, METRICS, Metric, Reading};
 use cosmark_metrics::{Latency, OperationResult};
 use serde_json::Value;
 
-use crate::design::{Levels, Order};
-use crate::journal::CellEnd;
+use crate::design::{Levels, Order, Point};
+use crate::journal::{CellEnd, CellState};
 use crate::spec::DISTANCES;
 
 /// What fio or a followed disk says is never larger.
@@ -38,11 +38,13 @@ pub struct Observation {
     pub too_long: Option<String>,
     /// Directory of the run, or file.
     pub place: String,
+    /// Its run is over and cannot be read: it has no figures and no operation.
+    pub unreadable: bool,
 }
 
 /// Where observations come from.
 pub trait Origin {
-    /// What a cell measured; nothing where it cannot be read.
+    /// What a cell measured; where it cannot be read, its points without figures.
     fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation>;
 }
 
@@ -71,19 +73,26 @@ impl Files<'_> {
         (is_name(place) && is_directory(&archive) && is_directory(&path)).then_some(path)
     }
 
-    /// Reads what a run left; nothing where it cannot be read.
+    /// Reads what a run left; where it cannot be read, the points of its cell without figures.
     #[must_use]
     pub fn left_by(&self, order: &Order<'_>, end: &CellEnd) -> Left {
-        if !is_name(&end.place) {
-            return Left::default();
-        }
+        let read = if is_name(&end.place) { self.read(order, end) } else { None };
+        read.unwrap_or_else(|| Left { observations: unreadable(order, &end.place), bytes: 0 })
+    }
+
+    fn read(&self, order: &Order<'_>, end: &CellEnd) -> Option<Left> {
         if order.design.spec.fio.is_some() {
-            let text = text_of(&self.directory.join("fio").join(&end.place));
-            let Ok(value) = serde_json::from_str::<Value>(&text) else { return Left::default() };
-            return Left { observations: of_fio(order, &value, &end.place), bytes: bytes_of_fio(&value) };
+            let path = self.directory.join("fio").join(&end.place);
+            if end.state == CellState::Failed && !path.exists() {
+                // A job that failed leaves nothing.
+                return Some(Left::default());
+            }
+            let value: Value = serde_json::from_str(&text_of(&path)).ok()?;
+            let observations = of_fio(order, &value, &end.place);
+            let bytes = bytes_of_fio(&value);
+            return (!observations.is_empty()).then_some(Left { observations, bytes });
         }
-        let run = self.run_directory(&end.place).and_then(|path| open_run(&path).ok());
-        let Some(run) = run else { return Left::default() };
+        let run = self.run_directory(&end.place).and_then(|path| open_run(&path).ok())?;
         let mut observations = of_run(order, &run.record, &run.path, &end.place);
         let file = self.directory.join("requests").join(format!("{}.json", end.place));
         let values = distances(&text_of(&file));
@@ -91,7 +100,7 @@ impl Files<'_> {
             observation.values.extend(values.clone());
         }
         let operations = run.record.stages.iter().flat_map(|stage| &stage.operations);
-        Left { observations, bytes: operations.fold(0, |sum, one| sum.saturating_add(one.bytes)) }
+        Some(Left { observations, bytes: operations.fold(0, |sum, one| sum.saturating_add(one.bytes)) })
     }
 }
 
@@ -119,6 +128,26 @@ fn text_of(path: &Path) -> String {
         return String::new();
     }
     std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The points of a run that cannot be read.
+#[must_use]
+pub fn unreadable(order: &Order<'_>, place: &str) -> Vec<Observation> {
+    let points = order.cell.points.iter().filter(|point| point.refused.is_none());
+    let of = |point: &Point| {
+        let mut levels = levels_of(order);
+        levels.extend(point.levels.clone());
+        Observation {
+            levels,
+            repetition: order.repetition,
+            verdict: Overall::False,
+            why: Some("its run cannot be read".to_owned()),
+            place: place.to_owned(),
+            unreadable: true,
+            ..Observation::default()
+        }
+    };
+    points.map(of).collect()
 }
 
 /// Bytes that a job of fio moved.
@@ -247,6 +276,7 @@ fn observation(
         failed_share,
         too_long,
         place: place.to_owned(),
+        unreadable: false,
     }
 }
 
@@ -320,6 +350,7 @@ fn fio_observation(order: &Order<'_>, op: &str, values: BTreeMap<String, f64>, p
         failed_share: 0.0,
         too_long: None,
         place: place.to_owned(),
+        unreadable: false,
     }
 }
 

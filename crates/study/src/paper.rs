@@ -41,7 +41,7 @@ pub fn paper(design: &Design<'_>, steps: &[Step], files: &Files<'_>, published: 
     bottlenecks(design, steps, files, parts);
     parts.push(Part::Heading(2, "Every cell".to_owned()));
     parts.push(tables::cells(design, &all));
-    failures(steps, parts);
+    failures(steps, &all, parts);
     set_up(design, steps, machine, parts);
     original(design, parts);
     paper
@@ -210,15 +210,35 @@ fn bottlenecks(design: &Design<'_>, steps: &[Step], files: &Files<'_>, parts: &m
     });
 }
 
-fn failures(steps: &[Step], parts: &mut Vec<Part>) {
-    let failed: Vec<String> = ended(steps)
-        .into_iter()
-        .filter(|(_, end)| end.state == CellState::Failed)
-        .map(|(run, end)| format!("{run}: {}", end.why.unwrap_or_else(|| "failed".to_owned())))
-        .collect();
-    if !failed.is_empty() {
-        parts.push(Part::Text("Runs that failed; what they measured stands above, marked FALSE:".to_owned()));
-        parts.push(Part::List(failed));
+/// Runs that failed or cannot be read, each with where it stands.
+fn failures(steps: &[Step], all: &[Observation], parts: &mut Vec<Part>) {
+    let mut by: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
+    for one in all {
+        by.entry(one.place.as_str()).or_default().push(one);
+    }
+    let (mut failed, mut unreadable) = (Vec::new(), Vec::new());
+    for (run, end) in ended(steps) {
+        let own = by.get(end.place.as_str()).map(Vec::as_slice).unwrap_or_default();
+        if own.iter().any(|one| one.unreadable) {
+            unreadable.push(run.to_owned());
+        } else if end.state == CellState::Failed {
+            let stands = match own {
+                [] => "it measured nothing",
+                own if own.iter().all(|one| one.is_false()) => "what it measured stands above, marked FALSE",
+                own if own.iter().any(|one| one.is_false()) => "what it measured stands above, partly marked FALSE",
+                _ => "what it measured before stands above",
+            };
+            failed.push(format!("{run}: {}; {stands}", end.why.unwrap_or_else(|| "failed".to_owned())));
+        }
+    }
+    for (what, runs) in [
+        ("Runs that failed:", failed),
+        ("Runs that cannot be read, hatched above; --retry runs them once more:", unreadable),
+    ] {
+        if !runs.is_empty() {
+            parts.push(Part::Text(what.to_owned()));
+            parts.push(Part::List(runs));
+        }
     }
 }
 

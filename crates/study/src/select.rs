@@ -16,11 +16,13 @@ pub struct Found {
 }
 
 impl Observation {
-    /// System, factors and operation.
+    /// System, factors and operation; without one where the run cannot be read.
     #[must_use]
     pub fn all_levels(&self) -> Levels {
         let mut levels = self.levels.clone();
-        levels.insert("op".to_owned(), self.op.clone());
+        if !self.unreadable {
+            levels.insert("op".to_owned(), self.op.clone());
+        }
         levels
     }
 
@@ -122,6 +124,9 @@ pub fn quantity(
     Some(Found { value, is_false })
 }
 
+/// What is said of a cell that was run and whose run cannot be read.
+pub const UNREADABLE: &str = "a run of its cells cannot be read";
+
 /// Why [`quantity`] finds nothing in any repetition; `None` where each of its cells has a figure.
 pub fn why_none(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> Option<&'static str> {
     let run: Vec<&Observation> = all.iter().filter(|one| one.is_in(&wanted.cells)).collect();
@@ -129,6 +134,9 @@ pub fn why_none(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> 
         return Some("its cells were not run");
     }
     if !run.iter().any(|one| one.values.contains_key(&wanted.metric)) {
+        if run.iter().any(|one| one.unreadable) {
+            return Some(UNREADABLE);
+        }
         return Some("its cells were run, but the figure is not known: too few operations");
     }
     let limit = limit(design, wanted)?.p95_ms;

@@ -206,7 +206,9 @@ fn beside_row(design: &Design<'_>, one: &Published, system: &str, found: &[Found
 #[must_use]
 pub fn slas(design: &Design<'_>, all: &[Observation]) -> Vec<Part> {
     let mut parts = Vec::new();
-    let series = series(design, all);
+    let mut series = series(design, all);
+    // The table of every cell has those whose run cannot be read.
+    series.retain(|one| one.levels.contains_key("op"));
     for sla in &design.spec.slas {
         let own: Vec<&Series> = series.iter().filter(|one| matches(&sla.cells, &one.levels)).collect();
         let mut groups: BTreeMap<String, Vec<&Series>> = BTreeMap::new();

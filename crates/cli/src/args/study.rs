@@ -48,7 +48,7 @@ pub struct StudyArgs {
     /// Start no cell that would not be over within this time, such as 40m
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// Run cells that failed once more
+    /// Run cells that failed, or whose run cannot be read, once more
     #[arg(long)]
     pub retry: bool,
     /// Seed of the order and of every random choice

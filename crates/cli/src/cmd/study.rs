@@ -1,6 +1,6 @@
 //! `cosmark study`: runs an experiment of many cells and makes its paper.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -209,8 +209,7 @@ fn study(args: &StudyArgs) -> Outcome {
         if done.is_empty() {
             return Err(Problem::usage(format!("{}: nothing was measured there yet", directory.display())));
         }
-        write_report(&design, &done, &directory, &published)?;
-        return Ok(Exit::Done);
+        return write_report(&design, &done, &directory, &published);
     }
     let limits = Limits { budget_s, retry: args.retry };
     let here = Place {
@@ -295,7 +294,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     let ending = engine.on_call(this_call(design)).run(&mut runner);
     forget_stop(directory).map_err(Problem::usage)?;
     // What was measured is shown however it ended.
-    write_report(design, &journal.steps, directory, published)?;
+    let shown = write_report(design, &journal.steps, directory, published)?;
     let ending = ending.map_err(|why| Problem::from(std::io::Error::other(why)))?;
     let (done, of, left_s) = how_far(design, &journal.steps);
     match ending {
@@ -316,7 +315,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         eprintln!("cosmark: {failed} runs failed; the report names them; --retry runs them once more");
         return Ok(Exit::StageFailed);
     }
-    Ok(Exit::Done)
+    Ok(shown)
 }
 
 /// This call of the command, as somebody else may repeat it.
@@ -408,13 +407,8 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
     Ok(out)
 }
 
-/// Writes all forms of the report and says what the claims came to.
-fn write_report(
-    design: &Design<'_>,
-    done: &[Step],
-    directory: &Path,
-    published: &[Published],
-) -> Result<(), Problem> {
+/// Writes all forms of the report and says what the claims came to, and which runs cannot be read.
+fn write_report(design: &Design<'_>, done: &[Step], directory: &Path, published: &[Published]) -> Outcome {
     let files = Files { directory };
     let paper = paper(design, done, &files, published);
     let pictures = directory.join("figures");
@@ -428,9 +422,17 @@ fn write_report(
     write_bytes(Some(&directory.join("report.html")), page::html(&paper).as_bytes())?;
     write_bytes(Some(&directory.join("report.md")), page::markdown(&paper, "figures").as_bytes())?;
     write_bytes(Some(&directory.join("tables.tex")), page::latex(&paper).as_bytes())?;
-    for claim in judge(design, &observations(design, done, &files)) {
+    let all = observations(design, done, &files);
+    for claim in judge(design, &all) {
         println!("{:<6} {:<18} {}", claim.id, claim.finding.words(), claim.says);
     }
     println!("report: {}", directory.join("report.html").display());
-    Ok(())
+    let broken: BTreeSet<&str> =
+        all.iter().filter(|one| one.unreadable).map(|one| one.place.as_str()).collect();
+    if broken.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let names: Vec<&str> = broken.into_iter().collect();
+    eprintln!("cosmark: runs that cannot be read: {}; --retry runs them once more", names.join(", "));
+    Ok(Exit::Ours)
 }

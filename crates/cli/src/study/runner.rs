@@ -373,12 +373,13 @@ impl Runner for Here {
     }
 
     fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd> {
-        if order.design.spec.fio.is_some() {
+        let end = if order.design.spec.fio.is_some() {
             let place = format!("{}.json", order.run);
-            let is_there = self.directory.join("fio").join(&place).is_file();
-            return is_there.then_some(CellEnd { state: CellState::Done, place, took_s: 0.0, why: None });
-        }
-        self.earlier.get(order.run).cloned()
+            CellEnd { state: CellState::Done, place, took_s: 0.0, why: None }
+        } else {
+            self.earlier.get(order.run).cloned()?
+        };
+        self.measured(order, &end).iter().all(|one| !one.unreadable).then_some(end)
     }
 
     fn run(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {

@@ -100,4 +100,15 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     assert_eq!(journal(place), steps);
     let output = run(place, &["study", "status"]);
     assert!(stdout(&output).contains("planted --scale quick"), "{}", stdout(&output));
+    // A run that was damaged since is not taken for one that was not run, and is run once more when that is asked for.
+    let damaged = steps.split("\"place\":\"").nth(1).unwrap().split('"').next().unwrap();
+    fs::write(place.join("study-planted-quick/archive").join(damaged).join("run.json"), "{\"sch").unwrap();
+    let output = run(place, &[&args[..], &["--report"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("cannot be read: {damaged}")), "{}", stderr(&output));
+    let report = fs::read_to_string(place.join("study-planted-quick/report.md")).unwrap();
+    assert!(report.contains("FALSE: its run cannot be read"), "{report}");
+    let output = run(place, &[&args[..], &["--retry"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(journal(place).matches("\"step\":\"end\"").count(), 16);
 }

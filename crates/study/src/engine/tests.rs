@@ -74,6 +74,8 @@ struct Virtual {
     /// Ends without a word before this many runs.
     dies_before: Option<usize>,
     fails: BTreeSet<String>,
+    /// Runs that are over and cannot be read.
+    broken: BTreeSet<String>,
     /// Rates of systems.
     rates: BTreeMap<&'static str, f64>,
     /// Relative noise of a cell, by the beginning of its id.
@@ -137,7 +139,7 @@ impl Runner for Virtual {
     }
 
     fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd> {
-        self.archive.get(order.run).cloned()
+        self.archive.get(order.run).filter(|_| !self.broken.contains(order.run)).cloned()
     }
 
     fn run(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
@@ -147,6 +149,7 @@ impl Runner for Virtual {
         let system = &order.design.spec.systems[order.cell.system];
         assert_eq!(self.up, system.bed, "{} runs on a bed that is not up", order.run);
         self.ran.push(order.run.to_owned());
+        self.broken.remove(order.run);
         self.clock_s += self.cell_s;
         let failed = self.fails.contains(order.run);
         let state = if failed { CellState::Failed } else { CellState::Done };
@@ -169,6 +172,9 @@ impl Runner for Virtual {
 
 impl Origin for Virtual {
     fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
+        if self.broken.contains(order.run) {
+            return crate::measured::unreadable(order, &end.place);
+        }
         let system = &order.design.spec.systems[order.cell.system].name;
         let noise = self
             .noise
@@ -542,6 +548,42 @@ fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
     let held = Journal::open(directory.path()).unwrap();
     assert!(Journal::open(directory.path()).is_err_and(|why| why.contains("another cosmark")));
     drop(held);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_shown_as_such_and_retry_runs_it_once_more() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    runner.broken = BTreeSet::from(["t.c.4KB.r1", "t.c.4KB.r2", "t.c.1MB.r1", "t.c.1MB.r2"].map(str::to_owned));
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    let all = observations(&design, &steps, &runner);
+    let broken: Vec<&Observation> = all.iter().filter(|one| one.unreadable).collect();
+    assert_eq!((broken.len(), all.len()), (8, 24), "each point of each run");
+    let judged = judge(&design, &all);
+    let faster = judged.iter().find(|one| one.id == "FASTER").unwrap();
+    assert_eq!((faster.finding, faster.why.as_str()), (Finding::NotShown, "a run of its cells cannot be read"));
+    let crate::page::Part::Table { rows, .. } = crate::tables::cells(&design, &all) else { panic!() };
+    let hatched: Vec<String> = rows
+        .iter()
+        .filter(|row| row.iter().any(|field| field.look == crate::page::Look::False))
+        .map(|row| row.last().unwrap().text.clone())
+        .collect();
+    assert_eq!(hatched, vec!["FALSE: its run cannot be read"; 4], "{rows:?}");
+    // They are not taken for what was measured.
+    assert_eq!(crate::grid::choices(&all).1, ["read"]);
+    let spots = crate::grid::spots(&design, &all, "throughput_per_s", "read");
+    let unread = spots.iter().filter(|spot| spot.why.as_deref() == Some("its run cannot be read"));
+    assert_eq!(unread.filter(|spot| spot.worth.is_none() && spot.operation.is_none()).count(), 4);
+    // Without --retry nothing is run, with it those alone.
+    let ran = runner.ran.len();
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    assert_eq!(runner.ran.len(), ran);
+    let limits = Limits { retry: true, budget_s: None };
+    assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(Outcome::Complete));
+    assert_eq!((runner.ran.len(), runner.broken.len()), (ran + 4, 0), "{:?}", runner.ran);
 }
 
 fn findings(scale: &str, runner: &mut Virtual) -> BTreeMap<String, (Finding, String)> {
