@@ -135,49 +135,34 @@ impl<'a> Engine<'a> {
         limits: Limits,
         runner: &mut dyn Runner,
     ) -> Result<Self, String> {
-        let digest = digest(text);
         let choice = &design.choice;
-        let first = journal.steps.iter().find(|step| matches!(step, Step::Design { .. }));
-        match first {
-            None => {
+        match belongs(design, text, &journal.steps)? {
+            Belongs::NothingBegun => {
                 let (at_s, machine) = (runner.date_s(), runner.machine());
                 journal.append(Step::Design {
                     study: design.spec.name.clone(),
                     scale: choice.scale.clone(),
                     as_published: choice.as_published,
                     seed: choice.seed,
-                    digest,
+                    digest: digest(text),
                     within: design.only_within(),
                     at_s,
                     machine,
                 })?;
             }
-            Some(Step::Design { study, scale, as_published, seed, digest: before, within, .. }) => {
-                let same = *study == design.spec.name
-                    && *scale == choice.scale
-                    && *as_published == choice.as_published
-                    && *before == digest;
-                if !same {
-                    return Err(format!(
-                        "this directory holds {study} --scale {scale}{} of another text of the study: what was measured \
-                         does not belong together with what would be; give another --dir",
-                        if *as_published { " --as-published" } else { "" }
-                    ));
-                }
-                if *within != design.only_within() {
-                    let before = if within.is_empty() { "without such a choice" } else { within };
-                    return Err(format!(
-                        "this study was begun with --only {before}: runs that are over have those points alone; give the \
-                         same, or another --dir"
-                    ));
-                }
-                if *seed != choice.seed {
-                    return Err(format!(
-                        "this study was begun with --seed {seed}; go on with that, or give another --dir"
-                    ));
-                }
+            Belongs::OtherText => {
+                return Err(
+                    "the study's text or a target was changed since this directory was begun: what was measured does not \
+                     belong together with what would be; give another --dir"
+                        .to_owned(),
+                );
             }
-            Some(_) => {}
+            Belongs::Whole => {}
+        }
+        if let Some(Step::Design { seed, .. }) = journal.steps.iter().find(|step| is_design(step))
+            && *seed != choice.seed
+        {
+            return Err(format!("this study was begun with --seed {seed}; go on with that, or give another --dir"));
         }
         let again =
             if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
@@ -456,6 +441,51 @@ impl<'a> Engine<'a> {
         let (done, of, left_s) = how_far(self.design, &self.journal.steps);
         runner.progress(&Progress { run, done, of, left_s });
     }
+}
+
+/// How what was measured and a design belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belongs {
+    /// Nothing was begun.
+    NothingBegun,
+    /// It is of this design, and of the same text.
+    Whole,
+    /// It is of another text of the study.
+    OtherText,
+}
+
+fn is_design(step: &Step) -> bool {
+    matches!(step, Step::Design { .. })
+}
+
+/// Whether steps are of this design; `text` is that of the study with its targets.
+///
+/// # Errors
+/// When they are of another study, scale or choice.
+pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belongs, String> {
+    let Some(Step::Design { study, scale, as_published, digest: before, within, .. }) =
+        steps.iter().find(|step| is_design(step))
+    else {
+        return Ok(Belongs::NothingBegun);
+    };
+    let choice = &design.choice;
+    let same =
+        *study == design.spec.name && *scale == choice.scale && *as_published == choice.as_published;
+    if !same {
+        return Err(format!(
+            "this directory holds {study} --scale {scale}{}: what was measured there is not of this study, scale and choice; \
+             give another --dir",
+            if *as_published { " --as-published" } else { "" }
+        ));
+    }
+    if *within != design.only_within() {
+        let before = if within.is_empty() { "without such a choice" } else { within };
+        return Err(format!(
+            "this study was begun with --only {before}: runs that are over have those points alone; give the \
+             same, or another --dir"
+        ));
+    }
+    Ok(if *before == digest(text) { Belongs::Whole } else { Belongs::OtherText })
 }
 
 /// Runs that failed, and those of this choice that cannot be read.

@@ -17,9 +17,15 @@ use crate::page::{Field, Look, Paper, Part};
 use crate::published::Published;
 use crate::tables;
 
-/// Makes the report of what was measured so far.
+/// Makes the report of what was measured so far; `is_changed` where the text of the study is another than the one that was run.
 #[must_use]
-pub fn paper(design: &Design<'_>, steps: &[Step], files: &Files<'_>, published: &[Published]) -> Paper {
+pub fn paper(
+    design: &Design<'_>,
+    steps: &[Step],
+    files: &Files<'_>,
+    published: &[Published],
+    is_changed: bool,
+) -> Paper {
     let all = observations(design, steps, files);
     let (date, machine) = begun(steps);
     let spec = design.spec;
@@ -34,6 +40,13 @@ pub fn paper(design: &Design<'_>, steps: &[Step], files: &Files<'_>, published: 
     parts.push(Part::Text(spec.question.clone()));
     if let Some(source) = &spec.source {
         parts.push(Part::Text(format!("Published numbers: {source}")));
+    }
+    if is_changed {
+        parts.push(Part::Text(
+            "study.yaml was changed since it was run: its claims, figures and tables are of the new text, what was measured is \
+             of the old one."
+                .to_owned(),
+        ));
     }
     state(design, steps, parts);
     claims(design, &all, parts);

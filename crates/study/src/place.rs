@@ -76,6 +76,19 @@ pub fn keep(directory: &Path, text: &str, published: &str) -> Result<(), String>
     Ok(())
 }
 
+/// Whether the text of a study, without the lines that name targets, is another than the one that was run. False where that
+/// is not beside the journal.
+#[must_use]
+pub fn is_changed(directory: &Path, text: &str) -> bool {
+    let path = directory.join(TEXT);
+    let without_targets = |text: &str| {
+        let end = text.find(&format!("\n{TARGET_LINE}")).unwrap_or(text.len());
+        text[..end].to_owned()
+    };
+    let run = if is_file(&path) { fs::read_to_string(path).ok() } else { None };
+    run.is_some_and(|run| without_targets(&run) != without_targets(text))
+}
+
 /// Writes a file under its name only when it is whole. A link of that name is replaced, not followed.
 fn write(directory: &Path, name: &str, content: &str) -> Result<(), String> {
     let part = directory.join(format!(".{name}.{}.part", std::process::id()));

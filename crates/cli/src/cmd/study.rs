@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use cosmark_archive::Timestamp;
 use cosmark_study::claims::judge;
 use cosmark_study::design::{Choice, Design};
-use cosmark_study::engine::{Engine, Limits, Outcome as Ending, how_far, observations};
+use cosmark_study::engine::{Engine, Limits, Outcome as Ending, belongs, how_far, observations};
 use cosmark_study::estimate::{Cost, cell_s, cost};
 use cosmark_study::journal::{Call, CellState, Journal, Step, ended, steps};
 use cosmark_study::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
 use cosmark_study::measured::Files;
 use cosmark_study::page::{self, Part};
 use cosmark_study::paper::paper;
-use cosmark_study::place::{TARGET_LINE, forget_stop, keep};
+use cosmark_study::place::{TARGET_LINE, forget_stop, is_changed, keep};
 use cosmark_study::published::{Published, numbers, read as read_published};
 use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
 use cosmark_workload::units::parse_duration;
@@ -209,7 +209,9 @@ fn study(args: &StudyArgs) -> Outcome {
         if done.is_empty() {
             return Err(Problem::usage(format!("{}: nothing was measured there yet", directory.display())));
         }
-        return write_report(&design, &done, &directory, &published);
+        belongs(&design, &text, &done).map_err(Problem::usage)?;
+        let is_changed = is_changed(&directory, &text);
+        return write_report(&design, &done, &directory, &published, is_changed);
     }
     let limits = Limits { budget_s, retry: args.retry };
     let here = Place {
@@ -294,7 +296,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     let ending = engine.on_call(this_call(design)).run(&mut runner);
     forget_stop(directory).map_err(Problem::usage)?;
     // What was measured is shown however it ended.
-    let shown = write_report(design, &journal.steps, directory, published)?;
+    let shown = write_report(design, &journal.steps, directory, published, false)?;
     let ending = ending.map_err(|why| Problem::from(std::io::Error::other(why)))?;
     let (done, of, left_s) = how_far(design, &journal.steps);
     match ending {
@@ -408,9 +410,15 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
 }
 
 /// Writes all forms of the report and says what the claims came to, and which runs cannot be read.
-fn write_report(design: &Design<'_>, done: &[Step], directory: &Path, published: &[Published]) -> Outcome {
+fn write_report(
+    design: &Design<'_>,
+    done: &[Step],
+    directory: &Path,
+    published: &[Published],
+    is_changed: bool,
+) -> Outcome {
     let files = Files { directory };
-    let paper = paper(design, done, &files, published);
+    let paper = paper(design, done, &files, published, is_changed);
     let pictures = directory.join("figures");
     std::fs::create_dir_all(&pictures)
         .map_err(|cause| Problem::usage(format!("{}: {cause}", pictures.display())))?;

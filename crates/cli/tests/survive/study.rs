@@ -16,6 +16,7 @@ factors:
   - {name: workers, within: true, levels: [2]}
 scales:
   quick: {repetitions: {least: 5}}
+  full: {repetitions: {least: 5}}
 workload:
   before: |
     - {name: init, works: [{type: init, workers: 1, container_prefix: '${{ prefix }}', containers: 'r(1,1)'}]}
@@ -108,6 +109,11 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     assert!(stderr(&output).contains(&format!("cannot be read: {damaged}")), "{}", stderr(&output));
     let report = fs::read_to_string(place.join("study-planted-quick/report.md")).unwrap();
     assert!(report.contains("FALSE: its run cannot be read"), "{report}");
+    // Numbers of one scale are no report of another.
+    let other = ["--report", "--scale", "full", "--dir", "study-planted-quick"];
+    let output = run(place, &[&args[..], &other].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("holds planted --scale quick"), "{}", stderr(&output));
     let output = run(place, &[&args[..], &["--retry"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(journal(place).matches("\"step\":\"end\"").count(), 16);

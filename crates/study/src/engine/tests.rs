@@ -545,6 +545,14 @@ fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
         let said = Engine::new(&other, text, &mut journal, Limits::default(), &mut runner).err().unwrap();
         assert!(said.contains("--dir"), "{said}");
     }
+    // A report of it is refused in the same way, but for the text alone.
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    let of = |scale: &str, text: &str| belongs(&design(&spec, scale, 1), text, &steps);
+    assert!(of("full", "text").is_err_and(|why| why.contains("holds t --scale quick")));
+    assert_eq!((of("quick", "text"), of("quick", "other")), (Ok(Belongs::Whole), Ok(Belongs::OtherText)));
+    crate::place::keep(directory.path(), &format!("{TEXT}\n# --system a=x.yaml"), "").unwrap();
+    assert!(!crate::place::is_changed(directory.path(), TEXT));
+    assert!(crate::place::is_changed(directory.path(), &TEXT.replace("a test", "another")));
     let held = Journal::open(directory.path()).unwrap();
     assert!(Journal::open(directory.path()).is_err_and(|why| why.contains("another cosmark")));
     drop(held);
