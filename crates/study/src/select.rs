@@ -209,7 +209,7 @@ fn keeps(some: &[&Observation], limit_ms: Option<f64>) -> bool {
 }
 
 /// Where more of the operations failed, a limit of response times is not kept.
-const MOST_FAILED_SHARE: f64 = 0.01;
+pub const MOST_FAILED_SHARE: f64 = 0.01;
 
 /// The repetitions of which something was measured.
 #[must_use]

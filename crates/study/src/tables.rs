@@ -10,7 +10,7 @@ use crate::figures::axis_label;
 use crate::measured::Observation;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
-use crate::select::{Found, Series, one_sided, quantity, repetitions, series, why_none};
+use crate::select::{Found, MOST_FAILED_SHARE, Series, one_sided, quantity, repetitions, series, why_none};
 use crate::spec::{Efficiency, OneOrMore, Quantity, Sla, Take, Where};
 use crate::statistics::{interval_of_mean, interval_of_ratio, median};
 
@@ -225,12 +225,21 @@ pub fn slas(design: &Design<'_>, all: &[Observation]) -> Vec<Part> {
 fn sla_table(sla: &Sla, name: &str, some: &[&Series]) -> Part {
     let p95 = |one: &Series| median(&one.values("response_ms.p95"));
     let rate = |one: &Series| median(&one.values("throughput_per_s"));
-    let keeps = |one: &&&Series| {
+    let within = |one: &Series| {
         let failed = one.all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
-        !one.is_false() && p95(one).is_some_and(|p95| p95 <= sla.p95_ms) && failed <= 0.01
+        if one.is_false() {
+            return "not known: FALSE".to_owned();
+        }
+        if failed > MOST_FAILED_SHARE {
+            return format!("no: {} % failed", short(failed * 100.0));
+        }
+        let word = |p95: f64| if p95 <= sla.p95_ms { "yes" } else { "no" };
+        p95(one).map_or("not known: too few operations", word).to_owned()
     };
-    let best =
-        some.iter().filter(keeps).max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)));
+    let best = some
+        .iter()
+        .filter(|one| within(one) == "yes")
+        .max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)));
     let best_level = best.and_then(|one| one.levels.get(&sla.over).cloned());
     let rows = some
         .iter()
@@ -238,13 +247,11 @@ fn sla_table(sla: &Sla, name: &str, some: &[&Series]) -> Part {
             let level = one.levels.get(&sla.over).cloned().unwrap_or_default();
             let is_best = best_level.as_ref() == Some(&level);
             let look = if is_best { Look::Best } else { look_of(one) };
-            let within = p95(one)
-                .map_or("not known: too few operations", |p95| if p95 <= sla.p95_ms { "yes" } else { "no" });
             vec![
                 Field::with(level, look),
                 Field::new(p95(one).map_or_else(|| "-".to_owned(), short)),
                 Field::with(rate(one).map_or_else(|| "-".to_owned(), short), look),
-                Field::new(within),
+                Field::new(within(one)),
             ]
         })
         .collect();

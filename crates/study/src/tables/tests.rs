@@ -100,6 +100,21 @@ fn a_published_ratio_stands_beside_that_from_here_and_what_is_missing_says_why()
 }
 
 #[test]
+fn a_row_is_within_a_limit_only_where_it_is_believed_and_next_to_nothing_failed() {
+    let spec = spec();
+    let row = |clients: &str, p95: f64| {
+        seen("fast", "4KB", clients, &[("throughput_per_s", 10.0), ("response_ms.p95", p95)])
+    };
+    let mut all = [row("1", 50.0), row("8", 50.0), row("64", 50.0)];
+    all[1].verdict = Overall::False;
+    all[2].failed_share = 0.25;
+    let (caption, rows) = parts(slas(&design(&spec), &all).remove(0));
+    let said: Vec<&str> = rows.iter().map(|row| row[3].as_str()).collect();
+    assert_eq!(said, ["yes", "not known: FALSE", "no: 25.0 % failed"]);
+    assert!(caption.contains("Best row here: 1."), "{caption}");
+}
+
+#[test]
 fn a_published_ratio_to_the_same_cells_is_a_mistake() {
     let (spec, mistakes) = read(&TEXT.replace("    to: {system: slow}", "    to: {system: fast}"));
     assert!(
