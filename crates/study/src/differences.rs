@@ -67,8 +67,11 @@ pub fn differences(design: &Design<'_>, all: &[Observation]) -> Vec<Difference> 
         levels.remove("system");
         levels
     };
-    let Some(base) =
-        design.spec.systems.iter().find(|base| series.iter().any(|one| one.levels.contains_key("op") && system(one) == base.name))
+    let Some(base) = design
+        .spec
+        .systems
+        .iter()
+        .find(|base| series.iter().any(|one| one.levels.contains_key("op") && system(one) == base.name))
     else {
         return Vec::new();
     };

@@ -162,7 +162,9 @@ impl<'a> Engine<'a> {
         if let Some(Step::Design { seed, .. }) = journal.steps.iter().find(|step| is_design(step))
             && *seed != choice.seed
         {
-            return Err(format!("this study was begun with --seed {seed}; go on with that, or give another --dir"));
+            return Err(format!(
+                "this study was begun with --seed {seed}; go on with that, or give another --dir"
+            ));
         }
         let again =
             if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
@@ -469,8 +471,7 @@ pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belong
         return Ok(Belongs::NothingBegun);
     };
     let choice = &design.choice;
-    let same =
-        *study == design.spec.name && *scale == choice.scale && *as_published == choice.as_published;
+    let same = *study == design.spec.name && *scale == choice.scale && *as_published == choice.as_published;
     if !same {
         return Err(format!(
             "this directory holds {study} --scale {scale}{}: what was measured there is not of this study, scale and choice; \

@@ -153,7 +153,7 @@ fn levels_on_axis(design: &Design<'_>, figure: &Figure, lines: &[Drawn]) -> Vec<
 
 /// The chosen levels of a line, as conditions.
 fn lines(design: &Design<'_>, figure: &Figure, all: &[Observation]) -> Vec<Drawn> {
-    let chosen: Vec<&Observation> = 
+    let chosen: Vec<&Observation> =
         all.iter().filter(|one| !one.unreadable && one.is_in(&figure.cells)).collect();
     let mut groups: BTreeMap<Vec<(usize, String, String)>, ()> = BTreeMap::new();
     for one in &chosen {

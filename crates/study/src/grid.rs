@@ -132,7 +132,8 @@ pub fn spots(design: &Design<'_>, all: &[Observation], metric: &str, op: &str) -
         by.entry(&one.levels).or_default().push(one);
     }
     for of_point in by.values_mut() {
-        let own = of_point.iter().filter(|one| !one.unreadable).map(|one| one.op.as_str()).min().unwrap_or(op);
+        let own =
+            of_point.iter().filter(|one| !one.unreadable).map(|one| one.op.as_str()).min().unwrap_or(op);
         let shown = if of_point.iter().any(|one| one.op == op) { op } else { own };
         of_point.retain(|one| one.unreadable || one.op == shown);
     }

@@ -199,8 +199,9 @@ fn bottlenecks(design: &Design<'_>, steps: &[Step], files: &Files<'_>, parts: &m
     }
     let ended = ended(steps);
     let mut rows = Vec::new();
+    let most = design.scale.repetitions.most.unwrap_or(design.scale.repetitions.least);
     for cell in &design.cells {
-        for repetition in 1..=design.scale.repetitions.least {
+        for repetition in 1..=most {
             let run = cell.run_name(&design.spec.name, repetition);
             let Some(end) = ended.get(run.as_str()) else { continue };
             let Ok(run) = open_run(&files.directory.join("archive").join(&end.place)) else { continue };
@@ -238,7 +239,9 @@ fn failures(steps: &[Step], all: &[Observation], parts: &mut Vec<Part>) {
             let stands = match own {
                 [] => "it measured nothing",
                 own if own.iter().all(|one| one.is_false()) => "what it measured stands above, marked FALSE",
-                own if own.iter().any(|one| one.is_false()) => "what it measured stands above, partly marked FALSE",
+                own if own.iter().any(|one| one.is_false()) => {
+                    "what it measured stands above, partly marked FALSE"
+                }
                 _ => "what it measured before stands above",
             };
             failed.push(format!("{run}: {}; {stands}", end.why.unwrap_or_else(|| "failed".to_owned())));

@@ -565,14 +565,18 @@ fn a_run_that_cannot_be_read_is_shown_as_such_and_retry_runs_it_once_more() {
     let directory = in_memory();
     let mut runner = Virtual::new();
     assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
-    runner.broken = BTreeSet::from(["t.c.4KB.r1", "t.c.4KB.r2", "t.c.1MB.r1", "t.c.1MB.r2"].map(str::to_owned));
+    runner.broken =
+        BTreeSet::from(["t.c.4KB.r1", "t.c.4KB.r2", "t.c.1MB.r1", "t.c.1MB.r2"].map(str::to_owned));
     let steps = crate::journal::steps(directory.path()).unwrap();
     let all = observations(&design, &steps, &runner);
     let broken: Vec<&Observation> = all.iter().filter(|one| one.unreadable).collect();
     assert_eq!((broken.len(), all.len()), (8, 24), "each point of each run");
     let judged = judge(&design, &all);
     let faster = judged.iter().find(|one| one.id == "FASTER").unwrap();
-    assert_eq!((faster.finding, faster.why.as_str()), (Finding::NotShown, "a run of its cells cannot be read"));
+    assert_eq!(
+        (faster.finding, faster.why.as_str()),
+        (Finding::NotShown, "a run of its cells cannot be read")
+    );
     let crate::page::Part::Table { rows, .. } = crate::tables::cells(&design, &all) else { panic!() };
     let hatched: Vec<String> = rows
         .iter()

@@ -206,6 +206,11 @@ impl Check<'_> {
                 let span = self.at("scales", None, "repetitions");
                 self.wrong(span, "least and most do not fit each other", "1 <= least <= most <= 1000");
             }
+            if most > repetitions.least && repetitions.within_percent.is_none() {
+                let span = self.at("scales", None, "most");
+                let hint = "within_percent: 5 says up to when cells are repeated; for a fixed number give least alone";
+                self.wrong(span, "most needs within_percent", hint);
+            }
             if repetitions.within_percent.is_some_and(|within| !(within > 0.0 && within <= 100.0)) {
                 let span = self.at("scales", None, "within_percent");
                 self.wrong(span, "this is no width of an interval", "percent above 0 and at most 100");

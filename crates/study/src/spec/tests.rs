@@ -94,7 +94,7 @@ factors:
   - {name: n, levels: [1, 1]}
   - {name: op, levels: [1]}
 scales:
-  huge: {levels: {n: [7]}}
+  huge: {levels: {n: [7]}, repetitions: {least: 2, most: 4}}
 skip: [{when: {colour: red}, why: no}]
 workload:
   point: 'nothing of ${{ this }}'
@@ -117,6 +117,7 @@ slas: [{name: s, p95_ms: 0, over: n}]
         (10, "op: no good name"),
         (12, "huge: no scale"),
         (12, "7: no level of n"),
+        (12, "most needs within_percent"),
         (13, "colour: no factor"),
         (15, "point has no stage"),
         (15, "this: no variable"),
