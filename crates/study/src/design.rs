@@ -30,6 +30,8 @@ pub struct Choice {
     pub only: Where,
     /// Decides the order.
     pub seed: u64,
+    /// Drawn letters in the names of containers, so that studies on one store do not meet; may be empty.
+    pub tag: String,
 }
 
 /// A measured stage, or a job of fio.
@@ -266,7 +268,7 @@ impl<'a> Design<'a> {
     }
 
     /// What names of containers begin with: small letters, digits and hyphens, the same for all points of a cell and for each
-    /// system, short enough for every store.
+    /// system, with the study's tag, short enough for every store.
     fn prefix(&self, levels: &Levels) -> String {
         let outer = self.spec.factors.iter().filter(|factor| !factor.within);
         let words = std::iter::once(self.spec.name.as_str())
@@ -275,10 +277,11 @@ impl<'a> Design<'a> {
             .join("-");
         let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' };
         let name: String = words.chars().map(plain).collect();
+        let tag = if self.choice.tag.is_empty() { String::new() } else { format!("{}-", self.choice.tag) };
         if name.len() <= LONGEST_PREFIX {
-            format!("cosmark-{name}-")
+            format!("cosmark-{tag}{name}-")
         } else {
-            format!("cosmark-{}-", digest(&words))
+            format!("cosmark-{tag}{}-", digest(&words))
         }
     }
 

@@ -146,6 +146,7 @@ impl<'a> Engine<'a> {
                     seed: choice.seed,
                     digest: digest(text),
                     within: design.only_within(),
+                    tag: choice.tag.clone(),
                     at_s,
                     machine,
                 })?;
@@ -159,9 +160,15 @@ impl<'a> Engine<'a> {
             }
             Belongs::Whole => {}
         }
-        if let Some(Step::Design { seed, .. }) = journal.steps.iter().find(|step| is_design(step))
-            && *seed != choice.seed
-        {
+        let Some(Step::Design { seed, tag, .. }) = journal.steps.iter().find(|step| is_design(step)) else {
+            return Err("the journal does not begin with a design".to_owned());
+        };
+        if *tag != choice.tag {
+            return Err(
+                "another call began this study at the same moment; run the same command again".to_owned()
+            );
+        }
+        if *seed != choice.seed {
             return Err(format!(
                 "this study was begun with --seed {seed}; go on with that, or give another --dir"
             ));

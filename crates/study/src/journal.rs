@@ -37,6 +37,9 @@ pub enum Step {
         /// `--only` of factors that are within a run: a run that is over has no other points.
         #[serde(default)]
         within: String,
+        /// Drawn letters in the names of containers on the user's own stores; empty on test beds.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tag: String,
         /// Seconds since 1970.
         at_s: u64,
         /// The machine that makes the load, a line each.
@@ -208,7 +211,7 @@ fn hold(file: &File, shown: &str) -> Result<(), String> {
             Err(std::fs::TryLockError::Error(cause)) => return Err(format!("{shown}: {cause}")),
         }
     }
-    Err(format!("{shown}: another cosmark runs this study; wait for it, or give another --dir"))
+    Err(format!("{shown}: another cosmark runs this study; wait for it"))
 }
 
 /// Whether a process runs the study of a directory: it holds the journal. False where that cannot be asked.

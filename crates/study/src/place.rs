@@ -210,7 +210,7 @@ impl Look {
     /// # Errors
     /// When the text does not fit the journal.
     pub fn design(&self) -> Result<Design<'_>, String> {
-        let (Some(spec), Some(Step::Design { scale, as_published, seed, .. })) =
+        let (Some(spec), Some(Step::Design { scale, as_published, seed, tag, .. })) =
             (&self.spec, self.steps.first())
         else {
             return Err(self.trouble.clone().unwrap_or_else(|| "no study was begun here".to_owned()));
@@ -222,7 +222,8 @@ impl Look {
         };
         let calls: Vec<Where> = self.calls().map(|call| part(&call.only, false)).collect();
         let only = self.calls().next_back().map(|call| part(&call.only, true)).unwrap_or_default();
-        let choice = Choice { scale: scale.clone(), as_published: *as_published, only, seed: *seed };
+        let choice =
+            Choice { scale: scale.clone(), as_published: *as_published, only, seed: *seed, tag: tag.clone() };
         let mut design = Design::new(spec, choice)?;
         if !calls.is_empty() {
             let begun: Vec<&str> = self.steps.iter().filter_map(begun_run).collect();

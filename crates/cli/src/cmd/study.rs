@@ -25,7 +25,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::load::{load_text, read_text};
 use crate::output::write_bytes;
 use crate::registry::CATALOG;
-use crate::study::bed::Bed;
+use crate::study::bed::{Bed, unique};
 use crate::study::fio::Device;
 use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
@@ -188,11 +188,13 @@ fn study(args: &StudyArgs) -> Outcome {
                 .as_secs_f64(),
         ),
     };
+    let directory = args.dir.clone().unwrap_or_else(|| default_directory(&spec.name, args));
     let choice = Choice {
         scale: args.scale.clone(),
         as_published: args.as_published,
         only: only(&args.only)?,
         seed: args.seed,
+        tag: if args.plan { String::new() } else { tag(&directory, !targets.is_empty())? },
     };
     if choice.as_published && spec.as_published.is_none() {
         return Err(Problem::usage(format!("{} has no published flaws to put back", spec.name)));
@@ -203,7 +205,6 @@ fn study(args: &StudyArgs) -> Outcome {
         print!("{}", plan(&design).map_err(Problem::usage)?);
         return Ok(Exit::Done);
     }
-    let directory = args.dir.clone().unwrap_or_else(|| default_directory(&spec.name, args));
     if args.report {
         let done = steps(&directory).map_err(Problem::usage)?;
         if done.is_empty() {
@@ -222,6 +223,18 @@ fn study(args: &StudyArgs) -> Outcome {
         published: &published,
     };
     execute(&design, args, limits, here)
+}
+
+/// What is in the names of containers: what the journal has; of a new study on the user's stores, on which another may run at
+/// the same time, drawn letters.
+fn tag(directory: &Path, on_stores: bool) -> Result<String, Problem> {
+    let begun = steps(directory).map_err(Problem::usage)?;
+    let known = begun.iter().find_map(|step| match step {
+        Step::Design { tag, .. } => Some(tag.clone()),
+        _ => None,
+    });
+    let drawn = || if on_stores { format!("{:06x}", unique() & 0xff_ffff) } else { String::new() };
+    Ok(known.unwrap_or_else(drawn))
 }
 
 /// Where a study is run, and from what.

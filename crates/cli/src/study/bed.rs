@@ -25,6 +25,20 @@ pub struct Bed {
     name: String,
 }
 
+/// A bed that this study has.
+pub struct Hold {
+    name: String,
+    _file: std::fs::File,
+}
+
+impl Hold {
+    /// Whether it is of this bed.
+    #[must_use]
+    pub fn is_of(&self, bed: &Bed) -> bool {
+        self.name == bed.name
+    }
+}
+
 impl Bed {
     /// The bed of a system below the directory of all beds.
     ///
@@ -50,6 +64,25 @@ impl Bed {
     #[must_use]
     pub fn target(&self, system: &System) -> PathBuf {
         self.directory.join(system.target.as_deref().unwrap_or("target.yaml"))
+    }
+
+    /// Takes the bed for this study, until what is given is dropped, also by a kill. Variants share the ports.
+    ///
+    /// # Errors
+    /// When another study has it.
+    pub fn hold(&self) -> Result<Hold, String> {
+        let beds = data_of_beds()?;
+        let path = beds.join(format!(".{}.study", self.name));
+        let failed = |cause: std::io::Error| format!("{}: {cause}", path.display());
+        std::fs::create_dir_all(&beds).map_err(failed)?;
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Hold { name: self.name.clone(), _file: file }),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                Err(format!("another study uses the test bed {}; wait for it", self.name))
+            }
+            Err(std::fs::TryLockError::Error(cause)) => Err(failed(cause)),
+        }
     }
 
     /// True when all of it runs.
@@ -235,7 +268,9 @@ fn scratch(name: &str) -> std::io::Result<std::fs::File> {
     Ok(file)
 }
 
-fn unique() -> u64 {
+/// A number that nobody else draws.
+#[must_use]
+pub fn unique() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -17,7 +17,7 @@ use crate::cmd::run::execute_and_tidy_up;
 use crate::load::load_text;
 use crate::registry::CATALOG;
 use crate::requests::Beside;
-use crate::study::bed::Bed;
+use crate::study::bed::{Bed, Hold};
 use crate::study::fio::Device;
 use crate::study::room;
 use crate::study::stops::Stops;
@@ -46,6 +46,8 @@ pub struct Here {
     pub seed: u64,
     /// Runs of the archive that are over, by name.
     earlier: BTreeMap<String, CellEnd>,
+    /// The bed that is up or comes up.
+    hold: Option<Hold>,
     /// Looks for a request to stop.
     stops: Stops,
     began: Instant,
@@ -108,10 +110,19 @@ impl Here {
             quiet,
             seed,
             earlier,
+            hold: None,
             stops,
             began,
             runtime,
         })
+    }
+
+    /// Has the bed, or takes it.
+    fn hold(&mut self, bed: &Bed) -> Result<(), Trouble> {
+        if !self.hold.as_ref().is_some_and(|hold| hold.is_of(bed)) {
+            self.hold = Some(bed.hold().map_err(Trouble::Failed)?);
+        }
+        Ok(())
     }
 
     /// The target file of a system: the user's, or its bed's.
@@ -296,6 +307,7 @@ impl Runner for Here {
             return Ok(true);
         }
         let Some(bed) = Bed::of(&self.beds, system).map_err(Trouble::Failed)? else { return Ok(true) };
+        self.hold(&bed)?;
         self.runtime.block_on(bed.is_up(system)).map_err(Trouble::Failed)
     }
 
@@ -314,6 +326,7 @@ impl Runner for Here {
             let name = &system.name;
             return Err(Trouble::Failed(format!("where is it? --system {name}=target.yaml says so")));
         };
+        self.hold(&bed)?;
         let quiet = self.quiet;
         let whole = async {
             let was_up = match bed.is_up(system).await {
@@ -362,14 +375,20 @@ impl Runner for Here {
     }
 
     fn down(&mut self, system: &System, started: bool) -> Result<(), Trouble> {
-        let Self { runtime, device, beds, .. } = self;
+        let bed = if started { Bed::of(&self.beds, system).map_err(Trouble::Failed)? } else { None };
+        if let Some(bed) = &bed {
+            self.hold(bed)?;
+        }
+        let Self { runtime, device, .. } = self;
         runtime.block_on(async {
             device.remove(system).await.map_err(Trouble::Failed)?;
-            if let (true, Some(bed)) = (started, Bed::of(beds, system).map_err(Trouble::Failed)?) {
+            if let Some(bed) = &bed {
                 bed.down(system).await.map_err(Trouble::Failed)?;
             }
             Ok(())
-        })
+        })?;
+        self.hold = None;
+        Ok(())
     }
 
     fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd> {

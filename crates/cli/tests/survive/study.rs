@@ -118,3 +118,47 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(journal(place).matches("\"step\":\"end\"").count(), 16);
 }
+
+/// A bed whose scripts say in a file that they were called, and do nothing.
+fn bed(place: &Path, name: &str) {
+    let folder = place.join("testbeds").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    for (script, code) in [("up", 0), ("down", 0), ("status", 3)] {
+        let text = format!("#!/bin/sh\necho {script} >> {}/called\nexit {code}\n", place.display());
+        let path = folder.join(script);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn a_bed_that_another_study_has_is_neither_started_nor_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    bed(place, "idle");
+    let one = STUDY.replace(
+        "systems: [{name: slow}, {name: same}, {name: quick}]",
+        "systems: [{name: slow, bed: idle}]",
+    );
+    fs::write(place.join("study.yaml"), one.split("claims:").next().unwrap()).unwrap();
+    let data = place.join("data");
+    fs::create_dir_all(&data).unwrap();
+    let held = fs::File::create(data.join(".idle.study")).unwrap();
+    held.lock().unwrap();
+    let output = cosmark(place)
+        .env("COSMARK_TESTBED_DIR", &data)
+        .args(["study", "study.yaml", "--no-nodes"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("another study uses the test bed idle; wait for it"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        !place.join("called").exists(),
+        "{}",
+        fs::read_to_string(place.join("called")).unwrap_or_default()
+    );
+}

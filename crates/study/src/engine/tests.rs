@@ -545,6 +545,14 @@ fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
         let said = Engine::new(&other, text, &mut journal, Limits::default(), &mut runner).err().unwrap();
         assert!(said.contains("--dir"), "{said}");
     }
+    // The names of containers stay those with which it was begun.
+    let choice = Choice { scale: "quick".into(), seed: 1, tag: "a1b2c3".into(), ..Choice::default() };
+    let tagged = Design::new(&spec, choice).unwrap();
+    assert_eq!(tagged.cells[0].values["prefix"].0, "cosmark-a1b2c3-t-4kb-");
+    let mut journal = Journal::open(directory.path()).unwrap();
+    let said = Engine::new(&tagged, "text", &mut journal, Limits::default(), &mut runner).err().unwrap();
+    assert!(said.contains("another call began this study"), "{said}");
+    drop(journal);
     // A report of it is refused in the same way, but for the text alone.
     let steps = crate::journal::steps(directory.path()).unwrap();
     let of = |scale: &str, text: &str| belongs(&design(&spec, scale, 1), text, &steps);
