@@ -32,6 +32,8 @@ pub struct Choice {
     pub seed: u64,
     /// Drawn letters in the names of containers, so that studies on one store do not meet; may be empty.
     pub tag: String,
+    /// Digests of the files that say where systems are, without their secrets, by system.
+    pub targets: BTreeMap<String, String>,
 }
 
 /// A measured stage, or a job of fio.

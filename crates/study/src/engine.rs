@@ -147,6 +147,7 @@ impl<'a> Engine<'a> {
                     digest: digest(text),
                     within: design.only_within(),
                     tag: choice.tag.clone(),
+                    targets: choice.targets.clone(),
                     at_s,
                     machine,
                 })?;
@@ -160,13 +161,22 @@ impl<'a> Engine<'a> {
             }
             Belongs::Whole => {}
         }
-        let Some(Step::Design { seed, tag, .. }) = journal.steps.iter().find(|step| is_design(step)) else {
+        let Some(Step::Design { seed, tag, targets, .. }) = journal.steps.iter().find(|step| is_design(step))
+        else {
             return Err("the journal does not begin with a design".to_owned());
         };
         if *tag != choice.tag {
             return Err(
                 "another call began this study at the same moment; run the same command again".to_owned()
             );
+        }
+        let now = &choice.targets;
+        let changed = targets.iter().find(|(name, digest)| now.get(*name).is_some_and(|now| now != *digest));
+        if let Some((system, _)) = changed {
+            return Err(format!(
+                "the target of {system} was changed since this directory was begun: what was measured there does not belong \
+                 together with what would be; give another --dir"
+            ));
         }
         if *seed != choice.seed {
             return Err(format!(

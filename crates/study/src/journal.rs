@@ -40,6 +40,10 @@ pub enum Step {
         /// Drawn letters in the names of containers on the user's own stores; empty on test beds.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tag: String,
+        /// Digests of the files that said where systems are, without their secrets, by system; empty in journals that did not
+        /// say.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        targets: BTreeMap<String, String>,
         /// Seconds since 1970.
         at_s: u64,
         /// The machine that makes the load, a line each.

@@ -222,8 +222,14 @@ impl Look {
         };
         let calls: Vec<Where> = self.calls().map(|call| part(&call.only, false)).collect();
         let only = self.calls().next_back().map(|call| part(&call.only, true)).unwrap_or_default();
-        let choice =
-            Choice { scale: scale.clone(), as_published: *as_published, only, seed: *seed, tag: tag.clone() };
+        let choice = Choice {
+            scale: scale.clone(),
+            as_published: *as_published,
+            only,
+            seed: *seed,
+            tag: tag.clone(),
+            ..Choice::default()
+        };
         let mut design = Design::new(spec, choice)?;
         if !calls.is_empty() {
             let begun: Vec<&str> = self.steps.iter().filter_map(begun_run).collect();

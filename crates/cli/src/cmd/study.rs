@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::Timestamp;
+use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_study::claims::judge;
 use cosmark_study::design::{Choice, Design};
 use cosmark_study::engine::{Engine, Limits, Outcome as Ending, belongs, how_far, observations};
 use cosmark_study::estimate::{Cost, cell_s, cost};
-use cosmark_study::journal::{Call, CellState, Journal, Step, ended, steps};
+use cosmark_study::journal::{Call, CellState, Journal, Step, digest, ended, steps};
 use cosmark_study::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
 use cosmark_study::measured::Files;
 use cosmark_study::page::{self, Part};
@@ -189,7 +190,9 @@ fn study(args: &StudyArgs) -> Outcome {
         ),
     };
     let directory = args.dir.clone().unwrap_or_else(|| default_directory(&spec.name, args));
+    let digests = digests(&targets)?;
     let choice = Choice {
+        targets: digests,
         scale: args.scale.clone(),
         as_published: args.as_published,
         only: only(&args.only)?,
@@ -223,6 +226,16 @@ fn study(args: &StudyArgs) -> Outcome {
         published: &published,
     };
     execute(&design, args, limits, here)
+}
+
+/// What target files say, without the secrets in them: another password is no other store.
+fn digests(targets: &BTreeMap<String, PathBuf>) -> Result<BTreeMap<String, String>, Problem> {
+    let of = |(name, path): (&String, &PathBuf)| {
+        let text = stars_over_secrets(&CATALOG, &read_text(path)?);
+        let short: Vec<&str> = text.split('*').filter(|part| !part.is_empty()).collect();
+        Ok((name.clone(), digest(&short.join("*"))))
+    };
+    targets.iter().map(of).collect()
 }
 
 /// What is in the names of containers: what the journal has; of a new study on the user's stores, on which another may run at

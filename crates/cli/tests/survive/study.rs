@@ -101,6 +101,16 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     assert_eq!(journal(place), steps);
     let output = run(place, &["study", "status"]);
     assert!(stdout(&output).contains("planted --scale quick"), "{}", stdout(&output));
+    // Another store at the same path is another study; another password is not.
+    let target = &stores[2].1.1;
+    let text = fs::read_to_string(target).unwrap();
+    fs::write(target, text.replace("secretkey: b", "secretkey: longer")).unwrap();
+    assert_eq!(run(place, &args).status.code(), Some(0));
+    fs::write(target, text.replace("path_style_access: true", "path_style_access: false")).unwrap();
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the target of quick was changed"), "{}", stderr(&output));
+    fs::write(target, text).unwrap();
     // A run that was damaged since is not taken for one that was not run, and is run once more when that is asked for.
     let damaged = steps.split("\"place\":\"").nth(1).unwrap().split('"').next().unwrap();
     fs::write(place.join("study-planted-quick/archive").join(damaged).join("run.json"), "{\"sch").unwrap();

@@ -553,6 +553,17 @@ fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
     let said = Engine::new(&tagged, "text", &mut journal, Limits::default(), &mut runner).err().unwrap();
     assert!(said.contains("another call began this study"), "{said}");
     drop(journal);
+    // The same path with another store behind it.
+    let elsewhere = in_memory();
+    let at = |digest: &str| {
+        let targets = BTreeMap::from([("a".to_owned(), digest.to_owned())]);
+        let choice = Choice { scale: "quick".into(), seed: 1, targets, ..Choice::default() };
+        let mut journal = Journal::open(elsewhere.path()).unwrap();
+        let design = Design::new(&spec, choice).unwrap();
+        Engine::new(&design, "text", &mut journal, Limits::default(), &mut Virtual::new()).map(drop)
+    };
+    assert_eq!((at("1"), at("1")), (Ok(()), Ok(())));
+    assert!(at("2").is_err_and(|why| why.contains("the target of a was changed") && why.contains("--dir")));
     // A report of it is refused in the same way, but for the text alone.
     let steps = crate::journal::steps(directory.path()).unwrap();
     let of = |scale: &str, text: &str| belongs(&design(&spec, scale, 1), text, &steps);
