@@ -8,11 +8,13 @@ use cosmark_archive::{
 };
 use cosmark_metrics::results::{Latencies, METRICS, Metric, Reading};
 use cosmark_metrics::{Latency, OperationResult};
+use cosmark_workload::units::{parse_duration, parse_size};
 use serde_json::Value;
 
 use crate::design::{Levels, Order, Point};
 use crate::journal::{CellEnd, CellState};
-use crate::spec::DISTANCES;
+use crate::spec::{Block, DISTANCES, Text};
+use crate::template::fill;
 
 /// What fio or a followed disk says is never larger.
 const MOST_BYTES: u64 = 64 << 20;
@@ -327,26 +329,63 @@ pub fn of_fio(order: &Order<'_>, value: &Value, place: &str) -> Vec<Observation>
         if let Some(ns) = times.and_then(|times| times.get("mean")?.as_f64()) {
             values.insert("response_ms.mean".to_owned(), ns / 1e6);
         }
-        all.push(fio_observation(order, op, values, place));
+        all.push(fio_observation(order, op, values, verdict_of_fio(order, value, op == "read"), place));
     }
     if !all.is_empty() {
         let values = BTreeMap::from([
             ("throughput_per_s".to_owned(), sums.0),
             ("bandwidth_bytes_per_s".to_owned(), sums.1),
         ]);
-        all.push(fio_observation(order, "all", values, place));
+        let reads = all.iter().any(|one| one.op == "read");
+        all.push(fio_observation(order, "all", values, verdict_of_fio(order, value, reads), place));
     }
     all
 }
 
-fn fio_observation(order: &Order<'_>, op: &str, values: BTreeMap<String, f64>, place: &str) -> Observation {
+/// A shorter job says little of a device whose memory fills or which tidies up.
+const LEAST_FIO_S: f64 = 60.0;
+
+/// How far fio's figures of a direction can be believed, and why.
+fn verdict_of_fio(order: &Order<'_>, value: &Value, reads: bool) -> (Overall, String) {
+    let error = value.get("jobs").and_then(|jobs| jobs.get(0)?.get("error")?.as_i64()).unwrap_or(0);
+    if error != 0 {
+        return (Overall::False, format!("fio ended with error {error}"));
+    }
+    let mut why = vec!["fio's own figures: nobody checked them".to_owned()];
+    let Some(template) = &order.design.spec.fio else { return (Overall::NotProven, why.remove(0)) };
+    let filled = |text: &Text| fill(&text.0, &order.cell.values).unwrap_or_default();
+    let runtime_s = parse_duration(filled(&template.runtime).trim()).map_or(0.0, |time| time.as_secs_f64());
+    if runtime_s < LEAST_FIO_S {
+        why.push(format!("{runtime_s:.0} s are short of {LEAST_FIO_S:.0} s"));
+    }
+    let image = parse_size(filled(&template.size).trim()).unwrap_or(0);
+    let memory = value.get("cosmark").and_then(|about| about.get("memory_bytes")?.as_u64()).unwrap_or(0);
+    let is_rbd = order.design.spec.systems[order.cell.system].block == Some(Block::Rbd);
+    // Of a file fio reads past the memory of this machine; the store of an image does not.
+    if reads && is_rbd && image < memory {
+        why.push(format!(
+            "the image of {} MB fits the memory of {} MB, from which the store may have read",
+            image / 1_000_000,
+            memory / 1_000_000
+        ));
+    }
+    (Overall::NotProven, why.join("; "))
+}
+
+fn fio_observation(
+    order: &Order<'_>,
+    op: &str,
+    values: BTreeMap<String, f64>,
+    (verdict, why): (Overall, String),
+    place: &str,
+) -> Observation {
     Observation {
         levels: levels_of(order),
         op: op.to_owned(),
         repetition: order.repetition,
         values,
-        verdict: Overall::NotProven,
-        why: Some("fio's own figures: nobody checked them".to_owned()),
+        verdict,
+        why: Some(why),
         failed_share: 0.0,
         too_long: None,
         place: place.to_owned(),
@@ -391,6 +430,42 @@ mod tests {
         // Without a log there is nothing to put together.
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(merged(directory.path(), &both), None);
+    }
+
+    #[test]
+    fn figures_of_fio_say_why_they_are_not_proven() {
+        let text = "name: t
+title: t
+question: q
+systems: [{name: image, bed: ceph, block: rbd}, {name: disk, block: file}]
+factors: [{name: rw, levels: [randread]}]
+scales: {quick: {}}
+fio: {rw: randread, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 5s}
+";
+        let (spec, mistakes) = crate::spec::read(text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let choice = crate::design::Choice { scale: "quick".into(), ..Default::default() };
+        let design = crate::design::Design::new(&spec, choice).unwrap();
+        let why = |cell: usize, op: &str, error: u64| {
+            let order = Order { design: &design, cell: &design.cells[cell], repetition: 1, run: "t" };
+            let side = serde_json::json!({"total_ios": 5, "iops": 1.0, "bw_bytes": 4096.0});
+            let mut value =
+                serde_json::json!({"jobs": [{"error": error}], "cosmark": {"memory_bytes": 8_u64 << 30}});
+            value["jobs"][0][op] = side;
+            let found = of_fio(&order, &value, "t.json");
+            assert_eq!(found.iter().map(|one| one.op.as_str()).collect::<Vec<_>>(), [op, "all"]);
+            assert_eq!(found[0].why, found[1].why);
+            (found[0].verdict, found[0].why.clone().unwrap())
+        };
+        let (verdict, said) = why(0, "read", 0);
+        assert_eq!(verdict, Overall::NotProven);
+        assert!(
+            said.contains("5 s are short of 60 s") && said.contains("the image of 1073 MB fits"),
+            "{said}"
+        );
+        assert!(!why(0, "write", 0).1.contains("fits"), "what is written was not read from memory");
+        assert!(!why(1, "read", 0).1.contains("fits"), "a file is read past the memory");
+        assert_eq!(why(1, "read", 5), (Overall::False, "fio ended with error 5".to_owned()));
     }
 
     #[test]

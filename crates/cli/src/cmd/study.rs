@@ -27,7 +27,7 @@ use crate::load::{load_text, read_text};
 use crate::output::write_bytes;
 use crate::registry::CATALOG;
 use crate::study::bed::{Bed, unique};
-use crate::study::fio::Device;
+use crate::study::fio::{Device, check};
 use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
 
@@ -298,18 +298,22 @@ fn check_workloads(design: &Design<'_>) -> Result<(), Problem> {
 fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'_>) -> Outcome {
     let Place { directory, targets, text, csv, published } = place;
     for system in systems(design) {
-        let known = targets.contains_key(&system.name) || system.block.is_some();
+        let known = targets.contains_key(&system.name) || (system.block.is_some() && system.bed.is_none());
         if !known && Bed::of(&args.testbeds, system).map_err(Problem::usage)?.is_none() {
             let name = &system.name;
             return Err(Problem::usage(format!("where is {name}? --system {name}=target.yaml says so")));
         }
+    }
+    let ceph = ceph();
+    if design.spec.fio.is_some() {
+        check(&systems(design), ceph.as_ref()).map_err(Problem::usage)?;
     }
     let mut journal = Journal::open(directory).map_err(Problem::usage)?;
     let settings = Settings {
         directory: directory.to_owned(),
         beds: args.testbeds.clone(),
         targets,
-        device: Device::new(args.disk.clone().unwrap_or_else(|| directory.to_owned()), ceph()),
+        device: Device::new(args.disk.clone().unwrap_or_else(|| directory.to_owned()), ceph),
         threads: args.threads,
         no_nodes: args.no_nodes,
         quiet: args.quiet,

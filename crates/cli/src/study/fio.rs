@@ -2,6 +2,7 @@
 //! written whole before it is measured: what was never written reads as zeros at any speed.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cosmark_nodes::raw::shell::{Shell, quoted};
@@ -86,6 +87,49 @@ impl Job {
     fn limit(&self) -> Duration {
         Duration::from_secs_f64(self.ramp_s + self.run_s + 120.0)
     }
+}
+
+/// Looks whether jobs of these systems can be run at all, before anything is begun.
+///
+/// # Errors
+/// What is missing, and what installs it.
+pub fn check(systems: &[&System], ceph: Option<&(PathBuf, PathBuf)>) -> Result<(), String> {
+    for system in systems {
+        let (engine, package) = match system.block {
+            Some(Block::Rbd) => ("rbd", "apt-get install fio librbd1"),
+            _ => ("libaio", "apt-get install fio"),
+        };
+        let name = &system.name;
+        match answers("fio", &format!("--enghelp={engine}")) {
+            None => {
+                return Err(format!("{name} is measured by fio, which is not there: apt-get install fio"));
+            }
+            Some(false) => return Err(format!("fio has no engine {engine}, which {name} needs: {package}")),
+            Some(true) => {}
+        }
+        if system.block != Some(Block::Rbd) {
+            continue;
+        }
+        if let Some(missing) = ["rbd", "ceph"].iter().find(|program| answers(program, "--version").is_none())
+        {
+            return Err(format!("{name} needs {missing}, which is not there: apt-get install ceph-common"));
+        }
+        // A bed writes its configuration when it starts.
+        let is_known = ceph.is_some_and(|(conf, keyring)| conf.is_file() && keyring.is_file());
+        if system.bed.is_none() && !is_known {
+            return Err(format!(
+                "{name} needs a Ceph: CEPH_CONF and CEPH_KEYRING of a user that may make pools"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a program ends well; `None` where it is not there.
+fn answers(program: &str, argument: &str) -> Option<bool> {
+    let mut command = Command::new(program);
+    let quiet = command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().ok().map(|status| status.success())
 }
 
 impl Device {

@@ -248,7 +248,9 @@ impl Here {
         match measured {
             None => Err(Trouble::Stopped),
             Some(Err(why)) => Ok(CellEnd { state: CellState::Failed, place, took_s, why: Some(why) }),
-            Some(Ok(value)) => {
+            Some(Ok(mut value)) => {
+                // Whether the image fits it is asked when the report is made, maybe elsewhere.
+                value["cosmark"] = serde_json::json!({"memory_bytes": host::memory_bytes()});
                 self.keep("fio", &place, &value)?;
                 Ok(CellEnd { state: CellState::Done, place, took_s, why: None })
             }

@@ -172,3 +172,18 @@ fn a_bed_that_another_study_has_is_neither_started_nor_stopped() {
         fs::read_to_string(place.join("called")).unwrap_or_default()
     );
 }
+
+#[test]
+fn a_study_of_fio_begins_nothing_where_fio_is_not_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    fs::create_dir(place.join("bin")).unwrap();
+    let output = cosmark(place)
+        .env("PATH", place.join("bin"))
+        .args(["study", "baseline", "--dir", "out"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("apt-get install fio"), "{}", stderr(&output));
+    assert!(!place.join("out").exists());
+}
