@@ -28,6 +28,7 @@ struct Dot {
     value: f64,
     ends: Option<(f64, f64)>,
     is_false: bool,
+    is_too_long: bool,
 }
 
 /// Bandwidth is drawn in megabytes per second.
@@ -102,6 +103,14 @@ fn draw(
     if lines.iter().any(|line| line.points.iter().any(|dot| dot.is_false)) {
         note.push("points marked FALSE come from cells whose numbers cannot be believed".to_owned());
     }
+    if lines.iter().any(|line| line.points.iter().any(|dot| dot.is_too_long)) {
+        note.push("hollow points of a line: responses too long for the window".to_owned());
+    }
+    match lines.len().saturating_sub(MOST_LINES) {
+        0 => {}
+        1 => note.push("1 more line is in the tables".to_owned()),
+        more => note.push(format!("{more} more lines are in the tables")),
+    }
     let chart = Chart {
         title: figure.title.clone(),
         x: Axis::new(label.unwrap_or_else(|| figure.x.clone()), x_scale),
@@ -121,11 +130,15 @@ fn draw(
 fn drawn(line: &Drawn, look: usize, x_of: &dyn Fn(&str) -> f64) -> Vec<Line> {
     let points = line.points.iter().map(|dot| (x_of(&dot.level), dot.value)).collect();
     let mut main = Line::new(line.name.clone(), look, Mark::Marked, points);
+    let word = |dot: &Dot| match (dot.is_false, dot.is_too_long) {
+        (true, _) => Some("FALSE"),
+        (false, true) => Some("too long"),
+        (false, false) => None,
+    };
     main.words = line
         .points
         .iter()
-        .filter(|dot| dot.is_false)
-        .map(|dot| (x_of(&dot.level), dot.value, "FALSE".to_owned()))
+        .filter_map(|dot| Some((x_of(&dot.level), dot.value, word(dot)?.to_owned())))
         .collect();
     let mut ends = Vec::new();
     for dot in &line.points {
@@ -139,6 +152,12 @@ fn drawn(line: &Drawn, look: usize, x_of: &dyn Fn(&str) -> f64) -> Vec<Line> {
         lines.push(Line::new("", look, Mark::Thin, ends));
     }
     lines.push(main);
+    let hollow: Vec<(f64, f64)> =
+        line.points.iter().filter(|dot| dot.is_too_long).map(|dot| (x_of(&dot.level), dot.value)).collect();
+    if !hollow.is_empty() {
+        // Over the marks of the line.
+        lines.push(Line::new("", look, Mark::Hollow, hollow));
+    }
     lines
 }
 
@@ -223,7 +242,9 @@ fn dots(design: &Design<'_>, figure: &Figure, all: &[Observation], cells: &Where
                 interval_of_mean(&values)
             };
             let ends = known.map(|known| (known.low, known.high));
-            dots.push(Dot { level, value, ends, is_false: found.iter().any(|one| one.is_false) });
+            let is_false = found.iter().any(|one| one.is_false);
+            let is_too_long = found.iter().any(|one| one.is_too_long);
+            dots.push(Dot { level, value, ends, is_false, is_too_long });
         }
     }
     dots
@@ -261,4 +282,54 @@ fn overlay(
     }
     let scaled = if figure.published == Overlay::Peak { own / most } else { 1.0 };
     Some((points.into_iter().map(|(level, value)| (level, value * scaled)).collect(), scaled))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::design::Choice;
+
+    #[test]
+    fn a_picture_says_how_many_lines_it_leaves_out_and_which_points_took_too_long() {
+        let sizes: Vec<String> = (1..=14).map(|size| format!("{size}KB")).collect();
+        let text = format!(
+            "name: t
+title: t
+question: q
+systems: [{{name: one}}]
+factors: [{{name: size, levels: [{}]}}, {{name: n, within: true, levels: [1, 8]}}]
+scales: {{quick: {{}}}}
+workload: {{point: '- name: p-${{{{ n }}}}', measured: 'p-${{{{ n }}}}'}}
+figures: [{{title: f, x: n, lines: [size]}}]
+",
+            sizes.join(", ")
+        );
+        let (spec, mistakes) = crate::spec::read(&text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
+        let seen = |size: &str, clients: &str| Observation {
+            levels: [("system", "one"), ("size", size), ("n", clients)]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            op: "read".into(),
+            repetition: 1,
+            values: BTreeMap::from([("throughput_per_s".to_owned(), 10.0)]),
+            verdict: cosmark_archive::Overall::True,
+            ..Observation::default()
+        };
+        let mut all: Vec<Observation> =
+            sizes.iter().flat_map(|size| [seen(size, "1"), seen(size, "8")]).collect();
+        let svg = |all: &[Observation]| match figures(&design, all, &[]).remove(0) {
+            Part::Figure { svg, .. } => svg,
+            other => panic!("{other:?}"),
+        };
+        let plain = svg(&all);
+        assert!(plain.contains("2 more lines are in the tables") && !plain.contains("too long"), "{plain}");
+        all.truncate(4);
+        all[1].too_long = Some("a response takes 5 s".to_owned());
+        let marked = svg(&all);
+        assert!(marked.contains(">too long<") && marked.contains("hollow points of a line"), "{marked}");
+        assert!(!marked.contains("more lines"), "{marked}");
+    }
 }

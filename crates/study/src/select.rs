@@ -13,6 +13,15 @@ pub struct Found {
     pub value: f64,
     /// A cell that it comes from is FALSE.
     pub is_false: bool,
+    /// Responses of a cell that it comes from were too long for the window.
+    pub is_too_long: bool,
+}
+
+impl Found {
+    fn of(value: f64, some: &[&Observation]) -> Self {
+        let is_too_long = some.iter().any(|one| one.too_long.is_some());
+        Self { value, is_false: some.iter().any(|one| one.is_false()), is_too_long }
+    }
 }
 
 impl Observation {
@@ -91,8 +100,7 @@ pub fn quantity(
     let value_of = |one: &Observation| one.values.get(&wanted.metric).copied().unwrap_or(f64::NAN);
     let Some(over) = wanted.over.as_ref().filter(|_| wanted.take != Take::Each) else {
         let values: Vec<f64> = chosen.iter().map(|one| value_of(one)).collect();
-        let is_false = chosen.iter().any(|one| one.is_false());
-        return geometric_mean(&values).map(|value| Found { value, is_false });
+        return geometric_mean(&values).map(|value| Found::of(value, &chosen));
     };
     let limit = limit(design, wanted).map(|sla| sla.p95_ms);
     let mut levels: BTreeMap<(usize, String), Vec<&Observation>> = BTreeMap::new();
@@ -101,27 +109,27 @@ pub fn quantity(
             levels.entry((design.rank(over, level), level.clone())).or_default().push(one);
         }
     }
-    let points: Vec<(String, f64, bool)> = levels
+    let points: Vec<(String, Found)> = levels
         .into_iter()
         .filter(|(_, some)| keeps(some, limit))
         .filter_map(|((_, level), some)| {
             let values: Vec<f64> = some.iter().map(|one| value_of(one)).collect();
-            Some((level, geometric_mean(&values)?, some.iter().any(|one| one.is_false())))
+            Some((level, Found::of(geometric_mean(&values)?, &some)))
         })
         .collect();
-    let greatest = || points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let (level, value, is_false) = match wanted.take {
+    let greatest = || points.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let (level, found) = match wanted.take {
         Take::Each | Take::First => points.first(),
         Take::Last => points.last(),
-        Take::Min => points.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+        Take::Min => points.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value)),
         Take::Max | Take::ArgMax | Take::Best | Take::ArgBest => greatest(),
     }?
     .clone();
     let value = match wanted.take {
         Take::ArgMax | Take::ArgBest => as_number(design, over, &level),
-        _ => value,
+        _ => found.value,
     };
-    Some(Found { value, is_false })
+    Some(Found { value, ..found })
 }
 
 /// What is said of a cell that was run and whose run cannot be read.

@@ -152,7 +152,11 @@ fn of_published(
         let found = quantity(design, all, &of, repetition)?;
         let Some(below) = &below else { return Some(found) };
         let below = quantity(design, all, below, repetition).filter(|below| below.value > 0.0)?;
-        Some(Found { value: found.value / below.value, is_false: found.is_false || below.is_false })
+        Some(Found {
+            value: found.value / below.value,
+            is_false: found.is_false || below.is_false,
+            is_too_long: found.is_too_long || below.is_too_long,
+        })
     };
     let found: Vec<Found> = repetitions(all).into_iter().filter_map(ratio).collect();
     if !found.is_empty() {
