@@ -152,6 +152,11 @@ impl<'a> Design<'a> {
                 }
             }
         }
+        // Levels may have dots in their names: (0, 9.5) and (0.9, 5) would be one run.
+        let mut names = BTreeSet::new();
+        if let Some(cell) = design.cells.iter().find(|cell| !names.insert(cell.id.as_str())) {
+            return Err(format!("two cells are called {}: give levels other names, without dots", cell.id));
+        }
         if design.cells.is_empty() {
             return Err("no cell is left: --only and the scale have none in common".to_owned());
         }

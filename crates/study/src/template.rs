@@ -5,6 +5,9 @@ use crate::scalar::Values;
 /// Values may refer to values so deep.
 const DEEPEST: usize = 8;
 
+/// A text and the values in it have no more bytes than these together.
+const LARGEST: usize = 1 << 20;
+
 /// The names that a text refers to. What begins with `matrix.` belongs to the workload.
 pub fn names_in(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split("${{").skip(1);
@@ -17,15 +20,24 @@ pub fn names_in(text: &str) -> impl Iterator<Item = &str> {
 /// The text with values in place of names.
 ///
 /// # Errors
-/// A name that has no value, or values that refer to each other without end.
+/// A name that has no value, values that refer to each other without end, or a text of more than 1 MiB.
 pub fn fill(text: &str, values: &Values) -> Result<String, String> {
-    fill_at(text, values, 0)
+    let mut left = LARGEST;
+    fill_at(text, values, 0, &mut left)
 }
 
-fn fill_at(text: &str, values: &Values, depth: usize) -> Result<String, String> {
+/// As much of a text as tells which it is.
+fn beginning(text: &str) -> String {
+    text.trim().chars().take(60).collect()
+}
+
+fn fill_at(text: &str, values: &Values, depth: usize, left: &mut usize) -> Result<String, String> {
     if depth > DEEPEST {
         return Err(format!("values refer to each other more than {DEEPEST} deep: {}", text.trim()));
     }
+    *left = left
+        .checked_sub(text.len())
+        .ok_or_else(|| format!("with its values in it a text is larger than 1 MiB: {}", beginning(text)))?;
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${{") {
@@ -40,7 +52,7 @@ fn fill_at(text: &str, values: &Values, depth: usize) -> Result<String, String> 
             out.push_str("}}");
         } else {
             let value = values.get(trimmed).ok_or_else(|| format!("{trimmed} has no value in this cell"))?;
-            out.push_str(&fill_at(&value.0, values, depth + 1)?);
+            out.push_str(&fill_at(&value.0, values, depth + 1, left)?);
         }
         rest = behind;
     }
@@ -62,6 +74,14 @@ mod tests {
         assert_eq!(names_in("${{ a }} ${{ matrix.b }} ${{c}}").collect::<Vec<_>>(), ["a", "c"]);
         assert!(fill("${{ x }}", &values).is_err_and(|why| why.contains("x has no value")));
         assert!(fill("${{ n", &values).is_err());
+        // Each refers to the next forty times: 40^7 letters, or as many times nothing.
+        for last in ["x", ""] {
+            let deep: Values = (0..7)
+                .map(|n| (format!("v{n}"), format!("${{{{ v{} }}}}", n + 1).repeat(40).as_str().into()))
+                .chain([("v7".to_owned(), last.into())])
+                .collect();
+            assert!(fill("${{ v0 }}", &deep).is_err_and(|why| why.contains("larger than 1 MiB")));
+        }
         let circle = Values::from([("a".into(), "${{ b }}".into()), ("b".into(), "${{ a }}".into())]);
         assert!(fill("${{ a }}", &circle).is_err_and(|why| why.contains("each other")));
     }

@@ -436,6 +436,18 @@ fn a_claim_compares_the_same_points_of_both_sides_or_says_which_were_measured_on
 }
 
 #[test]
+fn two_cells_that_would_have_one_name_are_refused() {
+    let text = TEXT.replace(
+        "  - {name: n, within: true, levels: [1, 8]}",
+        "  - {name: rate, levels: [5, 9.5]}\n  - {name: n, within: true, levels: [1, 8]}",
+    );
+    let spec = spec(&text.replace("levels: [4KB, 1MB]", "levels: [0, 0.9]"));
+    let choice = Choice { scale: "quick".into(), ..Choice::default() };
+    let said = Design::new(&spec, choice).map(drop).unwrap_err();
+    assert!(said.contains("two cells are called a.0.9.5"), "{said}");
+}
+
+#[test]
 fn a_study_without_room_for_its_largest_cell_is_not_begun_and_one_that_loses_it_stops_and_goes_on() {
     let text = TEXT.replace("{name: c, bed: two}", "{name: c, bed: two, copies: 3}") + "data_bytes: [size]\n";
     let spec = spec(&text);
