@@ -98,7 +98,7 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
     }
     let sides = claim.test.iter().flat_map(|condition| std::iter::once(&condition.of).chain(&condition.to));
     let unreadable =
-        sides.flat_map(|side| all.iter().filter(|one| one.unreadable && one.is_in(&side.cells))).count();
+        sides.flat_map(|side| all.iter().filter(move |one| one.unreadable && one.is_in(&side.cells))).count();
     if unreadable > 0 && !words.iter().any(|text| text == UNREADABLE) {
         words.push(UNREADABLE.to_owned());
     }

@@ -207,6 +207,19 @@ fn points(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> Vec<Le
     points
 }
 
+/// Whether each level that a quantity names was measured: a mean over some of them is another one.
+#[must_use]
+pub fn has_all_levels(all: &[Observation], wanted: &Quantity) -> bool {
+    let measured: Vec<Levels> = all
+        .iter()
+        .filter(|one| one.is_in(&wanted.cells) && one.values.contains_key(&wanted.metric))
+        .map(Observation::all_levels)
+        .collect();
+    wanted.cells.iter().all(|(factor, some)| {
+        some.0.iter().all(|level| measured.iter().any(|levels| levels.get(factor) == Some(level)))
+    })
+}
+
 /// Whether cells keep a limit: all of them, and next to nothing failed.
 fn keeps(some: &[&Observation], limit_ms: Option<f64>) -> bool {
     let Some(limit) = limit_ms else { return true };

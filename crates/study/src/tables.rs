@@ -10,7 +10,9 @@ use crate::figures::axis_label;
 use crate::measured::Observation;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
-use crate::select::{Found, MOST_FAILED_SHARE, Series, one_sided, quantity, repetitions, series, why_none};
+use crate::select::{
+    Found, MOST_FAILED_SHARE, Series, has_all_levels, one_sided, quantity, repetitions, series, why_none,
+};
 use crate::spec::{Efficiency, OneOrMore, Quantity, Sla, Take, Where};
 use crate::statistics::{interval_of_mean, interval_of_ratio, median};
 
@@ -159,10 +161,12 @@ fn of_published(
         })
     };
     let found: Vec<Found> = repetitions(all).into_iter().filter_map(ratio).collect();
+    let sides = || std::iter::once(&of).chain(&below);
     if !found.is_empty() {
-        return Ok(found);
+        let is_whole = sides().all(|side| has_all_levels(all, side));
+        return if is_whole { Ok(found) } else { Err("not all of its cells were run") };
     }
-    let nothing = std::iter::once(&of).chain(&below).find_map(|side| why_none(design, all, side));
+    let nothing = sides().find_map(|side| why_none(design, all, side));
     Err(nothing.unwrap_or("no repetition has all of its cells"))
 }
 
