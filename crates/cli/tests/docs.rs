@@ -401,6 +401,35 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     Some(arguments)
 }
 
+/// Lines that are commands of the binary, with their numbers: those of `sh` blocks, and indented ones that begin with its
+/// name, as a page without fences shows them.
+fn commands(page: &str) -> Vec<(usize, &str)> {
+    let blocks = blocks(page, "sh").into_iter();
+    let mut found: Vec<(usize, &str)> = blocks
+        .flat_map(|(line, text)| text.into_iter().enumerate().map(move |(at, one)| (line + at, one)))
+        .collect();
+    let mut is_fenced = false;
+    for (at, line) in page.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+        } else if !is_fenced && line.strip_prefix("    ").is_some_and(|rest| rest.starts_with("cosmark ")) {
+            found.push((at + 1, line));
+        }
+    }
+    found
+}
+
+/// Pages that show commands: the guides, the reference and the first page of the repository.
+fn with_commands() -> Vec<(PathBuf, String)> {
+    let reference = root().join("docs/reference");
+    let others = pages().into_iter();
+    let mut found: Vec<_> = others
+        .filter(|(path, _)| path.starts_with(&reference) || *path == root().join("README.md"))
+        .collect();
+    found.extend(guides());
+    found
+}
+
 fn refused(arguments: &[String]) -> Option<String> {
     let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
     // Flags and values are read up to here; then the help is shown and nothing is done.
@@ -417,19 +446,22 @@ fn refused(arguments: &[String]) -> Option<String> {
 }
 
 #[test]
-fn every_command_of_the_guides_has_only_flags_and_files_that_exist() {
+fn every_command_of_guides_and_reference_has_only_flags_and_files_that_exist() {
     let mut count = 0;
-    for (path, page) in guides() {
-        for (line, text) in blocks(&page, "sh") {
-            for (at, call) in text.iter().enumerate().filter_map(|(at, one)| Some((at, arguments(one)?))) {
-                count += 1;
-                if let Some(said) = refused(&call) {
-                    panic!("{}:{}: cosmark {call:?}\n{said}", path.display(), line + at);
-                }
+    for (path, page) in with_commands() {
+        for (line, call) in
+            commands(&page).into_iter().filter_map(|(line, one)| Some((line, arguments(one)?)))
+        {
+            count += 1;
+            if let Some(said) = refused(&call) {
+                panic!("{}:{line}: cosmark {call:?}\n{said}", path.display());
             }
         }
     }
-    assert!(count >= 20, "{count}");
+    assert!(count >= 100, "{count}");
+    let both = "```sh\ncosmark a\n```\n\n    cosmark b\n    name: c\n\n```text\n    cosmark d\n```\n";
+    assert_eq!(commands(both), [(2, "cosmark a"), (5, "    cosmark b")]);
+    assert!(refused(&["report".into(), "w3".into(), "--open".into(), "yes".into()]).is_some());
     assert!(refused(&["run".into(), "x.yaml".into(), "--fast".into()]).is_some());
     assert!(refused(&["run".into(), "workloads/none.yaml".into()]).is_some());
     assert_eq!(
