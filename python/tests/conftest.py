@@ -48,6 +48,29 @@ stages:
     for rate, workers in ((100, 4), (400, 4), (450, 1))
 )
 
+# Two works whose operations have one name, and a matrix whose last axis is not the load.
+WORKS = """
+name: works
+storage: {type: mock, delay: 1ms}
+stages:
+  - name: main
+    works:
+      - {name: small, workers: 2, runtime: 1s, operations: [{type: read, containers: c(1), objects: "u(1,100)"}]}
+      - {name: large, workers: 4, runtime: 1s, operations: [{type: read, containers: c(1), objects: "u(1,100)"}]}
+"""
+MATRIX = """
+name: matrix
+storage: {type: mock, delay: 1ms}
+stages:
+  - name: main
+    matrix: {workers: [1, 2, 4], size: [4KiB, 64KiB]}
+    works:
+      - name: main
+        workers: ${{ matrix.workers }}
+        runtime: 300ms
+        operations: [{type: write, containers: c(1), objects: "u(1,100)", sizes: "c(${{ matrix.size }})"}]
+"""
+
 
 def _run(archive: Path, text: str, *options: str) -> None:
     file = archive / "workload.yaml"
@@ -70,6 +93,15 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     demo = [program, "demo", "--runtime", "2", "--archive", str(directory), "--quiet", "--no-report", "--oplog"]
     done = subprocess.run(demo, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+    return directory
+
+
+@pytest.fixture(scope="session")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """w1 two works with operations of one name, w2 a matrix of sizes and workers."""
+    directory = tmp_path_factory.mktemp("shapes")
+    _run(directory, WORKS)
+    _run(directory, MATRIX)
     return directory
 
 

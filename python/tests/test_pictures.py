@@ -54,6 +54,61 @@ def test_a_knee_has_a_point_per_load(archive: Path, tmp_path: Path) -> None:
     assert len(line.get_xdata()) == 3 and list(line.get_xdata())[0] == pytest.approx(100, rel=0.2)
 
 
+def _lines(figure) -> dict:
+    """Points of the lines that are in the legend, by label."""
+    return {one.get_label(): len(one.get_xdata()) for one in figure.axes[0].get_lines() if one.get_label()[0] != "_"}
+
+
+def test_a_knee_of_a_matrix_has_a_line_per_size_and_one_of_a_ladder_a_single_one(archive: Path, shapes: Path) -> None:
+    matrix = cosmark.open(shapes / "w2")
+    assert _lines(plot.knee(matrix, "response_ms.p50")) == {"main-size4KiB": 3, "main-size64KiB": 3}
+    for stage in matrix.stages:
+        size, workers = stage.name.split("-")[2], stage.operations[0].record["workers"]
+        stage.name = f"main-{size}-workers{workers}"
+    assert sorted(_lines(plot.knee(matrix, "response_ms.p50")).values()) == [3, 3], "workers at the end"
+    assert _lines(plot.knee(cosmark.open(archive / "w2"), "response_ms.p90")) == {"ladder": 3}
+
+
+def test_trials_of_one_load_of_a_search_are_one_point_with_its_interval(archive: Path) -> None:
+    run = cosmark.open(archive / "w2")
+    for stage, name in zip(run.stages, ("main-rate100", "main-rate400", "main-rate400-confirm1")):
+        stage.name = name
+    figure = plot.knee(run, "response_ms.p90")
+    assert _lines(figure) == {"ladder": 2}
+    mean = sum(stage.throughput_per_s for stage in run.stages[1:]) / 2
+    assert list(figure.axes[0].get_lines()[0].get_xdata())[1] == pytest.approx(mean)
+    assert figure.axes[0].collections, "an interval"
+
+
+def test_operations_of_one_name_have_labels_and_bars_of_their_own(shapes: Path, tmp_path: Path) -> None:
+    run = cosmark.open(shapes / "w1")
+    both = ["small read", "large read"]
+    assert list(_lines(plot.cdf(run, "main"))) == both
+    assert list(_lines(plot.timeline(run, "main"))) == both
+    assert [label.get_text() for label in plot.violin(run, "main").axes[0].get_xticklabels()] == both
+    figure = plot.bars({"a": run, "b": [run, run]})
+    _saved(figure, tmp_path)
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == both
+    assert [bar.get_height() for bar in figure.axes[0].patches] == [1.0] * 4
+    # What one side lacks is left out; a side that has nothing of it is said.
+    other = cosmark.open(shapes / "w1")
+    other.stages[0].operations.pop()
+    assert len(plot.bars({"a": run, "b": other}).axes[0].patches) == 3
+    with pytest.raises(CosmarkError, match="b has no throughput_per_s"):
+        plot.bars({"a": run, "b": cosmark.open(shapes / "w2")})
+
+
+def test_a_timeline_draws_any_percentile_of_any_time(archive: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    for metric, time, share in (("response_p95_ms", "response", 0.95), ("service_p50_ms", "service", 0.5)):
+        drawn = plot.timeline(run, "main", ["read"], metric).axes[0].get_lines()[0].get_ydata()
+        wanted = run.series("main", "read", (share,), time)[metric]
+        assert [None if y != y else y for y in drawn] == wanted and any(y is not None for y in wanted)
+    assert plot.timeline(run, "main", metric="first_byte_p99_9_ms").axes
+    with pytest.raises(CosmarkError):
+        plot.timeline(run, "main", metric="response_p995_ms")
+
+
 def test_a_heat_map_holds_every_operation(archive: Path, tmp_path: Path) -> None:
     run = cosmark.open(archive / "w1")
     figure = plot.heatmap(run, "main", "read")

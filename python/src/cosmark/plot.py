@@ -7,9 +7,10 @@ lines survive shades of grey. ``cosmark plot`` draws the same without Python.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from .comparison import Side, compare, figure_of
+from .comparison import Side, _operations, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
 from .results import Operation, Run, Stage
@@ -64,8 +65,21 @@ def _named(runs: "Union[Run, Sequence[Run]]") -> List[Run]:
     return found
 
 
-def _label(run: Run, several: bool, operation: str) -> str:
-    return f"{run.id} {operation}" if several else operation
+def _names(chosen: Sequence[Operation]) -> List[str]:
+    """The names of these operations of one run; with stage, work and id where others of them are called the same."""
+    names = []
+    for one in chosen:
+        same = [other for other in chosen if other.name == one.name and other is not one]
+        beside = [other for other in same if other.stage is one.stage]
+        parts = [one.stage.name] if len(beside) < len(same) else []
+        parts += [one.work] if any(other.work != one.work for other in beside) else []
+        parts += [one.id] if any(other.work == one.work for other in beside) else []
+        names.append(" ".join([*parts, one.name]))
+    return names
+
+
+def _labelled(run: Run, several: bool, chosen: Sequence[Operation]) -> List[Tuple[str, Operation]]:
+    return [(f"{run.id} {name}" if several else name, one) for name, one in zip(_names(chosen), chosen)]
 
 
 def _chosen(run: Run, stage: Optional[str], operations: Optional[Sequence[str]]) -> List[Operation]:
@@ -85,17 +99,23 @@ def timeline(
 ) -> "Figure":
     """One figure of :meth:`Run.series` over time: a line per operation; ramps are shaded, lost drivers and pauses marked.
 
-    ``metric`` is a column of it: ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``response_p99_ms``, ``failures``, ..
+    ``metric`` is a column of it: ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``failures``, .., or any percentile of
+    any time: ``response_p99_9_ms``, ``service_p50_ms``, ``first_byte_p95_ms``.
     """
     figure, axes = _figure(ax, (7.0, 3.0))
     chosen = _chosen(run, stage, operations)
-    for at, one in enumerate(chosen):
-        series = run.series(one.stage.id, one.id)
+    percentile = re.fullmatch(r"(response|service|first_byte)_p(\d\d?(?:_\d+)?)_ms", metric)
+    for at, (name, one) in enumerate(_labelled(run, False, chosen)):
+        if percentile:
+            share = float(percentile.group(2).replace("_", ".")) / 100.0
+            series = run.series(one.stage.id, one.id, (share,), percentile.group(1))
+        else:
+            series = run.series(one.stage.id, one.id)
         if metric not in series.columns:
             raise CosmarkError(f"a series has no {metric}; there are {', '.join(series.columns)}")
         times = [(row["start_s"] + row["end_s"]) / 2.0 for row in series]
         values = [float("nan") if row[metric] is None else row[metric] for row in series]
-        axes.plot(times, values, label=one.name, marker=_MARKS[at % len(_MARKS)], markersize=3, **_look(at))
+        axes.plot(times, values, label=name, marker=_MARKS[at % len(_MARKS)], markersize=3, **_look(at))
         if at == 0:
             for row in series:
                 if row["phase"] != "window":
@@ -137,7 +157,7 @@ def cdf(
     several = len(_named(runs)) > 1
     at = 0
     for run in _named(runs):
-        for one in _chosen(run, stage, operations):
+        for label, one in _labelled(run, several, _chosen(run, stage, operations)):
             histogram = one.histogram(time)
             if not histogram:
                 continue
@@ -149,7 +169,7 @@ def cdf(
                 points = list(zip(times, shares))
             axes.step(
                 [t for t, _ in points], [s for _, s in points], where="post",
-                label=_label(run, several, one.name), **_look(at),
+                label=label, **_look(at),
             )
             at += 1
     if at == 0:
@@ -172,34 +192,83 @@ def _in_flight(stage: Stage) -> Optional[float]:
     return sum(known) if known else None
 
 
+#: A trial that a search makes again: ``main-w8-confirm1``, ``main-rate50-2``.
+_AGAIN = re.compile(r"(.*-(?:w|rate)[\d.]+)-(?:(?:again|repeat|confirm)?\d+|above)")
+
+
+def _first_trial(stage: Stage) -> str:
+    """The name of the first trial of its load; of a stage that no search made again its own."""
+    found = _AGAIN.fullmatch(stage.name)
+    return found.group(1) if found else stage.name
+
+
+def _group(stage: Stage) -> str:
+    """The name of a stage of a matrix without the number of workers, at its end or as the value of an axis."""
+    name = _first_trial(stage)
+    for workers in {one.record.get("workers") for one in stage.main}:
+        at_end, among_axes = rf"(.*[^\d_ .-])[_ .-]*{workers}", rf"(.+)-workers{workers}(-.+)"
+        found = re.fullmatch(at_end, name) or re.fullmatch(among_axes, name)
+        if found:
+            return "".join(found.groups())
+    return stage.name
+
+
+def _ladders(run: Run) -> Dict[str, List[Stage]]:
+    """The measured stages of a run by what else they vary than the load: a matrix has several, any other run one."""
+    stages = [stage for stage in run.stages if stage.main]
+    groups: Dict[str, List[Stage]] = {}
+    for stage in stages:
+        groups.setdefault(_group(stage), []).append(stage)
+    loads = [{sum(one.record.get("workers") or 0 for one in stage.main) for stage in own} for own in groups.values()]
+    return groups if any(len(own) > 1 for own in loads) else {"": stages}
+
+
 def knee(
     runs: "Union[Run, Sequence[Run]]", figure: str = "response_ms.p95", ax: "Optional[Axes]" = None
 ) -> "Figure":
-    """Latency against throughput: one point per measured stage, joined in the order of load; where it turns up is the knee.
+    """Latency against throughput: one point per load, joined in the order of load; where it turns up is the knee.
 
-    Give the runs of a ladder (one stage per load) or of a search. Of a stage with several operations the throughput is
-    their sum and the latency that of the slowest.
+    Give the runs of a ladder (one stage per load), of a matrix (a line for all that it varies beside the workers) or of a
+    search, whose trials of one load are one point, with its 95 % interval. Of a stage with several operations the
+    throughput is their sum and the latency that of the slowest.
     """
     drawing, axes = _figure(ax, COLUMN)
     several = len(_named(runs)) > 1
-    for at, run in enumerate(_named(runs)):
-        points = []
-        for stage in run.stages:
-            times = [value for one in stage.main if (value := figure_of(one, figure)) is not None]
-            if times and stage.throughput_per_s:
-                points.append((_in_flight(stage) or 0.0, stage.throughput_per_s, max(times)))
-        points.sort()
-        if points:
-            label = run.id if several else run.name
-            marker = _MARKS[at % len(_MARKS)]
-            axes.plot([p[1] for p in points], [p[2] for p in points], marker=marker, label=label, **_look(at))
-    if not axes.lines:
+    lines: List[Tuple[str, List[Tuple[float, float, float, float]]]] = []
+    for run in _named(runs):
+        ladders = _ladders(run)
+        for group, stages in ladders.items():
+            points = _points(stages, figure)
+            name = group if len(ladders) > 1 else "" if several else run.name
+            if points:
+                lines.append((" ".join(part for part in (run.id if several else "", name) if part), points))
+    if not lines:
         raise CosmarkError(f"no stage of these runs has a throughput and {figure}")
+    for at, (label, points) in enumerate(lines):
+        _, rates, times, halves = zip(*points)
+        axes.plot(rates, times, marker=_MARKS[at % len(_MARKS)], label=label, **_look(at))
+        if any(halves):
+            axes.errorbar(rates, times, yerr=halves, fmt="none", ecolor=COLOURS[at % len(COLOURS)], capsize=2)
     axes.set(xlabel="throughput, operations/s", ylabel=figure.replace("_ms.", " ") + ", ms")
     axes.set_xlim(0, 1.02 * axes.get_xlim()[1])
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
     axes.legend(frameon=False, fontsize="small")
     return drawing
+
+
+def _points(stages: Sequence[Stage], figure: str) -> List[Tuple[float, float, float, float]]:
+    """Operations in flight, throughput, latency and half its interval of each load, ascending."""
+    loads: Dict[str, List[Tuple[float, float, float]]] = {}
+    for stage in stages:
+        times = [value for one in stage.main if (value := figure_of(one, figure)) is not None]
+        if times and stage.throughput_per_s:
+            point = (_in_flight(stage) or 0.0, stage.throughput_per_s, max(times))
+            loads.setdefault(_first_trial(stage), []).append(point)
+    points = []
+    for trials in loads.values():
+        (in_flight, _), (rate, _), (time, interval) = (mean_and_interval(values) for values in zip(*trials))
+        points.append((in_flight, rate, time, (interval[1] - interval[0]) / 2.0 if interval else 0.0))
+    return sorted(points)
 
 
 def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
@@ -304,11 +373,10 @@ def violin(
     several = len(_named(runs)) > 1
     shapes: List[Tuple[str, int, Histogram]] = []
     for at, run in enumerate(_named(runs)):
-        for one in _chosen(run, stage, operations):
+        for label, one in _labelled(run, several, _chosen(run, stage, operations)):
             own = one.histograms_by_size() if by_size else {"": one.histogram()}
             for size, histogram in own.items():
-                label = " ".join(part for part in (_label(run, several, one.name), size) if part)
-                shapes.append((label, at, histogram))
+                shapes.append((f"{label} {size}" if size else label, at, histogram))
     shapes = [shape for shape in shapes if shape[2].supports(0.5)]
     if not shapes:
         raise CosmarkError("no operation has objects of several sizes" if by_size else "no operation has twenty times")
@@ -353,8 +421,7 @@ def time_spent(
     several = len(_named(runs)) > 1
     stacks: List[Tuple[str, Dict[str, Any]]] = []
     for run in _named(runs):
-        for one in _chosen(run, stage, operations):
-            name = _label(run, several, one.name)
+        for name, one in _labelled(run, several, _chosen(run, stage, operations)):
             parts = [(name, one.record)]
             parts += [(f"{name} {size.get('label')}", size) for size in one.record.get("size_classes") or []]
             stacks += [(label, record["time"]) for label, record in parts if record.get("time")]
@@ -388,31 +455,36 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
     if not sides:
         raise CosmarkError("no sides to draw")
     names = list(sides)
-    table = [compare(sides[names[0]], sides[name], [figure]) for name in names]
-    keys = [(row["stage"], row["operation"]) for row in table[0] if row["before"]]
-    if not keys:
+    own = [_operations(_runs(sides[name])) for name in names]
+    # Operations are matched as compare() does: by name, and by order where a name is there several times.
+    first = {key: values for key, found in own[0].items() if (values := _values(found, figure)) and any(values)}
+    if not first:
         raise CosmarkError(f"{names[0]} has no {figure} other than 0")
     width = 0.8 / len(names)
     hatches = ("", "--", "||", "//", "..")
-    for at, (name, rows) in enumerate(zip(names, table)):
-        side = sides[name]
-        own = [side] if isinstance(side, Run) else list(side)
-        for place, key in enumerate(keys):
-            row = next((row for row in rows if (row["stage"], row["operation"]) == key), None)
-            if row is None:
+    for at, (name, side) in enumerate(zip(names, own)):
+        label: Optional[str] = name
+        for place, (key, before) in enumerate(first.items()):
+            values = _values(side.get(key, ()), figure)
+            if not values:
                 continue
-            values = [figure_of(run.operation(*key), figure) for run in own]
-            _, interval = mean_and_interval([value for value in values if value is not None])
-            height = row["after"] / row["before"]
-            error = None if interval is None else (interval[1] - interval[0]) / 2.0 / row["before"]
+            base = mean_and_interval(before)[0]
+            mean, interval = mean_and_interval(values)
             axes.bar(
-                place + (at - (len(names) - 1) / 2.0) * width, height, width * 0.94, yerr=error, capsize=2,
+                place + (at - (len(names) - 1) / 2.0) * width, mean / base, width * 0.94,
+                yerr=None if interval is None else (interval[1] - interval[0]) / 2.0 / base, capsize=2,
                 color=COLOURS[at % len(COLOURS)], edgecolor="black", linewidth=0.6, hatch=hatches[at % len(hatches)],
-                label=name if place == 0 else None,
+                label=label,
             )
-    labels = [f"{stage} {operation}" if len({k[0] for k in keys}) > 1 else operation for stage, operation in keys]
-    axes.set_xticks(range(len(keys)), labels)
+            label = None
+        if label is not None:
+            raise CosmarkError(f"{name} has no {figure} of an operation that {names[0]} has")
+    axes.set_xticks(range(len(first)), _names([own[0][key][0] for key in first]))
     axes.axhline(1.0, color="#555555", linewidth=0.6)
     axes.set_ylabel(f"{figure.replace('_', ' ')}, {names[0]} = 1")
     axes.legend(frameon=False, fontsize="small")
     return drawing
+
+
+def _values(repetitions: Sequence[Operation], figure: str) -> List[float]:
+    return [value for one in repetitions if (value := figure_of(one, figure)) is not None]
