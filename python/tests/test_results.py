@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -342,11 +346,36 @@ def test_a_workload_is_run_from_python(tmp_path: Path) -> None:
         cosmark.run("name: wrong\nstages: 3\n", archive=tmp_path)
 
 
+def test_a_run_that_takes_too_long_or_is_interrupted_finishes_its_archive(tmp_path: Path, python: str) -> None:
+    from conftest import CLOSED
+
+    with pytest.raises(CosmarkError, match="took longer than 2 s.* is in .*w1-closed"):
+        cosmark.run(CLOSED, archive=tmp_path, fields={"main.runtime": "5m"}, timeout_s=2)
+    # As in a notebook, whose kernel alone gets the signal.
+    script = "import cosmark, sys; cosmark.run(sys.argv[1], archive=sys.argv[2], fields={'main.runtime': '5m'})"
+    environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
+    with subprocess.Popen(
+        [python, "-c", script, CLOSED, str(tmp_path)],
+        env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as kernel:
+        for _ in range(200):
+            time.sleep(0.1)
+            began = list(tmp_path.glob("w2-*/run.json"))
+            if began and "load_started\": \"" in began[0].read_text():
+                break
+        time.sleep(1)
+        kernel.send_signal(signal.SIGINT)
+        said = kernel.communicate(timeout=60)[1]
+    assert "ended by Ctrl-C; what it measured is in" in said and "w2-closed" in said, said
+    for name in ("w1", "w2"):
+        run = cosmark.open(name, tmp_path)
+        assert run.state == "cancelled" and run.operation("main", "read").count > 0, (run, run.reason)
+
+
 def test_a_run_whose_process_is_gone_is_killed(archive: Path, tmp_path: Path) -> None:
     copy = tmp_path / "w1-closed"
     shutil.copytree(archive / "w1-closed", copy)
     record = json.loads((copy / "run.json").read_text())
-    import os
     import socket
 
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

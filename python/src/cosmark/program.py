@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Mapping, Optional, Sequence, Union
+from typing import Mapping, Optional, Sequence, Tuple, Union
 
 from .errors import CosmarkError
 from .results import Run, find
@@ -48,7 +49,9 @@ def run(
     """Runs a workload, a file or its text, with the program, and opens the result.
 
     ``fields`` changes fields of the workload (``{"main.workers": 16}``), ``options`` are given to ``cosmark run`` as they stand. A run that
-    failed is opened, too, as long as it has an archive: look at ``state`` and ``reason``.
+    failed is opened, too, as long as it has an archive: look at ``state`` and ``reason``. A run that takes longer than
+    ``timeout_s``, and one that Ctrl-C (in a notebook: Interrupt) ends, is ended as Ctrl-C ends it in a shell: it writes its results
+    and cleans up, and the error names its archive.
     """
     text = os.fspath(workload)
     with tempfile.TemporaryDirectory() as directory:
@@ -61,13 +64,53 @@ def run(
         command += ["--target", os.fspath(target)] if target is not None else []
         for key, value in (fields or {}).items():
             command += ["--set", f"{key}={value}"]
-        try:
-            done = subprocess.run(
-                [*command, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s
-            )
-        except subprocess.TimeoutExpired:
-            raise CosmarkError(f"the run took longer than {timeout_s} s and was ended") from None
-    where = next((line[9:] for line in done.stdout.splitlines() if line.startswith("archive: ")), None)
+        ended, interrupted = "", False
+        with subprocess.Popen(
+            [*command, *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                output, said = process.communicate(timeout=timeout_s)
+            except subprocess.TimeoutExpired:
+                ended = f"the run took longer than {timeout_s} s and was ended"
+                output, said = _end(process)
+            except KeyboardInterrupt:
+                ended, interrupted = "the run was ended by Ctrl-C", True
+                # A second one would cut what is in flight: the program may have had the first from the terminal.
+                output, said = _end(process, already_s=10.0 if _has_the_keys() else 0.0)
+    where = next((line[9:] for line in output.splitlines() if line.startswith("archive: ")), None)
+    if ended:
+        left = f"; what it measured is in {where}" if where else f"; it left nothing in {archive}: {said.strip()}"
+        raise (KeyboardInterrupt if interrupted else CosmarkError)(ended + left)
     if where is None:
-        raise CosmarkError(f"cosmark run ended with exit code {done.returncode}: {done.stderr.strip()}")
+        raise CosmarkError(f"cosmark run ended with exit code {process.returncode}: {said.strip()}")
     return Run(find(where))
+
+
+def _end(process: "subprocess.Popen[str]", already_s: float = 0.0) -> Tuple[str, str]:
+    """What the program prints when it is asked to end: once, so that it can finish its archive, then at once, then by force.
+
+    It is asked after ``already_s`` seconds, where somebody else may have done so.
+    """
+    for asks, grace_s in ((False, already_s), (True, 60.0), (True, 10.0)):
+        if asks:
+            process.send_signal(signal.SIGINT)
+        try:
+            return process.communicate(timeout=grace_s)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            continue
+    process.kill()
+    return process.communicate()
+
+
+def _has_the_keys() -> bool:
+    """Whether Ctrl-C of a terminal goes to this process and its children; the kernel of a notebook gets its own alone."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
