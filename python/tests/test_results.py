@@ -140,6 +140,33 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
     assert cosmark.open(2, archive).id == cosmark.open("last", archive).id.replace("5", "2") == "w2"
 
 
+def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "archive"
+    shutil.copytree(Path(__file__).parents[2] / "crates" / "archive" / "tests" / "cosbench-runs", home)
+    runs = cosmark.runs(home)
+    assert [run.id for run in runs] == ["w2", "w3", "w7", "w23"]
+    run = cosmark.open("w3", home)
+    assert run.made_by and run.made_by.startswith("COSBench") and "of COSBench" in repr(run)
+    assert run.state == "finished" and runs[0].state == "terminated"
+    read = run.stage("main").main[0]
+    assert read.count > 0 and read.throughput_per_s > 0 and len(run.operations) > 5
+    assert "made_by" in run.record and len(cosmark.compare(run, run)) > 0
+    for lacks in (
+        lambda: read.quantile(0.99), lambda: run.series("main", read.id or read.name), lambda: run.oplog(),
+        lambda: run.clients, lambda: run.node_log(),
+    ):
+        with pytest.raises(CosmarkError, match="w3 is a run of COSBench.*leaves no"):
+            lacks()
+    (home / "w3-mock-full" / "w3-mock-full.csv").write_text("Stage,Op-Name\nx")
+    with pytest.warns(UserWarning, match="w3-mock-full"):
+        assert len(cosmark.runs(home)) == 3
+    monkeypatch.setenv("COSMARK_BIN", str(tmp_path / "none"))
+    with pytest.warns(UserWarning, match="4 runs of COSBench are left out"):
+        assert cosmark.runs(home) == []
+    with pytest.raises(CosmarkError, match="is a run of COSBench, which the program reads"):
+        cosmark.open("w23", home)
+
+
 def test_a_file_that_was_cut_is_read_up_to_there_and_damage_has_its_line(archive: Path, tmp_path: Path) -> None:
     copy = tmp_path / "w1-closed"
     shutil.copytree(archive / "w1-closed", copy)

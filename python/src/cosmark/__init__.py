@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from pathlib import Path
 from typing import List, Union
 
+from . import cosbench
 from .comparison import compare
 from .errors import CosmarkError
 from .frames import Parquet
@@ -51,16 +53,34 @@ def open(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
 
 
 def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
-    """All runs of an archive that can be read, by number; of each that is damaged a warning says what is wrong."""
+    """All runs of an archive that can be read, by number; of each that is damaged a warning says what is wrong.
+
+    Runs of COSBench are read by the program: one warning says how many are left out where it is not there.
+    """
     try:
         names = os.listdir(archive)
     except OSError as cause:
         raise CosmarkError(f"cannot read {archive}: {cause.strerror}") from None
-    found = []
+    found: List[Run] = []
+    unread: List[str] = []
     for name in sorted((name for name in names if number_of(name) is not None), key=lambda name: number_of(name) or 0):
-        if os.path.isfile(os.path.join(archive, name, "run.json")):
+        path = Path(archive) / name
+        if cosbench.is_at(path) and not _has_program():
+            unread.append(name)
+        elif cosbench.is_at(path) or (path / "run.json").is_file():
             try:
-                found.append(Run(find(os.path.join(archive, name))))
+                found.append(Run(path))
             except CosmarkError as damage:
                 warnings.warn(str(damage), stacklevel=2)
+    if unread:
+        count = "one run of COSBench is" if len(unread) == 1 else f"{len(unread)} runs of COSBench are"
+        what = f"{count} left out: the program reads them, and there is none"
+        warnings.warn(f"{what} ({', '.join(unread[:5])}{', ..' if len(unread) > 5 else ''})", stacklevel=2)
     return found
+
+
+def _has_program() -> bool:
+    try:
+        return binary().is_file()
+    except CosmarkError:
+        return False

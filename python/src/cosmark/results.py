@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from . import cosbench
 from .errors import CosmarkError
 from .frames import Parquet
 from .hlog import PHASES, Histogram, HistogramLog
@@ -182,6 +183,8 @@ class Run:
         self.name: str = self.record.get("name", "")
         self.reason: Optional[str] = self.record.get("reason")
         self.seed: Optional[int] = self.record.get("seed")
+        #: ``COSBench 0.4.2`` of a run that COSBench made; None of ours
+        self.made_by: Optional[str] = self.record.get("made_by")
         self.submitted = _moment(self.record.get("submitted"))
         self.started = _moment(self.record.get("started"))
         self.ended = _moment(self.record.get("ended"))
@@ -260,18 +263,25 @@ class Run:
             self._merged[key] = next((merged[one] for one in tags if one in merged), Histogram())
         return self._merged[key]
 
+    def _ours(self, what: str) -> Path:
+        """The directory, of a run that has more than COSBench's tables."""
+        if self.made_by:
+            said = f"{self.id} is a run of {self.made_by}, which leaves no {what}"
+            raise CosmarkError(f"{said}: there are the rates and percentiles of its tables")
+        return self.path
+
     def _log(self) -> HistogramLog:
-        return HistogramLog(self.path / "histograms.hlog")
+        return HistogramLog(self._ours("histograms of exact times") / "histograms.hlog")
 
     @property
     def intervals(self) -> Table:
         """``intervals.csv``: what ended in each interval, for every operation, phase and driver."""
-        return _read_csv(self.path / "intervals.csv", ("stage", "tag", "phase"), ("start_s", "end_s", "count", "failures"))
+        return _read_csv(self._ours("intervals by phase and driver") / "intervals.csv", ("stage", "tag", "phase"), ("start_s", "end_s", "count", "failures"))
 
     @property
     def clients(self) -> Table:
         """``clients.csv``: how each driver itself was doing, second by second."""
-        return _read_csv(self.path / "clients.csv")
+        return _read_csv(self._ours("seconds of its drivers") / "clients.csv")
 
     def series(
         self,
@@ -398,17 +408,18 @@ class Run:
 
     def node_log(self) -> Parquet:
         """Every reading of the store's machines (``nodes.parquet``)."""
-        return Parquet(self.path, "nodes", "the run looked at no machines: name them with nodes: in the workload")
+        return Parquet(self._ours("readings of machines"), "nodes", "the run looked at no machines: name them with nodes: in the workload")
 
     def oplog(self) -> Parquet:
         """The operation log: one row per operation, times in ns since ``oplog().epoch``.
 
         ``oplog().to_pandas(stage="s3-main", phase="window")`` reads only what is asked for.
         """
-        return Parquet(self.path, "operations", "the run kept none: begin it with --oplog")
+        return Parquet(self._ours("operation log"), "operations", "the run kept none: begin it with --oplog")
 
     def __repr__(self) -> str:
-        return f"Run({self.id} {self.name}, {self.state}, {self.verdict.word}, {len(self.stages)} stages)"
+        by = f", of {self.made_by}" if self.made_by else ""
+        return f"Run({self.id} {self.name}, {self.state}, {self.verdict.word}, {len(self.stages)} stages{by})"
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self.id}</b> {self.state}, {self.verdict.word}</p>{self.main._repr_html_()}"
@@ -484,7 +495,7 @@ def _moment(text: Optional[str]) -> Optional[datetime]:
 #: whole number. What is not named may be anything, and what is missing or null is not known.
 _TIME_KEYS = tuple(f"{time}_ms" for time in (*TIMES, "wire"))
 _FORM: Json = {
-    **{key: str for key in ("id", "name", "state", "reason", "submitted", "started", "ended")},
+    **{key: str for key in ("id", "name", "state", "reason", "submitted", "started", "ended", "made_by")},
     "stages": [
         {
             **{key: str for key in ("id", "name", "state", "reason", "started", "ended", "load_started")},
@@ -554,12 +565,15 @@ def _clean(value: Any) -> Any:
 def _read_record(path: Path) -> Json:
     file = path / "run.json"
     try:
-        if file.stat().st_size > _MOST_RECORD_BYTES:
+        if cosbench.is_at(path):
+            text = cosbench.record_text(path)
+        elif file.stat().st_size > _MOST_RECORD_BYTES:
             raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
-        record = json.loads(file.read_text("utf-8"), object_pairs_hook=_object)
+        else:
+            text = file.read_text("utf-8")
+        record = json.loads(text, object_pairs_hook=_object)
     except FileNotFoundError:
-        made_by = "; COSBench wrote it? `cosmark judge` and `cosmark plot` read its archives"
-        raise CosmarkError(f"{path} has no run.json{made_by}") from None
+        raise CosmarkError(f"{path} has no run.json, nor a table of results of COSBench") from None
     except OSError as cause:
         raise CosmarkError(f"cannot read {file}: {cause.strerror}") from None
     except RecursionError:
