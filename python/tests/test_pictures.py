@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,27 @@ def test_a_knee_has_a_point_per_load(archive: Path, tmp_path: Path) -> None:
     _saved(figure, tmp_path)
     line = figure.axes[0].get_lines()[0]
     assert len(line.get_xdata()) == 3 and list(line.get_xdata())[0] == pytest.approx(100, rel=0.2)
+
+
+def test_a_timeline_marks_what_happened_in_its_stage(archive: Path, tmp_path: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    stage = run.stage("main")
+    began = stage.load_started
+
+    def event(after_s: float, kind: str, stage: object, text: str) -> dict:
+        return {"at": (began + timedelta(seconds=after_s)).isoformat(), "kind": kind, "stage": stage, "text": text}
+
+    run.record["events"] = [
+        event(0.0, "stage", stage.id, "load begins"),
+        event(0.5, "fault", stage.id, "disk: the device is gone"),
+        event(1.0, "note", None, "fan of node 3 swapped"),
+        event(1.5, "driver", stage.id, "driver d2 is back"),
+        event(900.0, "note", None, "after the run"),
+    ]
+    figure = plot.timeline(run, "main")
+    _saved(figure, tmp_path)
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    assert shown == ["disk: the device is gone", "fan of node 3 swapped", "driver d2 is back"]
 
 
 def _lines(figure) -> dict:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Un
 from .comparison import Side, _operations, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
-from .results import Operation, Run, Stage
+from .results import Operation, Run, Stage, _moment
 from .statistics import mean_and_interval
 from .table import needs
 
@@ -97,7 +97,7 @@ def timeline(
     metric: str = "throughput_per_s",
     ax: "Optional[Axes]" = None,
 ) -> "Figure":
-    """One figure of :meth:`Run.series` over time: a line per operation; ramps are shaded, lost drivers and pauses marked.
+    """One figure of :meth:`Run.series` over time: a line per operation; ramps are shaded; lost drivers, pauses, faults and notes marked.
 
     ``metric`` is a column of it: ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``failures``, .., or any percentile of
     any time: ``response_p99_9_ms``, ``service_p50_ms``, ``first_byte_p95_ms``.
@@ -124,10 +124,35 @@ def timeline(
         axes.axvspan(pause.get("from_s", 0), pause.get("to_s", 0), color="#D55E00", alpha=0.2, linewidth=0)
     for missing in run.stage(stage).record.get("missing") or []:
         axes.axvline(missing.get("from_s", 0), color="#D55E00", linestyle=":")
+    for at_s, text in _marks(run.stage(stage)):
+        axes.axvline(at_s, color="#555555", linestyle=":", linewidth=0.8)
+        axes.annotate(
+            text, (at_s, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -2), textcoords="offset points",
+            rotation=90, va="top", fontsize="x-small", color="#555555",
+        )
     axes.set(xlabel="time since the load began, s", ylabel=_title(metric))
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
     axes.legend(frameon=False)
     return figure
+
+
+def _marks(stage: Stage) -> List[Tuple[float, str]]:
+    """Steps of faults, notes and drivers that came back, with seconds since the load of a stage began, and a few words."""
+    began = stage.load_started or stage.started
+    if began is None:
+        return []
+    marks = []
+    for event in stage.run.events:
+        text, at = str(event.get("text") or ""), _moment(event.get("at"))
+        is_own = event.get("kind") in ("note", "fault") or (event.get("kind") == "driver" and text.endswith("is back"))
+        if at is None or not is_own:
+            continue
+        # What was said between stages belongs to no stage.
+        within = at >= began and (stage.ended is None or at <= stage.ended)
+        if event.get("stage") == stage.id or (event.get("stage") is None and within):
+            line = text.partition("\n")[0]
+            marks.append(((at - began).total_seconds(), line if len(line) <= 40 else f"{line[:40].rstrip()} .."))
+    return [mark for mark in marks if mark[0] >= 0.0]
 
 
 def _title(metric: str) -> str:
