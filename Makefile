@@ -75,7 +75,7 @@ verdict-bench: build ## false alarms and misses of the verdict, on simulated tim
 bottleneck: build ## limits planted in stores, and what is named as their bottleneck; 10 minutes (BOTTLENECK='--only quota lock')
 	@benches/bottleneck $(BOTTLENECK)
 
-packages: setup-build ## tarball, Debian package, Python wheel, bill of materials and checksums in dist/ (ARCH='x86_64 aarch64')
+packages: setup-build ## tarball, Debian package, Python wheel, container image, bill of materials, checksums in dist/ (ARCH='x86_64 aarch64')
 	@scripts/packages.sh build $(ARCH)
 
 packages-test: ## install each package in a clean root and run it there (as root; after make packages)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Packages of Cosmark, and their trial in a clean root.
-#   scripts/packages.sh build [x86_64|aarch64]..   dist/: tarball, Debian package, Python wheel, bill of materials, checksums
+#   scripts/packages.sh build [x86_64|aarch64]..   dist/: tarball, Debian package, Python wheel, bill of materials, checksums,
+#                                                  and the image where buildah is or can be installed
 #   scripts/packages.sh image                      dist/: a container image (OCI archive) FROM scratch, out of the tarball
 #   scripts/packages.sh test                       installs each in a clean root, runs `cosmark demo` there
 #   scripts/packages.sh twice                      builds in two places and compares the checksums
@@ -104,7 +105,7 @@ shared() { # TREE BINARY TRIPLE
 
 tarball() { # TREE ARCH
   local name=cosmark-$VERSION-$2-linux-gnu
-  rm -rf "$WORK/$name" && cp -a "$1" "$WORK/$name"
+  rm -rf "${WORK:?}/$name" && cp -a "$1" "$WORK/$name"
   mkdir -p "$WORK/$name/lib/systemd/system"
   cp deploy/systemd/*.service "$WORK/$name/lib/systemd/system/"
   settle "$WORK/$name"
@@ -155,18 +156,24 @@ wheel() { # TREE ARCH
 
 checksums() (
   cd "$DIST"
+  # shellcheck disable=SC2094 # the file is left out
   find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS
   cat SHA256SUMS
 )
 
 build() {
-  local arch binary tree status runs
+  local arch binary tree status runs archs=()
+  # This machine's program prints the manual pages of all: it is built first. Asked before anything is removed.
+  for arch in "${@:-$(uname -m)}"; do
+    case $arch in x86_64 | aarch64) ;; *) die "no packages for $arch; there are x86_64 and aarch64" ;; esac
+    if [[ $arch == "$(uname -m)" ]]; then archs=("$arch" "${archs[@]}"); else archs+=("$arch"); fi
+  done
+  [[ ${archs[0]} == "$(uname -m)" ]] || die "the manual pages need this machine's program, too: $(uname -m) ${archs[*]}"
   mkdir -p "$WORK" "$DIST"
   rm -rf "${DIST:?}"/*
   scripts/console.sh build
   venv
-  for arch in "${@:-$(uname -m)}"; do
-    case $arch in x86_64 | aarch64) ;; *) die "no packages for $arch; there are x86_64 and aarch64" ;; esac
+  for arch in "${archs[@]}"; do
     say "compiling for $arch with the profile $PROFILE (a quarter of an hour on two processors)"
     status=0
     binary=$(compile "$arch") || status=$?
@@ -175,8 +182,7 @@ build() {
       continue
     fi
     ((status == 0)) || exit "$status"
-    [[ $arch == "$(uname -m)" ]] && runs=$binary
-    [[ -n ${runs:-} ]] || die "build for $(uname -m) first: its program prints the manual pages"
+    if [[ $arch == "$(uname -m)" ]]; then runs=$binary; fi
     tree=$WORK/tree-$arch
     rm -rf "$tree" && mkdir -p "$tree/bin"
     install -m 755 "$binary" "$tree/bin/cosmark"
@@ -194,7 +200,8 @@ build() {
 
 # The program, what it loads, the roots of trust and one user: nothing else is in the image, no shell either.
 image() {
-  local root=$WORK/image name=cosmark-$VERSION-$(uname -m)-linux-gnu library container
+  local root=$WORK/image name library container
+  name=cosmark-$VERSION-$(uname -m)-linux-gnu
   [[ -e $DIST/$name.tar.gz ]] || die "no $DIST/$name.tar.gz; run scripts/packages.sh build"
   need_packages buildah=buildah /etc/ssl/certs/ca-certificates.crt=ca-certificates
   rm -rf "$root" && mkdir -p "$root"/{usr,etc/ssl/certs,tmp,var/lib/cosmark}
@@ -218,6 +225,16 @@ image() {
   buildah "${storage[@]}" commit --quiet --timestamp "$SOURCE_DATE_EPOCH" "$container" "oci-archive:$DIST/$name-image.tar:cosmark:$VERSION" >&2
   buildah "${storage[@]}" rm "$container" >&2
   say "$DIST/$name-image.tar"
+}
+
+# Beside the other packages, where the machine has or can have what makes it.
+image_where_possible() {
+  if (need_packages buildah=buildah); then
+    image
+    checksums
+  else
+    skipped 'container image: no buildah here'
+  fi
 }
 
 # ---- the trial ----------------------------------------------------------------------------------------------------
@@ -268,7 +285,7 @@ trial() {
   within "$root" dpkg --install /tmp/cosmark.deb
   works "$root" /usr/bin/cosmark
   within "$root" id cosmark
-  [[ -s $root/usr/share/man/man1/cosmark-run.1.gz ]] || die 'the package has no manual page of `cosmark run`'
+  [[ -s $root/usr/share/man/man1/cosmark-run.1.gz ]] || die 'the package has no manual page of cosmark run'
   within "$root" dpkg --purge cosmark
   [[ ! -e $root/usr/bin/cosmark ]] || die 'purging the package left the program'
 
@@ -280,16 +297,14 @@ trial() {
   within "$root" sh -c '/opt/venv/bin/pip install --quiet --no-index --no-deps /tmp/*.whl'
   works "$root" /opt/venv/bin/cosmark
   within "$root" /opt/venv/bin/python -c \
-    'import cosmark; r = cosmark.open("/tmp/archive/w1-demo"); assert r.stages, r; print(r.verdict)'
+    'import cosmark
+r = cosmark.open("/tmp/archive/w1-demo")
+assert r.stages and r.quantile("main", "read", 0.5) > 0, r
+assert "main,s" in r.operations.to_csv(), r.operations
+print(r.verdict, r.quantile("main", "read", 0.999))'
 
   if [[ -e $DIST/$name-image.tar ]]; then
-    say 'container image: its root, entered without a container'
-    root=$WORK/root-image
-    rm -rf "$root" && cp -a "$WORK/image" "$root" && mkdir -p "$root/proc" "$root/dev"
-    # shellcheck disable=SC2016 # the name is expanded inside
-    timeout 600 unshare --mount --pid --fork --mount-proc="$root/proc" sh -c 'mount --bind /dev "$0/dev" &&
-      exec chroot --userspec=10001:10001 "$0" /usr/bin/cosmark demo --archive /var/lib/cosmark/archive' "$root"
-    grep -q '"state": *"finished"' "$root"/var/lib/cosmark/archive/w1-*/run.json || die "the demo did not finish"
+    trial_image "$DIST/$name-image.tar"
   else
     skipped "container image: there is none (scripts/packages.sh image)"
   fi
@@ -297,12 +312,53 @@ trial() {
   say 'all of them work'
 }
 
-# Packages of the other architecture, run under emulation where that is installed.
+# What is in an archive of an image: its layers go to ROOT, in order; prints user and program, one a line.
+unpack_image() { # ARCHIVE ROOT
+  local store=$WORK/oci
+  rm -rf "$store" "$2" && mkdir -p "$store" "$2"
+  tar --extract --file "$1" --directory "$store"
+  python3 - "$store" "$2" <<'EOF'
+import json, os, subprocess, sys
+
+store, root = sys.argv[1:]
+blob = lambda one: os.path.join(store, "blobs", *one["digest"].split(":"))
+index = json.load(open(os.path.join(store, "index.json")))
+manifest = json.load(open(blob(index["manifests"][0])))
+for layer in manifest["layers"]:
+    subprocess.run(["tar", "--extract", "--numeric-owner", "--file", blob(layer), "--directory", root], check=True)
+config = json.load(open(blob(manifest["config"])))["config"]
+print(config["User"], *config["Entrypoint"], sep="\n")
+EOF
+}
+
+# The image as it was written: its root entered without a container, and a container of it where there is podman.
+trial_image() { # ARCHIVE
+  local root=$WORK/root-image image storage
+  say 'container image: its root, entered without a container'
+  image=$(unpack_image "$1" "$root")
+  [[ $image == $'10001:10001\n/usr/bin/cosmark' ]] || die "the image begins as ${image//$'\n'/ }"
+  mkdir -p "$root/proc" "$root/dev"
+  # shellcheck disable=SC2016 # the name is expanded inside
+  timeout 600 unshare --mount --pid --fork --mount-proc="$root/proc" sh -c 'mount --bind /dev "$0/dev" &&
+    exec chroot --userspec=10001:10001 "$0" /usr/bin/cosmark demo --archive /var/lib/cosmark/archive' "$root"
+  grep -q '"state": *"finished"' "$root"/var/lib/cosmark/archive/w1-*/run.json || die "the demo did not finish"
+  if ! command -v podman >/dev/null; then
+    skipped 'container image: not run as a container, for podman is not installed'
+    return
+  fi
+  say 'container image: run by podman'
+  storage=(--storage-driver vfs --root "$WORK/podman" --runroot "$WORK/podman-run")
+  podman "${storage[@]}" load --quiet --input "$1"
+  timeout 600 podman "${storage[@]}" run --rm --network none "localhost/cosmark:$VERSION" demo
+  podman "${storage[@]}" rmi --force "localhost/cosmark:$VERSION" >&2
+}
+
+# Packages of the other architecture, run under emulation where that is or can be installed.
 arm64() {
   local name=cosmark-$VERSION-aarch64-linux-gnu root=$WORK/arm64
   if [[ ! -e $DIST/$name.tar.gz ]]; then
     skipped 'aarch64: no package was built (scripts/packages.sh build x86_64 aarch64)'
-  elif ! command -v qemu-aarch64-static >/dev/null; then
+  elif ! (need_packages qemu-aarch64-static=qemu-user-static); then
     skipped 'aarch64: not run, for qemu-user-static is not installed'
   else
     rm -rf "$root" && mkdir -p "$root"
@@ -384,7 +440,11 @@ chart() {
 }
 
 case ${1:-} in
-  build) shift && build "$@" ;;
+  build)
+    shift
+    build "$@"
+    image_where_possible
+    ;;
   image) image && checksums ;;
   test) trial ;;
   twice) twice ;;
