@@ -69,6 +69,12 @@ draw violin violin before=w3 after=w4 --stage main --op read
 draw time time-share before=w3 after=w4 --stage main
 cp "$work/plots/time.svg" "$out/time.svg"
 draw compare compare "first=w1" "again=w2" --stage read-workers8 --metric throughput
+# The view of a run in a narrow and in a wide terminal.
+for size in '80 24' '200 50'; do
+  read -r columns rows <<< "$size"
+  scripts/gallery/terminal.py "$columns" "$rows" "$out/terminal-${columns}x$rows.svg" \
+    "$cosmark" run scripts/gallery/view.yaml --no-report --archive "$work/view" --seed 7
+done
 if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d console/node_modules ]; then
   (cd console && node e2e/gallery.mjs "$cosmark" "$work/archive" "$out")
 else

@@ -86,7 +86,7 @@ fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     fs::write(home.join("w.yaml"), TWO_OPERATIONS).unwrap();
-    for (columns, rows) in [(80, 24), (50, 8)] {
+    for (columns, rows) in [(80, 24), (50, 8), (200, 50)] {
         let (text, code, unchanged) = on_terminal(home, "run w.yaml --no-report", columns, rows);
         assert_eq!(code, Some(0), "{text}");
         assert!(unchanged, "a setting of the terminal is another one afterwards");
