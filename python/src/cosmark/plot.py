@@ -232,7 +232,8 @@ def _group(stage: Stage) -> str:
     name = _first_trial(stage)
     for workers in {one.record.get("workers") for one in stage.main}:
         at_end, among_axes = rf"(.*[^\d_ .-])[_ .-]*{workers}", rf"(.+)-workers{workers}(-.+)"
-        found = re.fullmatch(at_end, name) or re.fullmatch(among_axes, name)
+        # The axis first: a size may be the same number as the workers.
+        found = re.fullmatch(among_axes, name) or re.fullmatch(at_end, name)
         if found:
             return "".join(found.groups())
     return stage.name

@@ -4,5 +4,6 @@
 
 mod exports;
 mod independent;
+mod lines;
 mod pictures;
 mod support;

@@ -8,7 +8,7 @@ use cosmark_report::plot::{
 
 use crate::support::{READS, cosbench, ours, ours_of_sizes};
 
-fn mixed() -> (tempfile::TempDir, Vec<PlotRun>) {
+pub fn mixed() -> (tempfile::TempDir, Vec<PlotRun>) {
     let home = tempfile::tempdir().unwrap();
     let fast = ours(home.path(), "a & <b>", 4, 1);
     let slow = ours(home.path(), "a & <b>", 8, 2);
@@ -125,7 +125,7 @@ fn by_size() -> (tempfile::TempDir, Vec<PlotRun>) {
 }
 
 /// Rows of a picture's data.
-fn rows(picture: &Picture) -> Vec<Vec<String>> {
+pub fn rows(picture: &Picture) -> Vec<Vec<String>> {
     let text = picture.data();
     let mut table = csv::Reader::from_reader(text.as_bytes());
     table.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
@@ -271,51 +271,6 @@ fn a_violin_is_withheld_where_operations_are_too_few_or_times_too_coarse() {
     }
     let all = pictures(&[runs.into_iter().next().unwrap()], &["violin", "cdf"], &Wishes::default()).unwrap();
     assert!(all.left_out.is_empty(), "{:?}", all.left_out);
-}
-
-/// A run of ours whose stages are the trials of a search over workers, with the rate of each.
-fn searched(trials: &[(&str, u64, f64)]) -> (tempfile::TempDir, Vec<PlotRun>) {
-    let (home, mut runs) = mixed();
-    runs.truncate(1);
-    let stage = runs[0].stages[0].clone();
-    let trial = |(name, workers, rate): &(&str, u64, f64)| {
-        let mut stage = stage.clone();
-        (stage.id, stage.name) = (format!("s1-{name}"), (*name).to_owned());
-        for operation in &mut stage.operations {
-            operation.workers = Some(*workers);
-            operation.result.throughput_per_s = Some(*rate);
-        }
-        stage
-    };
-    runs[0].stages = trials.iter().map(trial).collect();
-    (home, runs)
-}
-
-#[test]
-fn trials_of_a_search_that_are_made_again_are_one_point_with_its_interval() {
-    let (_home, runs) = searched(&[
-        ("main-w1", 1, 100.0),
-        ("main-w4", 4, 330.0),
-        ("main-w2", 2, 180.0),
-        ("main-w2-confirm1", 2, 220.0),
-        ("main-w4-again1", 4, 330.0),
-        ("main-w1-2", 1, 100.0),
-    ]);
-    let wishes = || Wishes { metrics: vec![figure("throughput").unwrap()], ..Wishes::default() };
-    let drawn = pictures(&runs, &["workers"], &wishes()).unwrap().pictures;
-    assert_eq!(drawn.len(), 1, "one operation, one metric");
-    let data = drawn[0].data();
-    let points: Vec<&str> = data.lines().skip(1).filter(|line| !line.is_empty()).collect();
-    assert_eq!(points.len(), 3, "a point for each number of workers: {data}");
-    // The mean of 180 and 220; half the width of its interval is 12.706 times 20.
-    let of_two = points.iter().find(|line| line.contains(",2,")).unwrap();
-    assert!(of_two.contains(",200,") && of_two.contains("454.1"), "{data}");
-    // One search is one workload: nothing is the best of several.
-    let refused = pictures(&runs, &["maximum"], &wishes()).err().unwrap();
-    assert!(refused.to_string().contains("several workloads"), "{refused}");
-    // A stage that somebody called so is no trial made again, and a workload of its own.
-    let (_home, runs) = searched(&[("main-w1", 1, 100.0), ("main-w2", 2, 180.0), ("main-w2-big", 2, 90.0)]);
-    assert!(pictures(&runs, &["maximum"], &wishes()).is_ok());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Stages and runs against each other: maxima, dots, workers, bars.
 
-use super::{Pick, distinct, group_of, labels, metrics, name_of, note, picks, title};
+use super::{Pick, distinct, first_trial, group_of, labels, metrics, name_of, note, picks, title};
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::plot::metric::{named, unit_of};
 use crate::plot::repeats::{Together, WHISKERS, together};
@@ -41,6 +41,17 @@ fn line_of(pick: &Pick<'_>, picks: &[Pick<'_>], runs: &[PlotRun]) -> String {
     let own = picks.iter().filter(|other| other.run.series == pick.run.series);
     let several = distinct(own.map(|other| position(other, runs))).len() > 1;
     if several { format!("{}: {}", pick.run.series, pick.run.name) } else { pick.run.series.clone() }
+}
+
+/// What a line of a series and a group is called among others.
+fn name_in(keys: &[(String, String)], wanted: &(String, String)) -> String {
+    let several = keys.iter().any(|(line, _)| *line != wanted.0);
+    let grouped = keys.iter().any(|(_, group)| *group != wanted.1);
+    match (several, grouped) {
+        (true, true) => format!("{}: {}", wanted.0, wanted.1),
+        (false, true) => wanted.1.clone(),
+        _ => wanted.0.clone(),
+    }
 }
 
 /// Adds what repetitions came to at `x`.
@@ -212,8 +223,6 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
             // Runs of one workload are repetitions; others of a series are lines of their own.
             let key = |pick: &Pick<'_>| (line_of(pick, &picks, runs), group_of(pick));
             let keys = distinct(own.iter().map(key));
-            let groups = distinct(keys.iter().map(|(_, group)| group.as_str())).len();
-            let several = distinct(keys.iter().map(|(line, _)| line.as_str())).len();
             let mut series = Vec::new();
             for (look, wanted) in keys.iter().enumerate() {
                 let mut points: Vec<(f64, f64)> = own
@@ -227,12 +236,7 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                     .collect();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
                 let xs = distinct(points.iter().map(|(x, _)| *x));
-                let name = match (several > 1, groups > 1) {
-                    (true, true) => format!("{}: {}", wanted.0, wanted.1),
-                    (false, true) => wanted.1.clone(),
-                    _ => wanted.0.clone(),
-                };
-                let mut line = Series::new(name, look, Mark::Marked, Vec::new());
+                let mut line = Series::new(name_in(&keys, wanted), look, Mark::Marked, Vec::new());
                 for x in xs {
                     // Repetitions, and the trials of a search that are made again.
                     let same = points.iter().filter(|(own, _)| own.to_bits() == x.to_bits());
@@ -267,17 +271,20 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     Ok(pictures)
 }
 
-/// Latency against throughput, load by load: where it turns up is the knee.
+/// Latency against throughput, load by load: where it turns up is the knee. What a matrix varies beside the workers (sizes,
+/// say) makes lines of their own; stages without workers in their names are the loads of one ladder.
 pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotError> {
     let picks = picks(runs, options)?;
+    let own_keys = ladders(&picks, runs);
+    let keys = distinct(own_keys.iter().cloned());
     let mut pictures = Vec::new();
     for metric in metrics(options, &["p95"]).into_iter().filter(|metric| metric.unit == Unit::Ms) {
         let (size, unit) = unit(&picks, metric);
         let mut series = Vec::new();
-        let name = |pick: &Pick<'_>| line_of(pick, &picks, runs);
-        for (look, side) in distinct(picks.iter().map(name)).into_iter().enumerate() {
-            let own: Vec<&Pick<'_>> = picks.iter().filter(|pick| name(pick) == side).collect();
-            let mut line = Series::new(side, look, Mark::Marked, Vec::new());
+        for (look, wanted) in keys.iter().enumerate() {
+            let own = picks.iter().zip(&own_keys).filter(|(_, key)| *key == wanted);
+            let own: Vec<&Pick<'_>> = own.map(|(pick, _)| pick).collect();
+            let mut line = Series::new(name_in(&keys, wanted), look, Mark::Marked, Vec::new());
             loads_of(&own, metric, size).into_iter().for_each(|(x, y)| push(&mut line, x, y));
             if line.points.len() > 1 {
                 series.push(without_empty(line));
@@ -307,10 +314,28 @@ pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotErro
     Ok(pictures)
 }
 
+/// The ladder that each pick is a rung of: series, and group where stages of one group have several numbers of workers.
+fn ladders(picks: &[Pick<'_>], runs: &[PlotRun]) -> Vec<(String, String)> {
+    let whole: Vec<_> = picks.iter().map(|pick| (line_of(pick, picks, runs), group_of(pick))).collect();
+    let has_several = |key: &(String, String)| {
+        let own = || picks.iter().zip(&whole).filter(|(_, own)| *own == key).map(|(pick, _)| pick);
+        let place = |pick: &Pick<'_>| (pick.run_at, pick.stage_at);
+        // Works of one stage may have workers of their own.
+        let workers = |wanted: (usize, usize)| -> Option<u64> {
+            own().filter(|pick| place(pick) == wanted).map(|pick| pick.op.workers).sum()
+        };
+        distinct(distinct(own().map(place)).into_iter().map(workers)).len() > 1
+    };
+    if distinct(whole.iter()).into_iter().any(has_several) {
+        return whole;
+    }
+    whole.into_iter().map(|(line, _)| (line, String::new())).collect()
+}
+
 /// Throughput and time of each load of one series, in the order of the load: beyond the knee a store may do less than before.
 fn loads_of(own: &[&Pick<'_>], metric: &Metric, size: f64) -> Vec<(f64, Together)> {
     let rate = named("throughput");
-    let load = |pick: &Pick<'_>| (pick.caption.clone(), pick.op.workers);
+    let load = |pick: &Pick<'_>| (first_trial(&pick.caption).to_owned(), pick.op.workers);
     let mut points: Vec<(f64, f64, Together)> = Vec::new();
     for wanted in distinct(own.iter().map(|pick| load(pick))) {
         // One stage in each repetition: its operations together, the slowest of them.

@@ -163,8 +163,26 @@ fn note(picks: &[Pick<'_>], times: bool) -> String {
     parts.join(" ")
 }
 
-/// The workload that a stage of a matrix belongs to: its name without the number of workers at its end. A trial that a search
-/// makes again (`main-w8-confirm1`, `main-w8-2`) belongs to the first one of its load.
+/// The name of the first trial of its load, for one that a search makes again (`main-w8-confirm1`, `main-rate50-2`); every other
+/// name as it is.
+fn first_trial(name: &str) -> &str {
+    let is_number = |text: &str| text.parse::<f64>().is_ok_and(|number| number > 0.0);
+    let is_trial = |trial: &str| {
+        let load = trial.rsplit_once('-').map(|(_, load)| load);
+        load.and_then(|load| load.strip_prefix('w').or_else(|| load.strip_prefix("rate")))
+            .is_some_and(is_number)
+    };
+    let is_again = |suffix: &str| {
+        let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
+        suffix == "above" || (word != suffix && ["", "again", "repeat", "confirm"].contains(&word))
+    };
+    name.rsplit_once('-')
+        .filter(|(trial, suffix)| is_trial(trial) && is_again(suffix))
+        .map_or(name, |(trial, _)| trial)
+}
+
+/// The workload that a stage of a matrix belongs to: its name without the number of workers, which stands at its end or is the
+/// value of an axis (`main-workers8-size64`). A trial that a search makes again belongs to the first one of its load.
 fn group_of(pick: &Pick<'_>) -> String {
     let name = pick.stage.name.as_str();
     let without_workers = |name: &str| {
@@ -173,11 +191,10 @@ fn group_of(pick: &Pick<'_>) -> String {
         let is_number = number.is_some() && number == pick.op.workers && !without.is_empty();
         is_number.then(|| without.trim_end_matches(['_', '-', ' ', '.']).to_owned())
     };
-    let again = || {
-        let (trial, suffix) = name.rsplit_once('-')?;
-        let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
-        let is_counted = word != suffix && ["", "again", "repeat", "confirm"].contains(&word);
-        without_workers(trial).filter(|group| (is_counted || suffix == "above") && group.ends_with("-w"))
+    let among_axes = || {
+        let axis = format!("-workers{}-", pick.op.workers?);
+        name.split_once(&axis).map(|(before, behind)| format!("{before}-{behind}"))
     };
-    without_workers(name).or_else(again).unwrap_or_else(|| name.to_owned())
+    // The axis first: a size may be the same number as the workers.
+    among_axes().or_else(|| without_workers(first_trial(name))).unwrap_or_else(|| name.to_owned())
 }

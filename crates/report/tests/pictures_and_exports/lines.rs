@@ -1,0 +1,105 @@
+//! What is joined to one line, and which points of it stand for several stages.
+
+use cosmark_report::plot::{Picture, PlotRun, Wishes, named as figure, pictures};
+
+use crate::pictures::{mixed, rows};
+
+/// A run of ours whose stages are the trials of a search over workers, with the rate of each.
+fn searched(trials: &[(&str, u64, f64)]) -> (tempfile::TempDir, Vec<PlotRun>) {
+    let (home, mut runs) = mixed();
+    runs.truncate(1);
+    let stage = runs[0].stages[0].clone();
+    let trial = |(name, workers, rate): &(&str, u64, f64)| {
+        let mut stage = stage.clone();
+        (stage.id, stage.name) = (format!("s1-{name}"), (*name).to_owned());
+        for operation in &mut stage.operations {
+            operation.workers = Some(*workers);
+            operation.result.throughput_per_s = Some(*rate);
+        }
+        stage
+    };
+    runs[0].stages = trials.iter().map(trial).collect();
+    (home, runs)
+}
+
+#[test]
+fn trials_of_a_search_that_are_made_again_are_one_point_with_its_interval() {
+    let (_home, runs) = searched(&[
+        ("main-w1", 1, 100.0),
+        ("main-w4", 4, 330.0),
+        ("main-w2", 2, 180.0),
+        ("main-w2-confirm1", 2, 220.0),
+        ("main-w4-again1", 4, 330.0),
+        ("main-w1-2", 1, 100.0),
+    ]);
+    let wishes = || Wishes { metrics: vec![figure("throughput").unwrap()], ..Wishes::default() };
+    let drawn = pictures(&runs, &["workers"], &wishes()).unwrap().pictures;
+    assert_eq!(drawn.len(), 1, "one operation, one metric");
+    let data = drawn[0].data();
+    let points: Vec<&str> = data.lines().skip(1).filter(|line| !line.is_empty()).collect();
+    assert_eq!(points.len(), 3, "a point for each number of workers: {data}");
+    // The mean of 180 and 220; half the width of its interval is 12.706 times 20.
+    let of_two = points.iter().find(|line| line.contains(",2,")).unwrap();
+    assert!(of_two.contains(",200,") && of_two.contains("454.1"), "{data}");
+    // The same holds for a knee, over rates too: one point for each load.
+    assert_eq!(points_of_lines(&pictures(&runs, &["knee"], &Wishes::default()).unwrap().pictures[0])[0].1, 3);
+    let (_home, rates) =
+        searched(&[("main-rate50", 9, 50.0), ("main-rate90", 9, 90.0), ("main-rate90-confirm1", 9, 80.0)]);
+    let knee = &pictures(&rates, &["knee"], &Wishes::default()).unwrap().pictures[0];
+    assert_eq!(points_of_lines(knee)[0].1, 2, "{}", knee.data());
+    // One search is one workload: nothing is the best of several.
+    let refused = pictures(&runs, &["maximum"], &wishes()).err().unwrap();
+    assert!(refused.to_string().contains("several workloads"), "{refused}");
+    // A stage that somebody called so is no trial made again, and a workload of its own.
+    let (_home, runs) = searched(&[("main-w1", 1, 100.0), ("main-w2", 2, 180.0), ("main-w2-big", 2, 90.0)]);
+    assert!(pictures(&runs, &["maximum"], &wishes()).is_ok());
+}
+
+/// The series of a picture's data and how many points each has, in order.
+fn points_of_lines(picture: &Picture) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for row in rows(picture) {
+        match found.last_mut() {
+            Some((name, count)) if *name == row[0] => *count += 1,
+            _ => found.push((row[0].clone(), 1)),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_knee_has_a_line_for_each_size_of_a_matrix_and_one_for_a_ladder() {
+    let of = |stages: &[(&str, u64)]| {
+        let trials: Vec<(&str, u64, f64)> = stages
+            .iter()
+            .zip(1_u32..)
+            .map(|((name, workers), at)| (*name, *workers, f64::from(at)))
+            .collect();
+        let (_home, runs) = searched(&trials);
+        points_of_lines(&pictures(&runs, &["knee"], &Wishes::default()).unwrap().pictures[0])
+    };
+    let matrix = of(&[
+        ("main-size4-workers1", 1),
+        ("main-size4-workers2", 2),
+        ("main-size4-workers4", 4),
+        ("main-size64-workers1", 1),
+        ("main-size64-workers2", 2),
+        ("main-size64-workers4", 4),
+    ]);
+    let three = |name: &str| (name.to_owned(), 3);
+    assert_eq!(matrix, [three("main-size4-workers"), three("main-size64-workers")]);
+    // The axes may stand in any order.
+    let turned = of(&[
+        ("main-workers1-size4", 1),
+        ("main-workers1-size64", 1),
+        ("main-workers2-size4", 2),
+        ("main-workers2-size64", 2),
+        ("main-workers4-size4", 4),
+        ("main-workers4-size64", 4),
+    ]);
+    assert_eq!(turned, [three("main-size4"), three("main-size64")]);
+    // Stages of several rates are one ladder, whatever their workers are.
+    let ladder = of(&[("load100", 4), ("load400", 4), ("load450", 1)]);
+    assert_eq!(ladder.len(), 1, "{ladder:?}");
+    assert_eq!(ladder[0].1, 3);
+}
