@@ -30,6 +30,7 @@ use cosmark_archive::{ArchiveError, HistogramLog, MissingRecord, Run, StageRecor
 
 use self::axis::Axis;
 pub use self::consistency::remarks as consistency_remarks;
+pub(crate) use self::faults::events;
 use self::logged::{Logged, Place, logged, origin_s, places};
 use self::model::{
     ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, NodeChartData, NodeGap, PhaseSpan,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, HistogramColumn};
-use cosmark_archive::{HistogramLog, Run, TimeKind, TimelineEntry, open_run};
+use cosmark_archive::{EventKind, HistogramLog, Run, TimeKind, TimelineEntry, open_run};
 
 use cosmark_metrics::OperationResult;
 use cosmark_metrics::results::{METRICS, Metric, Statistic};
@@ -261,14 +261,32 @@ impl PlotRun {
         Ok(found.filter(|(_, times)| times.count() > 0).collect())
     }
 
-    /// What happened in the stage at `index`: seconds since its load began, and a word.
-    #[must_use]
-    pub fn marks(&self, index: usize) -> Vec<(f64, String)> {
-        let Some(run) = self.record() else { return Vec::new() };
-        let Some(stage) = run.record.stages.get(index) else { return Vec::new() };
+    /// What happened in the stage at `index`, in order: seconds since its load began, and a few words. Drivers that were lost, came
+    /// back or paused, steps of faults, and notes of people.
+    ///
+    /// # Errors
+    /// When the table of events is damaged.
+    pub fn marks(&self, index: usize) -> Result<Vec<(f64, String)>, PlotError> {
+        let Some(run) = self.record() else { return Ok(Vec::new()) };
+        let Some(stage) = run.record.stages.get(index) else { return Ok(Vec::new()) };
         let lost = stage.missing.iter().map(|missing| (missing.from_s, format!("{} lost", missing.driver)));
         let paused = stage.pauses.iter().map(|pause| (pause.from_s, format!("{} paused", pause.driver)));
-        lost.chain(paused).collect()
+        let mut marks: Vec<(f64, String)> = lost.chain(paused).collect();
+        // The record says since when a driver was missing, its event when that was noticed.
+        let is_new = |kind: EventKind, text: &str| match kind {
+            EventKind::Note | EventKind::Fault => true,
+            EventKind::Driver => text.ends_with("is back") || marks.is_empty(),
+            EventKind::Stage | EventKind::Command => false,
+        };
+        let events = crate::data::events(run, stage)?.into_iter();
+        let new: Vec<(f64, String)> = events
+            .filter(|event| event.at_s >= 0.0)
+            .filter(|event| EventKind::of_word(&event.kind).is_some_and(|kind| is_new(kind, &event.text)))
+            .map(|event| (event.at_s, in_few_words(&event.text)))
+            .collect();
+        marks.extend(new);
+        marks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(marks)
     }
 
     /// The archive, of a run of ours.
@@ -296,6 +314,14 @@ pub struct HeatSlice {
     pub length_s: f64,
     /// Upper edge in ms and count, ascending; only filled ones.
     pub steps: Vec<(f64, u64)>,
+}
+
+/// The first line of a text, cut to what fits beside a line of a picture.
+fn in_few_words(text: &str) -> String {
+    const MOST: usize = 40;
+    let line = text.lines().next().unwrap_or_default();
+    let shown: String = line.chars().take(MOST).collect();
+    if shown.len() < line.len() { format!("{} ..", shown.trim_end()) } else { shown }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]

@@ -1,8 +1,9 @@
-//! What is joined to one line, and which points of it stand for several stages.
+//! What is joined to one line, which points of it stand for several stages, and what is marked beside it.
 
-use cosmark_report::plot::{Picture, PlotRun, Wishes, named as figure, pictures};
+use cosmark_report::plot::{Picture, PlotRun, Sheet, Wishes, named as figure, pictures};
 
 use crate::pictures::{mixed, rows};
+use crate::support::ours;
 
 /// A run of ours whose stages are the trials of a search over workers, with the rate of each.
 fn searched(trials: &[(&str, u64, f64)]) -> (tempfile::TempDir, Vec<PlotRun>) {
@@ -102,4 +103,38 @@ fn a_knee_has_a_line_for_each_size_of_a_matrix_and_one_for_a_ladder() {
     let ladder = of(&[("load100", 4), ("load400", 4), ("load450", 1)]);
     assert_eq!(ladder.len(), 1, "{ladder:?}");
     assert_eq!(ladder[0].1, 3);
+}
+
+#[test]
+fn a_timeline_marks_notes_faults_and_drivers_that_came_back() {
+    let home = tempfile::tempdir().unwrap();
+    let path = ours(home.path(), "eventful", 4, 1);
+    let mut record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path.join("run.json")).unwrap()).unwrap();
+    let stage = record["stages"][0]["id"].clone();
+    let event = |at: &str, kind: &str, stage: &serde_json::Value, text: &str| {
+        let at = format!("2026-11-21T{at}Z");
+        serde_json::json!({"at": at, "kind": kind, "stage": stage, "text": text})
+    };
+    let nowhere = serde_json::Value::Null;
+    record["events"] = serde_json::json!([
+        event("18:54:00", "stage", &stage, "load begins"),
+        event("18:54:05", "fault", &stage, "disk: the device is gone"),
+        event("18:54:06", "command", &stage, "disk: printed"),
+        event("18:54:10", "note", &nowhere, "fan of node 3 swapped"),
+        event("18:54:15", "driver", &stage, "driver d2 is back"),
+        event("18:59:00", "note", &nowhere, "after the run"),
+    ]);
+    std::fs::write(path.join("run.json"), record.to_string()).unwrap();
+    std::fs::remove_file(path.join("events.csv")).ok();
+    let run = PlotRun::open(&path, None).unwrap();
+    let marks = run.marks(0).unwrap();
+    let wanted = [
+        (5.0, "disk: the device is gone".to_owned()),
+        (10.0, "fan of node 3 swapped".to_owned()),
+        (15.0, "driver d2 is back".to_owned()),
+    ];
+    assert_eq!(marks, wanted);
+    let drawn = pictures(&[run], &["timeline"], &Wishes::default()).unwrap().pictures;
+    assert!(drawn[0].svg(Sheet::default()).contains("fan of node 3 swapped"));
 }

@@ -8,6 +8,9 @@ use cosmark_metrics::results::Metric;
 use crate::plot::metric::{of_interval, unit_of};
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
+/// More marks than this have no words beside them: nobody could read them.
+const MOST_WORDS: usize = 12;
+
 /// One picture per stage, operation and metric; runs with a stage of the same name share it.
 pub fn timeline(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotError> {
     let picks = picks(runs, options)?;
@@ -97,9 +100,11 @@ fn chart(
     }
     if let (true, Some(pick)) = (with_fit, picks.first()) {
         let height = most / size;
-        for (at, word) in pick.run.marks(pick.stage_at) {
+        let marks = pick.run.marks(pick.stage_at)?;
+        let is_few = marks.len() <= MOST_WORDS;
+        for (at, word) in marks {
             let mut mark = Series::new("", 0, Mark::Guide, vec![(at, 0.0), (at, height)]);
-            mark.words = vec![(at, height, word)];
+            mark.words = if is_few { vec![(at, height, word)] } else { Vec::new() };
             series.push(mark);
         }
     }
