@@ -321,3 +321,23 @@ pub(super) fn precise(ms: f64) -> String {
     let digits = (2.0 - ms.log10().floor()).clamp(0.0, 4.0) as usize;
     format!("{ms:.digits$}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_store_has_more_than_one_bar() {
+        // 0.2 to 0.4 ms in steps of a microsecond, most around 0.3 ms, and one late operation in a thousand.
+        let near = |at: u32| 1 + u64::from(100 - at.abs_diff(300).min(100));
+        let steps = (200..=400).map(|at| (f64::from(at) / 1000.0, near(at))).chain([(30.0, 10)]);
+        let fast = Distribution { steps: steps.collect(), bucket_ms: None, complete: true };
+        let end = end_of(&fast);
+        assert!(end <= 0.4, "{end}: the late one is beyond the picture");
+        let (bars, sums, beyond) = buckets(&fast, rounded(end / BUCKETS), end);
+        let filled = bars.iter().skip(1).step_by(2).filter(|(_, count)| *count > 0.0).count();
+        assert!(filled > 8, "{filled} bars");
+        assert_eq!(beyond, 10);
+        assert!(sums.last().is_some_and(|(_, share)| *share > 99.0 && *share < 100.0));
+    }
+}
