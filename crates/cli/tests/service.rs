@@ -663,6 +663,30 @@ fn files_with(directory: &Path, texts: &[&str], found: &mut Vec<PathBuf>) {
 }
 
 #[test]
+fn the_list_of_a_controller_has_all_of_its_runs_and_their_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = support::repository().join("crates/archive/tests/cosbench-runs/w7-c4/w7-c4.csv");
+    for number in 1..=1005 {
+        let run = dir.path().join(format!("archive/w{number}-c4"));
+        fs::create_dir_all(&run).unwrap();
+        fs::copy(&table, run.join(format!("w{number}-c4.csv"))).unwrap();
+    }
+    let c = Controller::start(dir.path());
+    let listed = |more: &[&str]| {
+        let output = c.command(&[&["list"][..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let all: Vec<Value> = serde_json::from_str(&listed(&["--limit", "0", "--json"])).unwrap();
+    let ids: Vec<&str> = all.iter().filter_map(|run| run["id"].as_str()).collect();
+    assert_eq!((ids.len(), ids.first(), ids.last()), (1005, Some(&"w1005"), Some(&"w1")));
+    let two = listed(&["--limit", "2"]);
+    for text in ["op/s", "p99 ms", "target", "w1004", "12.5", "older runs not shown"] {
+        assert!(two.contains(text), "{text} is not in\n{two}");
+    }
+}
+
+#[test]
 fn a_secret_is_in_no_answer_no_file_no_log_and_no_process_list() {
     let dir = tempfile::tempdir().unwrap();
     let (inline, named, from_env) = ("inl1ne-s3cret-0", "n4med-s3cret-11", "fr0m-env-s3cret");

@@ -1,5 +1,6 @@
 //! `cosmark list`: the runs of an archive.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
@@ -91,17 +92,8 @@ fn ink(column: usize, text: &str) -> Ink {
 fn of_controller(args: &ListArgs) -> Outcome {
     let client = Client::new(&args.client)?;
     let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.append_pair("limit", "1000");
-    for (name, value) in [("search", &args.search), ("state", &args.state)] {
-        if let Some(value) = value {
-            query.append_pair(name, value);
-        }
-    }
-    query.append_pair("tag", &args.tags.join(","));
-    let runs: Vec<RunSummary> = client.get(&format!("/api/v1/runs?{}", query.finish()))?;
     let submitted = |run: &RunSummary| run.submitted.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
-    let mut runs: Vec<RunSummary> = runs
+    let mut runs: Vec<RunSummary> = all_of(&client, args)?
         .into_iter()
         .filter(|run| since.is_none_or(|since| submitted(run).is_some_and(|at| at >= since)))
         .collect();
@@ -131,8 +123,36 @@ fn of_controller(args: &ListArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Runs that a controller gives at once, at most.
+const PAGE: usize = 1000;
+
+/// All runs of a controller that fit but for when they were submitted, page by page. A run that is submitted meanwhile moves the
+/// others to the next page: none is there twice.
+fn all_of(client: &Client, args: &ListArgs) -> Result<Vec<RunSummary>, Problem> {
+    let mut runs: Vec<RunSummary> = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut skip = 0;
+    loop {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("limit", &PAGE.to_string()).append_pair("skip", &skip.to_string());
+        for (name, value) in [("search", &args.search), ("state", &args.state)] {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        query.append_pair("tag", &args.tags.join(","));
+        let page: Vec<RunSummary> = client.get(&format!("/api/v1/runs?{}", query.finish()))?;
+        let is_last = page.len() < PAGE;
+        skip += page.len();
+        runs.extend(page.into_iter().filter(|run| seen.insert(run.id.clone())));
+        if is_last {
+            return Ok(runs);
+        }
+    }
+}
+
 fn of_word(column: usize, text: &str) -> Ink {
-    if column == 5 { Ink::of_verdict(text) } else { Ink::Plain }
+    if column == 3 { Ink::of_verdict(text) } else { Ink::Plain }
 }
 
 fn number(id: &str) -> u64 {
@@ -144,9 +164,12 @@ const QUEUED: &[Column] = &[
     Column::text("id"),
     Column::text("name").least(10),
     Column::text("state").least(12),
-    Column::text("submitted").goes(4),
-    Column::text("stage").goes(2).least(8),
     Column::text("verdict").goes(1).least(8),
+    Column::number("op/s"),
+    Column::number("p99 ms"),
+    Column::text("stage").goes(2).least(8),
+    Column::text("target").goes(4).least(14),
+    Column::text("submitted").goes(5),
     Column::text("tags").goes(3).least(6),
 ];
 
@@ -162,8 +185,18 @@ fn queued(run: &RunSummary, now: Timestamp) -> Vec<String> {
     let mut tags: Vec<String> = run.baseline.then(|| "(baseline)".to_owned()).into_iter().collect();
     tags.extend(run.tags.iter().cloned());
     let at = run.submitted.as_ref().and_then(|at| at.parse::<Timestamp>().ok()).map(|at| when(at, now));
-    let verdict = run.verdict.as_deref().map(|word| word.replace('_', " ")).unwrap_or_default();
-    vec![run.id.clone(), run.name.clone(), state, at.unwrap_or_default(), stage, verdict, tags.join(" ")]
+    vec![
+        run.id.clone(),
+        run.name.clone(),
+        state,
+        run.verdict.as_deref().map(|word| word.replace('_', " ")).unwrap_or_default(),
+        run.throughput_per_s.map(crate::units::rate).unwrap_or_default(),
+        run.p99_ms.map(crate::units::ms).unwrap_or_default(),
+        stage,
+        run.target.clone().unwrap_or_default(),
+        at.unwrap_or_default(),
+        tags.join(" "),
+    ]
 }
 
 /// The moment in local time; without the year where it is this one.
