@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{HistogramLog, Run, RunState, StageRecord, StageState, Timestamp};
+use cosmark_archive::{
+    EventKind, EventRecord, HistogramLog, Run, RunState, StageRecord, StageState, Timestamp,
+};
 use cosmark_metrics::OpSnapshot;
 use cosmark_service::api::types::{Interval, RunSummary};
 use cosmark_verdict::open_judged;
@@ -17,7 +19,7 @@ use crate::cmd::cancel::run_id;
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::progress::scene::{MOST_PAST, Row, Scene};
-use crate::progress::{can_draw, of_verdict, show, so_far};
+use crate::progress::{can_draw, missing_at_end, of_verdict, show, so_far};
 use crate::runs::find;
 use crate::{screen, units};
 
@@ -67,11 +69,7 @@ fn line_of(scene: &Scene) -> String {
     let p99 = scene.p99s.back().copied().flatten();
     let p99 = p99.map_or_else(|| "-".to_owned(), |ms| format!("{} ms", units::ms(ms)));
     let left = scene.remaining.map_or_else(String::new, |left| format!(" left {}", units::clock(left)));
-    let missing = if scene.missing.is_empty() {
-        String::new()
-    } else {
-        format!("  missing {}", scene.missing.join(", "))
-    };
+    let missing = missing_at_end(&scene.missing);
     let verdict = scene.verdict.as_ref().map_or_else(String::new, |(word, _)| format!("  so far {word}"));
     format!(
         "{} {}{left}  {rate} op/s  p99 {p99}  errors {}{missing}{verdict}",
@@ -155,7 +153,25 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
     }
     let sums = Sums::read(run, stage)?;
     sums.fill(&mut scene, stage);
+    scene.missing = missing_of(&run.events()?, &stage.id, began);
     Ok(scene)
+}
+
+/// Drivers that this stage has lost and that are not back, as the events of a run that goes on say it: `d2 since 00:08`.
+fn missing_of(events: &[EventRecord], stage: &str, began: Timestamp) -> Vec<String> {
+    let mut missing: Vec<(&str, String)> = Vec::new();
+    let own = events.iter().filter(|event| event.kind == EventKind::Driver);
+    for event in own.filter(|event| event.stage.as_deref() == Some(stage)) {
+        let Some(text) = event.text.strip_prefix("driver ") else { continue };
+        if let Some((driver, _)) = text.split_once(" is lost: ") {
+            let since = Duration::try_from(event.at.duration_since(began)).unwrap_or_default();
+            missing.retain(|(known, _)| *known != driver);
+            missing.push((driver, format!("{driver} since {}", units::clock(since))));
+        } else if let Some(driver) = text.strip_suffix(" is back") {
+            missing.retain(|(known, _)| *known != driver);
+        }
+    }
+    missing.into_iter().map(|(_, text)| text).collect()
 }
 
 fn state_word(state: StageState) -> String {
@@ -412,5 +428,29 @@ fn end(news: &News) -> Exit {
         "finished" => Exit::Done,
         "failed" => Exit::StageFailed,
         _ => Exit::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_that_are_lost_are_missing_until_they_are_back() {
+        let began: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let event = |second: u32, kind: EventKind, stage: &str, text: &str| {
+            let at = format!("2026-11-21T12:00:{second:02}Z").parse().unwrap();
+            EventRecord::new(at, kind, Some(stage.to_owned()), text)
+        };
+        let mut events = vec![
+            event(1, EventKind::Stage, "s1-main", "load begins"),
+            event(2, EventKind::Driver, "s0-init", "driver d9 is lost: nothing was heard of it for 15 s"),
+            event(8, EventKind::Driver, "s1-main", "driver d2 is lost: nothing was heard of it for 15 s"),
+            event(9, EventKind::Driver, "s1-main", "driver d1 made no load for 3.0 s: it stood still"),
+            event(9, EventKind::Driver, "s1-main", "driver d3 is lost: nothing was heard of it for 15 s"),
+        ];
+        assert_eq!(missing_of(&events, "s1-main", began), ["d2 since 00:08", "d3 since 00:09"]);
+        events.push(event(12, EventKind::Driver, "s1-main", "driver d2 is back"));
+        assert_eq!(missing_of(&events, "s1-main", began), ["d3 since 00:09"]);
     }
 }

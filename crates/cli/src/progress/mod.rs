@@ -118,6 +118,12 @@ fn missing(records: &[MissingRecord]) -> Vec<String> {
     records.iter().map(|record| format!("{} since {}", record.driver, since(record))).collect()
 }
 
+/// The end of a plain line: which drivers are missing, if any are.
+#[must_use]
+pub fn missing_at_end(missing: &[String]) -> String {
+    if missing.is_empty() { String::new() } else { format!("  missing {}", missing.join(", ")) }
+}
+
 /// What an operation did in so many seconds.
 #[must_use]
 pub fn row(name: &str, lately: &OpSnapshot, seconds: f64, failed: u64) -> Row {
@@ -190,13 +196,14 @@ fn describe(progress: &Progress<'_>, lately: &OpSnapshot, seconds: f64) -> Strin
     let all = row("", lately, seconds, progress.total_failed);
     let p99 = all.p99_ms.map_or_else(|| "-".to_owned(), |ms| format!("{} ms", units::ms(ms)));
     format!(
-        "[{}/{}] {} {time}{done}  {} op/s  {}  p99 {p99}  errors {}",
+        "[{}/{}] {} {time}{done}  {} op/s  {}  p99 {p99}  errors {}{}",
         progress.index + 1,
         progress.of,
         progress.stage.name,
         units::rate(all.rate_per_s),
         units::bandwidth(all.bytes_per_s),
         units::grouped(progress.total_failed),
+        missing_at_end(&missing(&progress.missing)),
     )
 }
 
@@ -276,5 +283,44 @@ impl Observer for Terminal {
 
     fn note(&mut self, text: &str) {
         self.line(&format!("  {text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cosmark_workload::{Environment, Format, parse};
+
+    #[test]
+    fn a_plain_line_names_the_drivers_that_are_missing() {
+        let text = "name: x\nstorage: {type: none}\nstages: [{name: main, works: [{name: a, workers: 1, runtime: 9s, \
+                    operations: [{type: read, containers: c(1), objects: c(1)}]}]}]\n";
+        let workload = parse(text, Format::Yaml, &Environment::default()).0.unwrap();
+        let lost = MissingRecord {
+            driver: "d2".to_owned(),
+            works: vec!["a".to_owned()],
+            workers: 1,
+            from_s: 8.0,
+            to_s: None,
+        };
+        let line = |missing: Vec<MissingRecord>| {
+            let progress = Progress {
+                stage: &workload.stages[0],
+                index: 0,
+                of: 1,
+                elapsed: Duration::from_secs(9),
+                watermark: Duration::from_secs(9),
+                remaining: None,
+                done: None,
+                latest_s: 1.0,
+                latest: OpSnapshot::default(),
+                total_ok: 0,
+                total_failed: 0,
+                missing,
+            };
+            describe(&progress, &OpSnapshot::default(), 1.0)
+        };
+        assert!(line(vec![lost]).ends_with("errors 0  missing d2 since 00:08"));
+        assert!(line(Vec::new()).ends_with("errors 0"));
     }
 }
