@@ -833,6 +833,8 @@ fn waiting_for_a_run_gives_its_own_exit_code() {
         "{}",
         stdout(&listed)
     );
+    let ceiling = || c.get("drivers")[0]["ceiling_ops_per_s"].as_f64().filter(|rate| *rate > 1000.0);
+    assert!(within(ceiling) > 1000.0, "measured by itself, as drivers that join do");
     let logs = c.command(&["logs", "w1"]);
     assert!(stdout(&logs).contains("stage s1-main begins"), "{}", stdout(&logs));
     let drivers = c.command(&["drivers", "--drain", "local"]);

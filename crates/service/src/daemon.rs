@@ -109,6 +109,7 @@ pub async fn run_local(
     let store = Arc::new(FileStore::open(Arc::clone(&state), Arc::clone(&key))?);
     let LocalSetup { threads, permit, drain, about } = local;
     let pool = Arc::new(LocalPool::new(setup.catalog, threads, permit.clone(), drain, about));
+    pool.measure_ceiling();
     let parts = Parts { state, key, store, pool, permit: Some(permit) };
     run(setup, parts, None, stop).await
 }
@@ -361,6 +362,7 @@ async fn tell_for_ever(app: Shared) {
                     && other.run == driver.run
                     && other.load == driver.load
                     && other.clock_offset_ns == driver.clock_offset_ns
+                    && other.ceiling_ops_per_s == driver.ceiling_ops_per_s
             };
             if !known.iter().any(|other| same(&other)) {
                 app.queue.tell_all(&SystemEvent::Driver(driver.clone()));

@@ -13,7 +13,7 @@ const STAGE: &str = "name: ceiling\nstorage: {type: none}\nstages:\n- name: ceil
                      objects: 'u(1,1000)'}\n";
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Operations per second; `None` when it could not be measured.
+/// Operations per second of one load thread of this machine; `None` when it could not be measured. Takes about a second.
 pub async fn measure(catalog: Catalog, options: &Options) -> Option<f64> {
     let stage = Arc::new(stage_from_text(STAGE).ok()?);
     let workers = stage.works.first()?.workers;

@@ -22,6 +22,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::nats::{Bus, BusError, names};
+pub use ceiling::measure as measure_ceiling;
 use member::Member;
 pub use registration::Busy;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cosmark_archive::Timestamp;
-use cosmark_cluster::driver::Busy;
+use cosmark_cluster::driver::{Busy, measure_ceiling};
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
@@ -144,6 +144,8 @@ pub struct LocalPool {
     drain: Duration,
     about: DriverInfo,
     now: Arc<Mutex<Now>>,
+    /// Held while the ceiling is measured: no run makes load then.
+    measuring: Arc<Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -154,6 +156,8 @@ struct Now {
     busy: Busy,
     load: Option<f64>,
     asked: Option<Instant>,
+    /// Operations per second of one load thread, once that is measured.
+    ceiling_ops_per_s: Option<f64>,
 }
 
 /// The load of this machine is the mean over at least so long.
@@ -173,7 +177,34 @@ impl LocalPool {
     /// A driver that speaks what is in `catalog`; `about` is what others are told of it.
     #[must_use]
     pub fn new(catalog: Catalog, threads: usize, permit: Permit, drain: Duration, about: DriverInfo) -> Self {
-        Self { catalog, threads, permit, drain, about, now: Arc::default() }
+        let (now, measuring) = (Arc::default(), Arc::default());
+        Self { catalog, threads, permit, drain, about, now, measuring }
+    }
+
+    /// Measures what one load thread can do, as drivers that join do, on a thread of its own for about a second. A run that
+    /// begins meanwhile waits for that.
+    pub fn measure_ceiling(&self) {
+        let (catalog, options) = (self.catalog, self.options());
+        let (now, measuring) = (Arc::clone(&self.now), Arc::clone(&self.measuring));
+        let measure = move || {
+            let _alone = measuring.lock().unwrap_or_else(PoisonError::into_inner);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let Ok(runtime) = runtime else { return };
+            let ceiling_ops_per_s = runtime.block_on(measure_ceiling(catalog, &options));
+            now.lock().unwrap_or_else(PoisonError::into_inner).ceiling_ops_per_s = ceiling_ops_per_s;
+        };
+        // Without it the driver does the same work; only its ceiling is not known.
+        drop(std::thread::Builder::new().name("ceiling".into()).spawn(measure));
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            name: self.about.name.clone(),
+            threads: self.threads,
+            beside: 0,
+            permit: self.permit.clone(),
+            drain: self.drain,
+        }
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
@@ -183,15 +214,16 @@ impl LocalPool {
 
 impl DriverPool for LocalPool {
     fn drivers(&self) -> Vec<DriverInfo> {
-        let (state, run, load) = self.with_now(|now| {
+        let (state, run, load, ceiling_ops_per_s) = self.with_now(|now| {
             let state = match (now.drained, now.runs.is_empty()) {
                 (true, _) => DriverState::Drained,
                 (false, true) => DriverState::Idle,
                 (false, false) => DriverState::Busy,
             };
-            (state, now.runs.first().cloned(), now.load())
+            (state, now.runs.first().cloned(), now.load(), now.ceiling_ops_per_s)
         });
-        vec![DriverInfo { state, run, load, last_seen: Timestamp::now().to_string(), ..self.about.clone() }]
+        let last_seen = Timestamp::now().to_string();
+        vec![DriverInfo { state, run, load, ceiling_ops_per_s, last_seen, ..self.about.clone() }]
     }
 
     fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool> {
@@ -212,16 +244,8 @@ impl DriverPool for LocalPool {
     fn run(&self, job: PoolJob<'_>) -> Result<Option<Ended>, String> {
         let id = job.id.to_owned();
         self.with_now(|now| now.runs.push(id.clone()));
-        let driver = LocalDriver::new(
-            self.catalog,
-            Options {
-                name: self.about.name.clone(),
-                threads: self.threads,
-                beside: 0,
-                permit: self.permit.clone(),
-                drain: self.drain,
-            },
-        );
+        drop(self.measuring.lock().unwrap_or_else(PoisonError::into_inner));
+        let driver = LocalDriver::new(self.catalog, self.options());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
             let PoolJob { workload, dir, operation_log, stop, redact, observer, nodes, .. } = job;
