@@ -282,6 +282,34 @@ fn a_drained_driver_stays_drained_whoever_leads() {
 }
 
 #[test]
+fn each_driver_has_its_percentiles_as_they_come_and_its_clock_at_the_end() {
+    let bed = Bed::new(2);
+    let c = leader(&bed, "a");
+    wait_for_drivers(&c, 2);
+    let id = c.submit(&workload("two", 3));
+    let (_, all) = c.with_token(&c.token, &["-N"], &format!("/api/v1/runs/{id}/events"));
+    finished(&c, &id, || log_of(bed.path()));
+    let told = all.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+    let rows: Vec<Value> =
+        told.filter_map(|event: Value| event["rows"].as_array().cloned()).flatten().collect();
+    let record = ask(&c, &format!("runs/{id}/record")).unwrap();
+    let clients = record["stages"][0]["clients"].as_array().unwrap();
+    for name in ["d1", "d2"] {
+        let is_own = |row: &&Value| row["driver"] == name && row["count"].as_u64() > Some(0);
+        let own: Vec<&Value> = rows.iter().filter(is_own).collect();
+        assert!(!own.is_empty(), "no interval of {name}: {all}");
+        for row in own {
+            let ms: Vec<f64> =
+                row["response_ms"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+            assert!(ms.len() == 7 && ms[1] >= 5.0 && ms[1..].windows(2).all(|two| two[0] <= two[1]), "{row}");
+        }
+        let client = clients.iter().find(|client| client["driver"] == name).unwrap();
+        let (offset, error) = (client["clock_offset_ms"].as_f64(), client["clock_error_ms"].as_f64());
+        assert!(offset.is_some() && error.is_some_and(|error| error > 0.0), "{client}");
+    }
+}
+
+#[test]
 fn what_no_message_can_hold_is_refused_with_the_limit() {
     let bed = Bed::new(0);
     let c = leader(&bed, "a");
