@@ -289,9 +289,9 @@ fn each_driver_has_its_percentiles_as_they_come_and_its_clock_at_the_end() {
     let id = c.submit(&workload("two", 3));
     let (_, all) = c.with_token(&c.token, &["-N"], &format!("/api/v1/runs/{id}/events"));
     finished(&c, &id, || log_of(bed.path()));
-    let told = all.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+    let news = all.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
     let rows: Vec<Value> =
-        told.filter_map(|event: Value| event["rows"].as_array().cloned()).flatten().collect();
+        news.filter_map(|event: Value| event["rows"].as_array().cloned()).flatten().collect();
     let record = ask(&c, &format!("runs/{id}/record")).unwrap();
     let clients = record["stages"][0]["clients"].as_array().unwrap();
     for name in ["d1", "d2"] {
