@@ -5,6 +5,8 @@
 
 mod listing;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -142,7 +144,7 @@ struct Reading<'r, 'a> {
     readers: BTreeMap<Site, Reader>,
     standing: &'r mut Standing,
     listener: &'r mut dyn ReadBackListener,
-    /// When the oldest suspect was first looked at.
+    /// When the newest suspect was first looked at: each of them has its time to settle.
     suspected: Option<Instant>,
     /// The container that comes next was begun by a reading that was ended.
     goes_on: bool,
@@ -306,7 +308,7 @@ impl Reading<'_, '_> {
             let is_listed = listing.as_mut().map(|listing| listing.has(key.object));
             let class = self.class(&space, &entry, &looked, is_listed);
             if class.is_worth_a_second_look() && !self.what.manner.settle.is_zero() {
-                self.suspected.get_or_insert_with(Instant::now);
+                self.suspected = Some(Instant::now());
                 self.standing.suspects.push(Suspect { key, entry, class });
             } else {
                 self.decide(&space, key, &entry, class, &looked)?;
@@ -343,7 +345,7 @@ impl Reading<'_, '_> {
         self.listener.found(&Finding { container, object, class, detail: looked.detail(entry) })
     }
 
-    /// Looks at all suspects again, once the oldest of them has had its time.
+    /// Looks at all suspects again, once the newest of them has had its time.
     async fn look_again(&mut self) -> Result<(), String> {
         if let Some(since) = self.suspected.take() {
             tokio::time::sleep_until(since + self.what.manner.settle).await;
@@ -402,7 +404,7 @@ impl Reading<'_, '_> {
                         self.decide(&space, key, &entry, Class::ListedNotThere, &looked)?;
                     }
                     Some(false) => {
-                        self.suspected.get_or_insert_with(Instant::now);
+                        self.suspected = Some(Instant::now());
                         self.standing.suspects.push(Suspect { key, entry, class: Class::ListedNotThere });
                     }
                 }
