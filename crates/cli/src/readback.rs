@@ -192,6 +192,8 @@ pub fn fill(record: &mut DurabilityRecord, standing: &Standing) {
     record.unreadable = count(Class::Unreadable);
     record.listed_containers = standing.listed_containers;
     record.unlisted_containers = standing.unlisted_containers;
+    record.unlisted_why.clone_from(&standing.unlisted_why);
+    record.listed_twice = standing.listed_twice;
     record.others = standing.others;
     // Of what was not read nothing is known; of what was all read there is no more to say.
     let read = record.read();
@@ -335,13 +337,16 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
     };
     let mut lines =
         vec![format!("durability: {what} ({read} read back through {})", record.through.join(", "))];
+    let why = record.unlisted_why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let unlisted = format!("containers could not be listed{why}");
     let others = [
         (record.late, "were late: something else at first, right at a second look"),
         (record.unanswered_done, "changes without an answer had taken effect"),
         (record.unanswered_not_done, "changes without an answer had not"),
         (record.undecided, "are undecided: changes are missing in the ledger"),
         (record.unreadable, "could not be read"),
-        (record.unlisted_containers, "containers could not be listed"),
+        (record.listed_twice, "names were listed more than once"),
+        (record.unlisted_containers, unlisted.as_str()),
     ];
     lines.extend(
         others
@@ -419,6 +424,19 @@ impl ReadsBack for WithinRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listing_that_is_none_is_named_with_its_reason_and_names_that_came_twice_are_counted() {
+        let record = DurabilityRecord { objects: 9, right: 9, ..DurabilityRecord::default() };
+        let plain = text(&record).join("\n");
+        assert!(!plain.contains("listed"), "{plain}");
+        let unlisted_why = Some("the listing repeats itself".to_owned());
+        let found =
+            text(&DurabilityRecord { unlisted_containers: 1, unlisted_why, listed_twice: 3, ..record });
+        let found = found.join("\n");
+        assert!(found.contains("  1 containers could not be listed: the listing repeats itself"), "{found}");
+        assert!(found.contains("  3 names were listed more than once"), "{found}");
+    }
 
     #[test]
     fn what_stale_means_is_said_where_something_is_and_nowhere_else() {

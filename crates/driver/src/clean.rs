@@ -17,6 +17,7 @@ use cosmark_workload::model::TargetSpec;
 use crate::catalog::Catalog;
 use crate::permit::Permit;
 use crate::target::open_target;
+use crate::way::Way;
 
 /// Connections that delete side by side.
 const CLIENTS: usize = 16;
@@ -26,8 +27,6 @@ const MOST_ROUNDS: usize = 3;
 const MOST_TOLD: usize = 5;
 /// More containers than these are looked for in a listing of the account.
 const MOST_NAMED: u64 = 1000;
-/// Pages of a listing; one that does not end by then is none.
-const MOST_PAGES: u64 = 10_000_000;
 /// A call without a time limit of its own has this one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -411,36 +410,9 @@ impl Endpoint {
         let (limit, mut marks) = (self.limit, Marks::default());
         let mut page = limited(limit, self.first().list(request, &mut marks)).await?;
         page.answers(&request)?;
-        way.goes_on(page.next.take())?;
+        // Which names are new is not noted: what is deleted comes no second time, and all others may be very many.
+        way.goes_on(&mut page, true)?;
         Ok(Some(page))
-    }
-}
-
-/// How far a listing has come. A page that leads back to one before it would lead there for ever.
-#[derive(Default)]
-struct Way {
-    after: Option<String>,
-    is_over: bool,
-    pages: u64,
-    /// A page behind, to be met again in a circle (Brent, "An improved Monte Carlo factorization algorithm", BIT 1980).
-    mark: Option<String>,
-}
-
-impl Way {
-    fn goes_on(&mut self, next: Option<String>) -> Result<(), Error> {
-        self.pages += 1;
-        self.is_over = next.is_none();
-        if self.pages > MOST_PAGES || next.is_some() && next == self.mark {
-            let message = "the listing does not end: it leads back to pages that it had before";
-            return Err(Error::new(ErrorKind::Protocol, message).with_hint(
-                "a cache or gateway before the store may ignore parameters: look at what it was asked",
-            ));
-        }
-        if self.pages.is_power_of_two() {
-            self.mark.clone_from(&next);
-        }
-        self.after = next;
-        Ok(())
     }
 }
 

@@ -22,6 +22,7 @@ mod slices;
 mod start_barrier;
 mod target;
 mod trigger;
+mod way;
 
 pub use ask::try_target;
 pub use catalog::{Catalog, Found, PluginRow, ReadsPlugins};

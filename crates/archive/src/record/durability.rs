@@ -54,6 +54,10 @@ pub struct DurabilityRecord {
     pub listed_containers: u64,
     /// Containers that could not be listed.
     pub unlisted_containers: u64,
+    /// Why the last of them could not; null where all could.
+    pub unlisted_why: Option<String>,
+    /// Names that the listing of their container had more than once.
+    pub listed_twice: u64,
     /// Objects in listings that are there and that the run has not written.
     pub others: u64,
     /// The share of all objects that is broken is below this with 95 % confidence, by what was read (Clopper-Pearson); null when all

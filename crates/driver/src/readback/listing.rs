@@ -6,43 +6,66 @@ use cosmark_adaptor_api::{Error, ListRequest};
 use cosmark_ledger::{NumberSet, Space};
 
 use super::reader::Reader;
-
-/// Pages of a listing; one that does not end by then is none.
-const MOST_PAGES: u64 = 10_000_000;
+use crate::way::Way;
 
 /// What a listing says, less what was accounted for.
+#[derive(Default)]
 pub struct Listing {
     numbers: NumberSet,
+    way: Way,
+    listed_twice: u64,
+    /// Names on the last page, where none of them is of the space.
+    others: Vec<String>,
 }
 
 impl Listing {
-    /// Lists the objects of a space in a container.
+    /// Lists one page more of the objects of a space in a container; true behind the last one.
     ///
     /// # Errors
     /// When it cannot be listed to its end.
-    pub async fn of(reader: &mut Reader, space: &Space, container: u64) -> Result<Self, Error> {
-        let mut numbers = NumberSet::default();
-        let Some(objects) = &space.objects else { return Ok(Self { numbers }) };
+    pub async fn page(&mut self, reader: &mut Reader, space: &Space, container: u64) -> Result<bool, Error> {
+        let Some(objects) = &space.objects else { return Ok(true) };
         let container = space.containers.name(container);
-        let mut after: Option<String> = None;
-        for _ in 0..MOST_PAGES {
-            let request = ListRequest {
-                container: &container,
-                prefix: &objects.prefix,
-                after: after.as_deref(),
-                want_names: true,
-                ..ListRequest::default()
-            };
-            let page = reader.list(request).await?;
-            page.names.iter().filter_map(|name| objects.number_in(name)).for_each(|number| {
-                numbers.insert(number);
-            });
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(Self { numbers }),
-            }
+        let after = self.way.after.take();
+        let request = ListRequest {
+            container: &container,
+            prefix: &objects.prefix,
+            after: after.as_deref(),
+            want_names: true,
+            ..ListRequest::default()
+        };
+        let mut page = reader.list(request).await?;
+        let is_new = self.take(&page.names, |name| objects.number_in(name));
+        self.way.goes_on(&mut page, is_new)?;
+        Ok(self.way.is_over)
+    }
+
+    /// Takes the names of a page; true when one of them may be new, or there is none.
+    fn take(&mut self, names: &[String], number_in: impl Fn(&str) -> Option<u64>) -> bool {
+        let (mut new, mut twice) = (0, 0);
+        for number in names.iter().filter_map(|name| number_in(name)) {
+            let is_new = self.numbers.insert(number);
+            new += u64::from(is_new);
+            twice += u64::from(!is_new);
         }
-        Err(Error::new(cosmark_adaptor_api::ErrorKind::Protocol, "the listing does not end"))
+        self.listed_twice += twice;
+        if new > 0 || names.is_empty() {
+            return true;
+        }
+        // Names that others wrote are not remembered; what comes again with the next page is the same page.
+        let is_new = twice == 0 && self.others != names;
+        self.others = if twice == 0 { names.to_vec() } else { Vec::new() };
+        is_new
+    }
+
+    /// Pages so far.
+    pub fn pages(&self) -> u64 {
+        self.way.pages
+    }
+
+    /// Names that were there again after they had been listed.
+    pub fn listed_twice(&self) -> u64 {
+        self.listed_twice
     }
 
     /// Whether it has the object with this number, which is accounted for from now on.

@@ -10,6 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use cosmark_adaptor_api::Capability;
@@ -26,6 +27,8 @@ use reader::{Looked, Reader};
 const MOST_IN_CHUNK: usize = 512;
 /// Suspects that wait for their second look.
 const MOST_SUSPECTS: usize = 4096;
+/// Pages of a listing between two moments at which it is said how far the reading has come, and it can be ended.
+const PAGES_BETWEEN: u64 = 100;
 /// Names in a listing that are in no ledger and are asked for, of each container; others are only counted.
 const MOST_STRANGERS: usize = 10_000;
 /// What is on its way when the reading is ended has this long to come.
@@ -83,6 +86,10 @@ pub struct Standing {
     pub listed_containers: u64,
     /// Containers that could not be listed.
     pub unlisted_containers: u64,
+    /// Why the last of them could not.
+    pub unlisted_why: Option<String>,
+    /// Names that a listing had more than once.
+    pub listed_twice: u64,
     /// Objects in listings that are there and in no ledger.
     pub others: u64,
     suspects: Vec<Suspect>,
@@ -232,7 +239,7 @@ impl Reading<'_, '_> {
     /// One container, to its end; false when it was ended.
     async fn container(&mut self, objects: &mut Objects<'_>, place: (u16, u64)) -> Result<bool, String> {
         self.reader(place.0).await?;
-        let mut listing = self.list(place).await?;
+        let ControlFlow::Continue(mut listing) = self.list(place).await? else { return Ok(false) };
         if let Some(Ok((number, ..))) = objects.peek() {
             self.standing.container_from = *number;
         }
@@ -277,25 +284,37 @@ impl Reading<'_, '_> {
         in_a_second.clamp(self.what.manner.workers.clamp(1, MOST_IN_CHUNK), MOST_IN_CHUNK)
     }
 
-    async fn list(&mut self, (space, container): (u16, u64)) -> Result<Option<Listing>, String> {
+    /// The listing of a container, where it has one; it breaks where the reading is to end.
+    async fn list(
+        &mut self,
+        (space, container): (u16, u64),
+    ) -> Result<ControlFlow<(), Option<Listing>>, String> {
         let known = self.space(space)?.clone();
-        let Some(reader) = self.readers.get_mut(&known.site) else { return Ok(None) };
+        let Some(reader) = self.readers.get_mut(&known.site) else { return Ok(ControlFlow::Continue(None)) };
         if !self.what.manner.listings || !reader.can(Capability::LIST) {
-            return Ok(None);
+            return Ok(ControlFlow::Continue(None));
         }
-        let listing = Listing::of(reader, &known, container).await;
+        let mut listing = Listing::default();
+        let failed = loop {
+            match listing.page(reader, &known, container).await {
+                Ok(true) => break None,
+                Ok(false) => {}
+                Err(error) => break Some(error),
+            }
+            if listing.pages().is_multiple_of(PAGES_BETWEEN) && !self.listener.reached(self.standing)? {
+                return Ok(ControlFlow::Break(()));
+            }
+        };
         // A reading that goes on has counted this container when it came to it.
         let is_new = !std::mem::take(&mut self.goes_on);
-        match listing {
-            Ok(listing) => {
-                self.standing.listed_containers += u64::from(is_new);
-                Ok(Some(listing))
-            }
-            Err(_) => {
-                self.standing.unlisted_containers += u64::from(is_new);
-                Ok(None)
-            }
+        if let Some(error) = failed {
+            self.standing.unlisted_containers += u64::from(is_new);
+            self.standing.unlisted_why = Some(error.message().to_owned());
+            return Ok(ControlFlow::Continue(None));
         }
+        self.standing.listed_containers += u64::from(is_new);
+        self.standing.listed_twice += if is_new { listing.listed_twice() } else { 0 };
+        Ok(ControlFlow::Continue(Some(listing)))
     }
 
     async fn chunk(&mut self, chunk: Vec<Numbered>, listing: &mut Option<Listing>) -> Result<(), String> {

@@ -4,8 +4,8 @@ use std::future::ready;
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{
-    Adaptor, AdaptorDef, Auth, AuthDef, BodySink, BodySource, ByteRange, Client, Error, ErrorKind, Marks,
-    ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Session, Settings,
+    Adaptor, AdaptorDef, Auth, AuthDef, BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage,
+    ListRequest, Marks, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Session, Settings,
 };
 use cosmark_ledger::{Change, Template, What};
 use cosmark_workload::Span;
@@ -21,13 +21,16 @@ const OBJECTS: u64 = 600;
 const GONE_AFTER: Duration = Duration::from_secs(7);
 
 /// A store in which object 1 is never gone, and the last one is gone late.
+#[derive(Clone, Copy)]
 struct Lags {
     opened: Instant,
+    /// The page behind a mark, where it has listings.
+    lists: Option<fn(&str) -> ListPage>,
 }
 
 impl Adaptor for Lags {
     fn capability(&self) -> Capability {
-        Capability::of(&[])
+        if self.lists.is_some() { Capability::LIST } else { Capability::of(&[]) }
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -35,7 +38,7 @@ impl Adaptor for Lags {
     }
 
     fn client(&self, _: &Arc<Session>) -> cosmark_adaptor_api::Result<Box<dyn Client>> {
-        Ok(Box::new(Self { opened: self.opened }))
+        Ok(Box::new(*self))
     }
 }
 
@@ -75,6 +78,28 @@ impl Client for Lags {
     fn delete<'a>(&'a mut self, _: ObjectName<'a>, _: &'a mut Marks) -> OpFuture<'a, ()> {
         Box::pin(ready(Ok(())))
     }
+
+    fn list<'a>(&'a mut self, request: ListRequest<'a>, _: &'a mut Marks) -> OpFuture<'a, ListPage> {
+        let page = self.lists.map(|page_of| page_of(request.after.unwrap_or("0"))).unwrap_or_default();
+        Box::pin(ready(Ok(page)))
+    }
+}
+
+/// A page of ten names of others, and behind which mark the next one is.
+fn page(from: u64, next: Option<u64>) -> ListPage {
+    let names: Vec<String> = (from..from + 10).map(|at| format!("o-{}", 10_000 + at)).collect();
+    ListPage { count: 10, names, next: next.map(|next| next.to_string()), bytes: 0 }
+}
+
+/// The same page for ever, behind marks that are new each time.
+fn repeating(after: &str) -> ListPage {
+    page(0, Some(after.parse::<u64>().unwrap() + 1))
+}
+
+/// Five hundred pages, of which the second one is that before it.
+fn doubled(after: &str) -> ListPage {
+    let at: u64 = after.parse().unwrap();
+    page(if at == 1 { 0 } else { at * 10 }, Some(at + 1).filter(|next| *next < 500))
 }
 
 struct Anybody;
@@ -89,20 +114,30 @@ impl Auth for Anybody {
     }
 }
 
-fn lags(_: &Settings) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>> {
-    Ok(Arc::new(Lags { opened: Instant::now() }))
+type Open = fn(&Settings) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>>;
+
+fn open(lists: Option<fn(&str) -> ListPage>) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>> {
+    Ok(Arc::new(Lags { opened: Instant::now(), lists }))
 }
 
-const CATALOG: Catalog = Catalog {
-    adaptors: &[AdaptorDef {
-        name: "lags",
+const fn row(name: &'static str, open: Open) -> AdaptorDef {
+    AdaptorDef {
+        name,
         aliases: &[],
         summary: "for tests",
         keys: &[],
-        capability: Capability::of(&[]),
-        open: lags,
+        capability: Capability::LIST,
+        open,
         lacks: AdaptorDef::lacks_nothing,
-    }],
+    }
+}
+
+const CATALOG: Catalog = Catalog {
+    adaptors: &[
+        row("lags", |_| open(None)),
+        row("repeats", |_| open(Some(repeating))),
+        row("doubles", |_| open(Some(doubled))),
+    ],
     auths: &[AuthDef {
         name: "anybody",
         aliases: &[],
@@ -120,9 +155,9 @@ const CATALOG: Catalog = Catalog {
     },
 };
 
-/// Notes what was found.
+/// Notes what was found, and how often it was said how far the reading is.
 #[derive(Default)]
-struct Notes(Vec<(String, Class)>);
+struct Notes(Vec<(String, Class)>, usize);
 
 impl ReadBackListener for Notes {
     fn found(&mut self, finding: &Finding) -> Result<(), String> {
@@ -131,6 +166,7 @@ impl ReadBackListener for Notes {
     }
 
     fn reached(&mut self, _: &Standing) -> Result<bool, String> {
+        self.1 += 1;
         Ok(true)
     }
 }
@@ -185,4 +221,31 @@ async fn what_is_late_at_the_end_of_a_long_reading_has_its_time_although_a_lie_w
     let last = format!("o-{OBJECTS}");
     assert_eq!(notes.0, [("o-1".to_owned(), Class::Resurrected), (last, Class::Late)]);
     assert_eq!((standing.count(Class::Right), standing.broken()), (OBJECTS - 2, 1));
+}
+
+/// Reads one object of a store that has listings.
+async fn listed(kind: &str) -> (Standing, usize) {
+    let spaces = [space()];
+    let manner =
+        Manner { workers: 1, rate_per_s: None, settle: Duration::ZERO, listings: true, in_doubt: false };
+    let targets = [(SITE, (spec("anybody"), spec(kind)))].into();
+    let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
+    let (mut standing, mut notes) = (Standing::default(), Notes::default());
+    let mut objects = std::iter::once(deleted(2));
+    assert_eq!(what.run(&mut objects, &mut standing, &mut notes).await, Ok(true));
+    (standing, notes.1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_that_repeats_itself_is_none_and_names_that_come_twice_are_counted() {
+    let (standing, _) = listed("repeats").await;
+    assert_eq!((standing.listed_containers, standing.unlisted_containers), (0, 1));
+    let why = standing.unlisted_why.unwrap();
+    assert!(why.contains("the listing repeats itself"), "{why}");
+
+    let (standing, said) = listed("doubles").await;
+    assert_eq!((standing.listed_containers, standing.unlisted_containers), (1, 0));
+    assert_eq!((standing.listed_twice, standing.unlisted_why), (10, None));
+    // After 100 to 400 pages of the listing, too.
+    assert!(said >= 4, "{said}");
 }
