@@ -8,6 +8,7 @@ mod listing;
 mod multipart;
 mod names;
 mod operations;
+mod races;
 mod ranges;
 mod swift;
 mod together;

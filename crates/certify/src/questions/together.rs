@@ -1,24 +1,23 @@
-//! Many at once: writers of one name, readers beside them, conditional writes that only one may win, pages while names come and
-//! go, a restart.
+//! Many at once: writers of one name, readers beside them, pages while names come and go, a restart. Conditional writes that only
+//! one may win are in [`races`].
 
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
-    Ask, Asker, BytesSource, Capability, Client, CollectSink, Error, Marks, ObjectName, PutOptions, Reply,
+    BytesSource, Capability, Client, CollectSink, Error, Marks, ObjectName, PutOptions, Reply,
 };
 use futures_util::future::join_all;
 
-use super::integrity::bare;
 use super::operations::late;
-use super::{Group, Of, Question, S3, by, pattern, row};
-use crate::request::{Finding, Found, status_of};
+use super::{Group, Of, Question, S3, by, pattern, races, row};
+use crate::request::{Finding, Found};
 use crate::room::{Room, unprepared, within};
 
 const TOGETHER: (Group, Of) = (Group::Concurrency, Of::Any(Capability::STORE));
 const RACE: (Group, Of) = (Group::Concurrency, S3);
 const WRITES: &str = "S3 user guide, How to prevent object overwrites with conditional writes";
 /// Writers of one name.
-const WRITERS: usize = 16;
+pub(super) const WRITERS: usize = 16;
 /// A store that was restarted answers every request again by then.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
 /// Between two looks whether it does.
@@ -26,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The command that restarts it has 180 s, the store has [`BACK_WITHIN`], and as much is left for the requests.
 const MOST_OF_A_RESTART: Duration = Duration::from_secs(320);
 /// Races; a store that lets two win does not do it each time.
-const ROUNDS: usize = 12;
+pub(super) const ROUNDS: usize = 12;
 
 pub(super) const ROWS: &[Question] = &[
     row(
@@ -67,7 +66,7 @@ pub(super) const ROWS: &[Question] = &[
             "one 200; all others 412 PreconditionFailed or 409 ConditionalRequestConflict; the winner's bytes stay",
             WRITES,
         ),
-        by!(create_race),
+        by!(races::create),
     ),
     row(
         "s3.race.if-match",
@@ -77,7 +76,7 @@ pub(super) const ROWS: &[Question] = &[
             "one 200; all others 412 or 409: no update is lost",
             WRITES,
         ),
-        by!(match_race),
+        by!(races::match_one),
     ),
     row(
         "any.restart",
@@ -132,7 +131,7 @@ async fn put(
 }
 
 /// Number of the writer whose content this is.
-fn writer_of(content: &[u8], length: usize) -> Option<usize> {
+pub(super) fn writer_of(content: &[u8], length: usize) -> Option<usize> {
     (0..WRITERS).find(|writer| pattern(length, *writer as u64 + 1000) == content)
 }
 
@@ -265,122 +264,6 @@ async fn pages_while_written(room: &mut Room) -> Found {
         Some(error) => Finding::not_asked(format!("the writer beside it failed: {}", error.message())),
         None => Finding::yes("4 listings by pages of 7: 40 names each"),
     })
-}
-
-/// Sends requests that only differ in their bodies, at once over connections of their own.
-async fn race(
-    room: &mut Room,
-    key: &str,
-    line: (&'static str, &str),
-    writers: usize,
-) -> Result<Vec<Option<Reply>>, Finding> {
-    let began = Instant::now();
-    let askers: Vec<Box<dyn Asker>> = (0..writers).map(|_| room.another_asker()).collect::<Result<_, _>>()?;
-    let (patience, container) = (room.patience, room.container.clone());
-    let lines = [line];
-    let replies = join_all(askers.into_iter().enumerate().map(|(writer, mut asker)| {
-        let (container, lines) = (&container, &lines);
-        async move {
-            // The connection is open before the race begins.
-            let warm = Ask::new("HEAD", container, key);
-            let opened = within(patience, asker.ask(&warm)).await;
-            drop(opened);
-            let body = pattern(3000, writer as u64 + 1000);
-            let ask = Ask { lines, body: &body, ..Ask::new("PUT", container, key) };
-            within(patience, asker.ask(&ask)).await.ok()
-        }
-    }))
-    .await;
-    room.written.push(key.to_owned());
-    let mut seen: Vec<String> = replies
-        .iter()
-        .map(|reply| reply.as_ref().map_or_else(|| "no answer".to_owned(), status_of))
-        .collect();
-    seen.sort_unstable();
-    let shown: Vec<String> =
-        seen.chunk_by(|a, b| a == b).map(|same| format!("{} x {}", same.len(), same[0])).collect();
-    room.say(
-        format!("{writers} writes of {} at once ({}: {})", room.short(key), line.0, line.1),
-        shown.join(", "),
-        began,
-    );
-    Ok(replies)
-}
-
-/// What the races came to.
-#[derive(Default)]
-struct Races {
-    failed: usize,
-    conflicts: usize,
-    unanswered: usize,
-    other: Option<String>,
-    none_won: usize,
-}
-
-impl Races {
-    /// Gives who won; a finding when two did.
-    fn add(&mut self, replies: &[Option<Reply>]) -> Result<Option<usize>, Finding> {
-        let mut winners = Vec::new();
-        for (writer, reply) in replies.iter().enumerate() {
-            match reply {
-                Some(reply) if reply.is_success() => winners.push(writer),
-                Some(reply) if reply.status == 412 => self.failed += 1,
-                Some(reply) if reply.status == 409 => self.conflicts += 1,
-                Some(reply) => self.other = Some(status_of(reply)),
-                None => self.unanswered += 1,
-            }
-        }
-        if winners.len() > 1 {
-            return Err(Finding::no(format!("{} of {} won at once", winners.len(), replies.len())));
-        }
-        self.none_won += usize::from(winners.is_empty());
-        Ok(winners.first().copied())
-    }
-
-    fn finding(self, rounds: usize) -> Finding {
-        let seen = format!("{rounds} races: {} x 412, {} x 409", self.failed, self.conflicts);
-        if self.unanswered > 0 {
-            return Finding::no(format!("{seen}, {} without an answer", self.unanswered));
-        }
-        match self.other {
-            Some(other) if other.starts_with("501") => {
-                Finding::differs(format!("the store has none: {other}"))
-            }
-            Some(other) => Finding::differs(format!("{seen}, also {other}")),
-            None if self.none_won > 0 => Finding::no(format!("{seen}; nobody won {} of them", self.none_won)),
-            None => Finding::yes(seen),
-        }
-    }
-}
-
-async fn create_race(room: &mut Room) -> Found {
-    let mut races = Races::default();
-    for round in 0..ROUNDS {
-        let key = room.key(&format!("once-{round}"));
-        let replies = race(room, &key, ("if-none-match", "*"), WRITERS).await?;
-        let Some(winner) = races.add(&replies)? else { continue };
-        let now = room.content(&key).await?.unwrap_or_default();
-        if writer_of(&now, 3000) != Some(winner) {
-            return Ok(Finding::no("the object is not that of the write that won"));
-        }
-    }
-    Ok(races.finding(ROUNDS))
-}
-
-async fn match_race(room: &mut Room) -> Found {
-    let mut races = Races::default();
-    let key = room.key("match");
-    for round in 0..ROUNDS {
-        let reply = room.write(&key, &pattern(3000, round as u64)).await?;
-        let etag = format!("\"{}\"", bare(reply.line("etag")));
-        let replies = race(room, &key, ("if-match", &etag), WRITERS / 2).await?;
-        let Some(winner) = races.add(&replies)? else { continue };
-        let now = room.content(&key).await?.unwrap_or_default();
-        if writer_of(&now, 3000) != Some(winner) {
-            return Ok(Finding::no("the object is not that of the write that won"));
-        }
-    }
-    Ok(races.finding(ROUNDS))
 }
 
 async fn restart(room: &mut Room) -> Found {

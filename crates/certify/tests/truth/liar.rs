@@ -19,6 +19,10 @@ enum Lie {
     IgnoresWriteConditions,
     /// Of so many conditional writes one has its condition ignored.
     LosesRaces(u64),
+    /// It looks whether an object is there and writes it a little later. Some connections take long to open.
+    ChecksThenWrites,
+    /// Writes of races that were refused are done all the same, a little later.
+    LandsLate,
     IgnoresReadConditions,
     IgnoresRanges,
     GivesOtherRange,
@@ -52,18 +56,27 @@ impl Adaptor for Liar {
 
     fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
         let inner = self.inner.asker(session)?;
-        Ok(inner.map(|inner| Box::new(LyingAsker { inner, lie: self.lie }) as Box<dyn Asker>))
+        let number = ASKERS.replace(ASKERS.get() + 1);
+        let (adaptor, session) = (Arc::clone(&self.inner), Arc::clone(session));
+        let lying = |inner| LyingAsker { inner, lie: self.lie, number, adaptor, session };
+        Ok(inner.map(|inner| Box::new(lying(inner)) as Box<dyn Asker>))
     }
 }
 
 struct LyingAsker {
     inner: Box<dyn Asker>,
     lie: Lie,
+    /// Of the connection.
+    number: u64,
+    adaptor: Arc<dyn Adaptor>,
+    session: Arc<Session>,
 }
 
 thread_local! {
     /// Conditional writes so far.
     static CONDITIONAL: Cell<u64> = const { Cell::new(0) };
+    /// Connections so far.
+    static ASKERS: Cell<u64> = const { Cell::new(0) };
 }
 
 impl LyingAsker {
@@ -85,6 +98,17 @@ impl LyingAsker {
                     lines = without(conditions);
                 }
             }
+            Lie::ChecksThenWrites if ask.object.contains("once-") && ask.method == "HEAD" => {
+                tokio::time::sleep(Duration::from_millis(40) * u32::try_from(self.number % 17).unwrap())
+                    .await;
+            }
+            Lie::ChecksThenWrites if ask.object.contains("once-") && has_condition => {
+                let look = Ask::new("HEAD", ask.container, ask.object);
+                if !self.inner.ask(&look).await?.is_success() {
+                    tokio::time::sleep(Duration::from_millis(30)).await;
+                    lines = without(conditions);
+                }
+            }
             Lie::IgnoresReadConditions if !is_write => lines = without(conditions),
             Lie::IgnoresRanges => lines = without(|name| name == "range"),
             Lie::GivesOtherRange => {
@@ -101,6 +125,7 @@ impl LyingAsker {
             && ask.object.is_empty()
             && ask.query.iter().any(|(name, _)| *name == "prefix");
         match self.lie {
+            Lie::LandsLate if reply.status == 412 && ask.body.len() == 3000 => self.lands_later(ask),
             Lie::OtherEtag if !is_write => {
                 let etag = reply.lines.iter_mut().filter(|line| line.0 == "etag");
                 etag.for_each(|line| line.1 = "\"11111111111111111111111111111111\"".to_owned());
@@ -114,6 +139,21 @@ impl LyingAsker {
             _ => {}
         }
         Ok(reply)
+    }
+}
+
+impl LyingAsker {
+    /// Does a write that was refused.
+    fn lands_later(&self, ask: &Ask<'_>) {
+        let (adaptor, session) = (Arc::clone(&self.adaptor), Arc::clone(&self.session));
+        let (container, object, body) = (ask.container.to_owned(), ask.object.to_owned(), ask.body.to_vec());
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(60));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut asker = adaptor.asker(&session).unwrap().unwrap();
+            let late = Ask { body: &body, ..Ask::new("PUT", &container, &object) };
+            let _refused_once_more = runtime.block_on(asker.ask(&late));
+        });
     }
 }
 
@@ -187,6 +227,8 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
             ],
         ),
         (Lie::LosesRaces(17), &["s3.race.create-once", "s3.race.if-match"]),
+        (Lie::ChecksThenWrites, &["s3.race.create-once"]),
+        (Lie::LandsLate, &["s3.race.create-once", "s3.race.if-match"]),
         (Lie::IgnoresReadConditions, &["s3.read.if-match", "s3.read.if-modified", "s3.read.if-none-match"]),
         (Lie::IgnoresRanges, &["s3.range.unsatisfiable"]),
         (

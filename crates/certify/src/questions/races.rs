@@ -1,0 +1,232 @@
+//! Conditional writes at once, of which only one may win. All connections are open before the first of them is sent.
+
+use std::time::{Duration, Instant};
+
+use cosmark_adaptor_api::{Ask, Asker, Reply};
+use futures_util::future::join_all;
+
+use super::integrity::bare;
+use super::pattern;
+use super::together::{ROUNDS, WRITERS, writer_of};
+use crate::request::{Finding, Found, status_of};
+use crate::room::{Room, within};
+
+/// Bytes of each write.
+const LENGTH: usize = 3000;
+/// A write that was refused and lands nevertheless has done so by then.
+const LANDED_WITHIN: Duration = Duration::from_millis(200);
+
+/// Sends requests that only differ in their bodies, at once over connections of their own.
+async fn race(
+    room: &mut Room,
+    key: &str,
+    line: (&'static str, &str),
+    writers: usize,
+) -> Result<Vec<Option<Reply>>, Finding> {
+    let mut askers: Vec<Box<dyn Asker>> =
+        (0..writers).map(|_| room.another_asker()).collect::<Result<_, _>>()?;
+    let bodies: Vec<Vec<u8>> = (0..writers).map(|writer| pattern(LENGTH, writer as u64 + 1000)).collect();
+    let (patience, container, lines) = (room.patience, room.container.clone(), [line]);
+    // Each connection is open, and no write waits for one.
+    join_all(askers.iter_mut().map(|asker| {
+        let container = &container;
+        async move {
+            let warm = Ask::new("HEAD", container, key);
+            drop(within(patience, asker.ask(&warm)).await);
+        }
+    }))
+    .await;
+    let began = Instant::now();
+    let replies = join_all(askers.iter_mut().zip(&bodies).map(|(asker, body)| {
+        let (container, lines) = (&container, &lines);
+        async move {
+            let ask = Ask { lines, body, ..Ask::new("PUT", container, key) };
+            within(patience, asker.ask(&ask)).await.ok()
+        }
+    }))
+    .await;
+    room.written.push(key.to_owned());
+    let mut seen: Vec<String> = replies
+        .iter()
+        .map(|reply| reply.as_ref().map_or_else(|| "no answer".to_owned(), status_of))
+        .collect();
+    seen.sort_unstable();
+    let shown: Vec<String> =
+        seen.chunk_by(|a, b| a == b).map(|same| format!("{} x {}", same.len(), same[0])).collect();
+    room.say(
+        format!("{writers} writes of {} at once ({}: {})", room.short(key), line.0, line.1),
+        shown.join(", "),
+        began,
+    );
+    Ok(replies)
+}
+
+/// What the races came to.
+#[derive(Default)]
+struct Races {
+    refused: usize,
+    conflicts: usize,
+    unanswered: usize,
+    none_won: usize,
+    /// The store says that it has no such writes.
+    absent: Option<String>,
+    /// A failure of the store's own.
+    failure: Option<String>,
+    /// Another refusal.
+    other: Option<String>,
+}
+
+impl Races {
+    /// Gives who won; a finding when two did.
+    fn add(&mut self, replies: &[Option<Reply>]) -> Result<Option<usize>, Finding> {
+        let mut winners = Vec::new();
+        for (writer, reply) in replies.iter().enumerate() {
+            match reply {
+                Some(reply) if reply.is_success() => winners.push(writer),
+                Some(reply) if reply.status == 412 => self.refused += 1,
+                Some(reply) if reply.status == 409 => self.conflicts += 1,
+                Some(reply) if reply.status == 501 => self.absent = Some(status_of(reply)),
+                Some(reply) if reply.status >= 500 => self.failure = Some(status_of(reply)),
+                Some(reply) => self.other = Some(status_of(reply)),
+                None => self.unanswered += 1,
+            }
+        }
+        if winners.len() > 1 {
+            return Err(Finding::no(format!("{} of {} won at once", winners.len(), replies.len())));
+        }
+        self.none_won += usize::from(winners.is_empty());
+        Ok(winners.first().copied())
+    }
+
+    fn finding(self, rounds: usize) -> Finding {
+        let seen = format!("{rounds} races: {} x 412, {} x 409", self.refused, self.conflicts);
+        if self.unanswered > 0 {
+            return Finding::no(format!("{seen}, {} without an answer", self.unanswered));
+        }
+        if let Some(absent) = self.absent {
+            return Finding::differs(format!("the store has none: {absent}"));
+        }
+        if let Some(failure) = self.failure {
+            return Finding::no(format!("{seen}; the store failed: {failure}"));
+        }
+        if self.none_won > 0 {
+            let also = self.other.map(|other| format!(", also {other}")).unwrap_or_default();
+            return Finding::no(format!("{seen}{also}; nobody won {} of them", self.none_won));
+        }
+        match self.other {
+            Some(other) => Finding::differs(format!("{seen}, also {other}")),
+            None => Finding::yes(seen),
+        }
+    }
+}
+
+/// Every writer heard that its write was not done.
+fn are_all_refused(replies: &[Option<Reply>]) -> bool {
+    replies.iter().all(|reply| {
+        reply.as_ref().is_some_and(|reply| (300..500).contains(&reply.status) || reply.status == 501)
+    })
+}
+
+/// What the object has to be after a race, at once and a little later; `None`: it cannot be said.
+async fn is_left(
+    room: &mut Room,
+    key: &str,
+    replies: &[Option<Reply>],
+    winner: Option<usize>,
+    before: Option<&[u8]>,
+) -> Result<(), Finding> {
+    if winner.is_none() && !are_all_refused(replies) {
+        return Ok(());
+    }
+    for is_later in [false, true] {
+        if is_later {
+            tokio::time::sleep(LANDED_WITHIN).await;
+        }
+        let now = room.content(key).await?;
+        let is_right = match winner {
+            Some(winner) => now.as_deref().is_some_and(|now| writer_of(now, LENGTH) == Some(winner)),
+            None => now.as_deref() == before,
+        };
+        if !is_right {
+            let when = if is_later { ", a little later" } else { "" };
+            return Err(Finding::no(match winner {
+                Some(_) => format!("the object is not that of the write that won{when}"),
+                None => format!("all were refused, and the object was written{when}"),
+            }));
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn create(room: &mut Room) -> Found {
+    let mut races = Races::default();
+    for round in 0..ROUNDS {
+        let key = room.key(&format!("once-{round}"));
+        let replies = race(room, &key, ("if-none-match", "*"), WRITERS).await?;
+        let winner = races.add(&replies)?;
+        is_left(room, &key, &replies, winner, None).await?;
+    }
+    Ok(races.finding(ROUNDS))
+}
+
+pub(super) async fn match_one(room: &mut Room) -> Found {
+    let mut races = Races::default();
+    let key = room.key("match");
+    for round in 0..ROUNDS {
+        let before = pattern(LENGTH, round as u64);
+        let reply = room.write(&key, &before).await?;
+        let Some(etag) = reply.line("etag") else {
+            return Ok(Finding::not_asked("the store gives no ETag"));
+        };
+        let etag = format!("\"{}\"", bare(Some(etag)));
+        let replies = race(room, &key, ("if-match", &etag), WRITERS / 2).await?;
+        let winner = races.add(&replies)?;
+        is_left(room, &key, &replies, winner, Some(&before)).await?;
+    }
+    Ok(races.finding(ROUNDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Answer;
+
+    fn replies(statuses: &[u16]) -> Vec<Option<Reply>> {
+        let reply = |status: &u16| Reply { status: *status, ..Reply::default() };
+        statuses.iter().map(|status| Some(reply(status)).filter(|_| *status > 0)).collect()
+    }
+
+    #[test]
+    fn races_that_nobody_wins_or_in_which_the_store_fails_are_answered_no_and_other_refusals_differ() {
+        for (statuses, answer, words) in [
+            (&[200, 412, 409][..], Answer::Yes, "1 x 412, 1 x 409"),
+            (&[200, 403, 412], Answer::Differs, "also 403"),
+            (&[501, 501, 501], Answer::Differs, "has none"),
+            (&[412, 412, 409], Answer::No, "nobody won"),
+            (&[403, 400, 403], Answer::No, "nobody won"),
+            (&[200, 500, 412], Answer::No, "the store failed: 500"),
+            (&[503, 503, 403], Answer::No, "the store failed: 503"),
+            (&[200, 0, 412], Answer::No, "1 without an answer"),
+        ] {
+            let mut races = Races::default();
+            races.add(&replies(statuses)).unwrap();
+            let finding = races.finding(1);
+            assert_eq!(finding.answer, answer, "{statuses:?}");
+            assert!(finding.saw.contains(words), "{statuses:?}: {}", finding.saw);
+        }
+        let two = Races::default().add(&replies(&[200, 412, 204])).unwrap_err();
+        assert_eq!((two.answer, two.saw.as_str()), (Answer::No, "2 of 3 won at once"));
+    }
+
+    #[test]
+    fn only_where_each_write_was_refused_the_object_has_to_be_what_it_was() {
+        for (statuses, all) in [
+            (&[412, 409, 403, 501][..], true),
+            (&[412, 500], false),
+            (&[412, 0], false),
+            (&[200, 412], false),
+        ] {
+            assert_eq!(are_all_refused(&replies(statuses)), all, "{statuses:?}");
+        }
+    }
+}
