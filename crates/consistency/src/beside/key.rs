@@ -10,6 +10,9 @@ use futures_util::future::{join, join_all};
 use super::{AT_ONCE, Field, LISTS, Life, Looked, READS, WRITERS};
 use crate::change::{CHANGES, Change};
 
+/// A miss sooner than that after the acknowledgement draws no look behind it, ns.
+const LEAST_NS: u64 = 1_000_000;
+
 impl Field<'_> {
     /// One key.
     pub(super) async fn life(&self) {
@@ -43,17 +46,18 @@ impl Field<'_> {
             self.there.borrow_mut().remove(change.object);
         }
         self.sum(|sums| sums.changes += 1);
-        let reads = join_all(self.times(READS, life.reach).into_iter().map(|after_ns| async move {
-            if !self.until(acked_ns.saturating_add(after_ns)).await {
-                return None;
-            }
-            // The connection that wrote is one of those that read.
-            let of = self.draw_below(self.hands.len() - WRITERS + 1);
-            let hand = if of == 0 { life.writer } else { WRITERS + of - 1 };
-            self.read(change, life, hand, Some((acked_ns, endpoint))).await
-        }));
+        let reads =
+            join_all(self.times(READS, life.reach, change.class()).into_iter().map(|after_ns| async move {
+                if !self.until(acked_ns.saturating_add(after_ns)).await {
+                    return None;
+                }
+                // The connection that wrote is one of those that read.
+                let of = self.draw_below(self.hands.len() - WRITERS + 1);
+                let hand = if of == 0 { life.writer } else { WRITERS + of - 1 };
+                self.read(change, life, hand, Some((acked_ns, endpoint))).await
+            }));
         let wanted = change.class_of_list().filter(|_| self.plan.lists);
-        let times = wanted.map(|_| self.times(LISTS, life.reach)).unwrap_or_default();
+        let times = wanted.map(|class| self.times(LISTS, life.reach, class)).unwrap_or_default();
         let lists = join_all(times.into_iter().map(|after_ns| async move {
             if !self.until(acked_ns.saturating_add(after_ns)).await {
                 return None;
@@ -72,11 +76,17 @@ impl Field<'_> {
         let all = || looks.iter().flatten();
         let Some(last_us) = all().map(|look| look.0).max() else { return };
         let last_stale_us = all().filter(|look| look.1).map(|look| look.0).max();
+        if let Some(missed_us) = last_stale_us {
+            let mut missed = self.missed_us.borrow_mut();
+            let longest_us = missed.entry(class).or_default();
+            *longest_us = missed_us.max(*longest_us);
+        }
         self.sum(|sums| sums.change(class, last_us, last_stale_us));
     }
 
-    /// Times after an acknowledgement, ns, one in each of as many parts of the axis.
-    fn times(&self, count: usize, reach: Duration) -> Vec<u64> {
+    /// Times after an acknowledgement, ns, one in each of as many parts of the axis. For every other change one of them is drawn
+    /// behind the last miss of the class: evenly over the logarithm few looks come to the end of a long window.
+    fn times(&self, count: usize, reach: Duration, class: LookClass) -> Vec<u64> {
         let most_ms = (reach.as_secs_f64() * 1e3).max(1.0);
         let one = |number: usize| {
             let place = (number as f64 + self.draw()) / count as f64;
@@ -86,7 +96,17 @@ impl Field<'_> {
             let after_ms = most_ms.powf((place - AT_ONCE) / (1.0 - AT_ONCE));
             Duration::from_secs_f64(after_ms / 1e3).as_nanos() as u64
         };
-        (0..count).map(one).collect()
+        let mut times: Vec<u64> = (0..count).map(one).collect();
+        let missed_us = self.missed_us.borrow().get(&class).copied().unwrap_or_default();
+        let missed_ns = missed_us.saturating_mul(1000);
+        let reach_ns = reach.as_nanos() as u64;
+        if (LEAST_NS..reach_ns).contains(&missed_ns) && self.draw() < 0.5 {
+            let behind_ns =
+                Duration::from_nanos(missed_ns).mul_f64(1.0 + 2.0 * self.draw()).as_nanos() as u64;
+            let nearest = times.iter_mut().min_by_key(|at| at.abs_diff(behind_ns));
+            nearest.into_iter().for_each(|at| *at = behind_ns.min(reach_ns));
+        }
+        times
     }
 
     /// What a key's history says.

@@ -3,20 +3,20 @@
 //! does, and takes away what it wrote.
 //!
 //! Times are drawn evenly over the logarithm, up to a reach that is drawn for each key, so that short windows and long ones are
-//! both met in a run of minutes; what is reported is the time at which a look really began.
+//! both met in a run of minutes, and behind the last miss, so that its end is met; what is reported is the time at which a look really began.
 
 mod key;
 mod requests;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{Client, Session, clock};
 use cosmark_history::Operation;
-use cosmark_metrics::ConsistencySums;
+use cosmark_metrics::{ConsistencySums, LookClass};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -142,6 +142,7 @@ pub async fn beside(
         waiting: Cell::new(0),
         queued: Cell::new(0),
         random: Cell::new(plan.seed),
+        missed_us: RefCell::default(),
         next_key: Cell::new(0),
         there: RefCell::default(),
     };
@@ -179,6 +180,8 @@ struct Field<'a> {
     /// Requests that wait for their connection: while there are any, nothing more is begun, so that looks are seldom late.
     queued: Cell<usize>,
     random: Cell<u64>,
+    /// Time of the last miss after an acknowledgement, us.
+    missed_us: RefCell<BTreeMap<LookClass, u64>>,
     next_key: Cell<u32>,
     /// What was written and not deleted.
     there: RefCell<BTreeSet<String>>,
