@@ -129,12 +129,15 @@ fn class_outcome(class: Class, looks: &[Look]) -> Option<ClassOutcome> {
         })
         .filter(|point| point.looks > 0)
         .collect();
-    let visible_after_ms = OFFSETS_MS.iter().copied().find(|ms| {
+    let longest_ns = own.iter().filter(|look| look.is_stale).map(|look| look.after_ns).max();
+    let behind_it = longest_ns.map(|ns| ns / 1_000_000 + 1);
+    let mut candidates: Vec<u64> = OFFSETS_MS.iter().copied().chain(behind_it).collect();
+    candidates.sort_unstable();
+    let visible_after_ms = candidates.into_iter().find(|ms| {
         let (looks, stale) = count(ms * 1_000_000, u64::MAX);
         looks > 0 && clopper_pearson(stale, looks, CONFIDENCE).1 <= LITTLE
     });
     let (all, stale) = count(0, u64::MAX);
-    let longest_ns = own.iter().filter(|look| look.is_stale).map(|look| look.after_ns).max();
     Some(ClassOutcome {
         class,
         looks: all,

@@ -1,5 +1,5 @@
 //! How soon readers see what was written: a prober with one writer a key and several readers on connections of their own, that read
-//! and list at set times after each acknowledgement. What they saw is judged by time since the acknowledgement, with exact intervals
+//! and list at drawn times after each acknowledgement. What they saw is judged by time since the acknowledgement, with exact intervals
 //! (Clopper and Pearson), and as a history of atomic registers.
 //!
 //! Sources: D. Bermbach and S. Tai, "Eventual consistency: how soon is eventual?", MW4SOC 2011 (the last stale read counts, not the
@@ -9,6 +9,7 @@ mod beside;
 mod change;
 mod judge;
 mod life;
+mod when;
 
 use std::time::Duration;
 
@@ -18,10 +19,10 @@ pub use beside::{Beside, Control, Joined, Lines, beside};
 pub use cosmark_metrics::LookClass as Class;
 pub use judge::{ClassOutcome, Outcome, Point};
 
-/// Times after an acknowledgement at which is read, ms.
+/// Steps of the times after an acknowledgement at which is read, ms: one time is drawn from each to the next, anew for each change.
 pub const OFFSETS_MS: [u64; 16] =
     [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
-/// Those of most probes: the others take long.
+/// Those of most probes: the others take long. What is still not seen is looked at until it is.
 const SHORT: usize = 10;
 
 /// How to probe.

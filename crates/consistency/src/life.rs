@@ -1,4 +1,4 @@
-//! The lives of keys: written, overwritten, deleted, and read at set times after each acknowledgement.
+//! The lives of keys: written, overwritten, deleted, and read at drawn times after each acknowledgement.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -8,9 +8,11 @@ use cosmark_history::Operation;
 use futures_util::future::{join, join_all};
 
 use crate::change::{CHANGES, Change, Place};
-use crate::{Class, OFFSETS_MS, Plan, SHORT};
+use crate::when::When;
+use crate::{Class, Plan};
 
 /// One look at the store.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) class: Class,
     /// From the acknowledgement to the begin of the request, ns.
@@ -35,6 +37,7 @@ pub(crate) struct Seen {
 struct Field<'a> {
     plan: &'a Plan,
     seen: RefCell<Seen>,
+    when: When,
     began_ns: u64,
     next_key: Cell<u32>,
 }
@@ -55,7 +58,9 @@ pub(crate) async fn live(
         let readers = (0..plan.readers.clamp(1, 16)).map(|_| connect()).collect::<Result<_, _>>()?;
         hands.push(Hands { writer: connect()?, readers, lister: connect()? });
     }
-    let field = Field { plan, seen: RefCell::default(), began_ns: clock::now_ns(), next_key: Cell::new(0) };
+    let began_ns = clock::now_ns();
+    let when = When::new(began_ns);
+    let field = Field { plan, seen: RefCell::default(), when, began_ns, next_key: Cell::new(0) };
     // Every third key is looked at for long after each change.
     join_all(
         hands.into_iter().enumerate().map(|(number, hands)| field.keys_of(number, hands, number % 3 == 2)),
@@ -97,10 +102,13 @@ impl Field<'_> {
                 if self.left().is_zero() {
                     break;
                 }
-                let offsets = self.offsets(is_long);
-                self.pace(offsets.len() as u64 * 3 / 2 + 2).await;
                 let change = Change { key, version, object: &object, processes };
-                if !self.change(&change, &mut hands, &offsets).await {
+                let reads = self.when.offsets(change.class(), 1, is_long, self.left());
+                let wanted = change.class_of_list().filter(|_| self.plan.lists);
+                let lists = wanted.map(|class| self.when.offsets(class, 2, is_long, self.left()));
+                let lists = lists.unwrap_or_default();
+                self.pace((reads.len() + lists.len()) as u64 + 2).await;
+                if !self.change(&change, &mut hands, (&reads, &lists)).await {
                     // Whether it happened is not known: this key is of no more use.
                     silent += 1;
                     break;
@@ -110,42 +118,97 @@ impl Field<'_> {
         }
     }
 
-    /// Times at which is looked, as far as the runtime has them.
-    fn offsets(&self, is_long: bool) -> Vec<Duration> {
-        let left = self.left();
-        let all = if is_long { &OFFSETS_MS[..] } else { &OFFSETS_MS[..SHORT] };
-        all.iter().map(|ms| Duration::from_millis(*ms)).filter(|offset| *offset <= left).collect()
-    }
-
-    /// Changes the key and looks at it; `false`: the change has no answer that can be built on.
-    async fn change(&self, change: &Change<'_>, hands: &mut Hands, offsets: &[Duration]) -> bool {
-        let first = hands.readers.len().min(1);
-        let (during, others) = hands.readers.split_at_mut(first);
+    /// Changes the key and looks at it, at these times by reads and by listings; `false`: the change has no answer that can be built
+    /// on.
+    async fn change(
+        &self,
+        change: &Change<'_>,
+        hands: &mut Hands,
+        (reads, lists): (&[Duration], &[Duration]),
+    ) -> bool {
+        let Hands { writer, readers, lister } = hands;
+        let first = readers.len().min(1);
+        let (during, others) = readers.split_at_mut(first);
         let beside = async {
             if let Some(reader) = during.first_mut() {
                 self.read(change, reader.as_mut(), 1, None).await;
             }
         };
-        let (acked_ns, ()) = join(self.write(change, hands.writer.as_mut()), beside).await;
+        let (acked_ns, ()) = join(self.write(change, writer.as_mut()), beside).await;
         let Some(acked_ns) = acked_ns else { return false };
         let count = during.len() + others.len();
-        let readers = during.iter_mut().chain(others).enumerate();
-        let reads = join_all(readers.map(|(number, reader)| async move {
-            for offset in offsets.iter().skip(number).step_by(count) {
+        let each = during.iter_mut().chain(others).enumerate();
+        let reading = join_all(each.map(|(number, reader)| async move {
+            let mut looks = Vec::new();
+            for offset in reads.iter().skip(number).step_by(count) {
                 until(acked_ns, *offset).await;
-                let process = u32::try_from(number).unwrap_or(0) + 1;
-                self.read(change, reader.as_mut(), process, Some(acked_ns)).await;
+                looks.extend(self.read(change, reader.as_mut(), process_of(number), Some(acked_ns)).await);
             }
+            looks
         }));
-        let lists = async {
-            let wanted = self.plan.lists && change.class_of_list().is_some();
-            for offset in offsets.iter().step_by(2).filter(|_| wanted) {
+        let listing = async {
+            let mut looks = Vec::new();
+            for offset in lists {
                 until(acked_ns, *offset).await;
-                self.list(change, hands.lister.as_mut(), acked_ns).await;
+                looks.extend(self.list(change, lister.as_mut(), acked_ns).await);
             }
+            looks
         };
-        join(reads, lists).await;
+        let (read, listed) = join(reading, listing).await;
+        let read: Vec<Look> = read.into_iter().flatten().collect();
+        join(
+            self.read_until_seen(change, readers, acked_ns, &read),
+            self.list_until_seen(change, lister.as_mut(), acked_ns, &listed),
+        )
+        .await;
         true
+    }
+
+    /// Goes on reading where the last reads did not see the change.
+    async fn read_until_seen(
+        &self,
+        change: &Change<'_>,
+        readers: &mut [Box<dyn Client>],
+        acked_ns: u64,
+        looks: &[Look],
+    ) {
+        let Some(mut wait) = self.when.wait(change.class(), looks) else { return };
+        let count = readers.len().max(1);
+        for number in (0..count).cycle() {
+            let Some(offset) = wait.next().filter(|offset| self.has_time(acked_ns, *offset)) else { break };
+            let Some(reader) = readers.get_mut(number) else { break };
+            until(acked_ns, offset).await;
+            let look = self.read(change, reader.as_mut(), process_of(number), Some(acked_ns)).await;
+            self.seen.borrow_mut().requests += 1;
+            wait.saw(offset, look);
+        }
+        self.when.end(&wait);
+    }
+
+    /// The same by listings.
+    async fn list_until_seen(
+        &self,
+        change: &Change<'_>,
+        lister: &mut dyn Client,
+        acked_ns: u64,
+        looks: &[Look],
+    ) {
+        let Some(mut wait) = change.class_of_list().and_then(|class| self.when.wait(class, looks)) else {
+            return;
+        };
+        while let Some(offset) = wait.next().filter(|offset| self.has_time(acked_ns, *offset)) {
+            until(acked_ns, offset).await;
+            let look = self.list(change, lister, acked_ns).await;
+            self.seen.borrow_mut().requests += 1;
+            wait.saw(offset, look);
+        }
+        self.when.end(&wait);
+    }
+
+    /// The runtime has a look so long after this acknowledgement.
+    fn has_time(&self, acked_ns: u64, offset: Duration) -> bool {
+        let at_ns = acked_ns.saturating_add(offset.as_nanos() as u64);
+        Duration::from_nanos(at_ns.saturating_sub(self.began_ns)) <= self.plan.runtime
     }
 
     /// Gives when it was acknowledged.
@@ -163,30 +226,41 @@ impl Field<'_> {
         }
     }
 
-    async fn read(&self, change: &Change<'_>, client: &mut dyn Client, process: u32, acked_ns: Option<u64>) {
+    /// Gives the look, where the change was acknowledged before it.
+    async fn read(
+        &self,
+        change: &Change<'_>,
+        client: &mut dyn Client,
+        process: u32,
+        acked_ns: Option<u64>,
+    ) -> Option<Look> {
         let mut marks = Marks::default();
         let read = change.read(self.place(), client, &mut marks, change.processes + process).await;
         let operation = match read {
             Ok(operation) => operation,
-            Err(error) => return self.failed(&error),
+            Err(error) => {
+                self.failed(&error);
+                return None;
+            }
         };
-        if let Some(acked_ns) = acked_ns {
-            let after_ns = operation.call_ns.saturating_sub(acked_ns);
-            let is_stale = operation.value != change.value();
-            self.look(Look { class: change.class(), after_ns, is_stale });
-        }
         self.add(operation);
+        let after_ns = operation.call_ns.saturating_sub(acked_ns?);
+        let is_stale = operation.value != change.value();
+        Some(self.look(Look { class: change.class(), after_ns, is_stale }))
     }
 
-    async fn list(&self, change: &Change<'_>, client: &mut dyn Client, acked_ns: u64) {
-        let Some(class) = change.class_of_list() else { return };
+    async fn list(&self, change: &Change<'_>, client: &mut dyn Client, acked_ns: u64) -> Option<Look> {
+        let class = change.class_of_list()?;
         let (mut marks, call_ns) = (Marks::default(), clock::now_ns());
         match change.list(self.place(), client, &mut marks).await {
             Ok(is_stale) => {
                 let after_ns = call_ns.saturating_sub(acked_ns);
-                self.look(Look { class, after_ns, is_stale });
+                Some(self.look(Look { class, after_ns, is_stale }))
             }
-            Err(error) => self.failed(&error),
+            Err(error) => {
+                self.failed(&error);
+                None
+            }
         }
     }
 
@@ -198,8 +272,10 @@ impl Field<'_> {
         self.seen.borrow_mut().history.push(operation);
     }
 
-    fn look(&self, look: Look) {
+    fn look(&self, look: Look) -> Look {
+        self.when.note(&look);
         self.seen.borrow_mut().looks.push(look);
+        look
     }
 
     fn failed(&self, error: &Error) {
@@ -207,6 +283,11 @@ impl Field<'_> {
         seen.failed += 1;
         seen.why = Some(error.message().to_owned());
     }
+}
+
+/// The process of the history that a reader is, behind its writer.
+fn process_of(reader: usize) -> u32 {
+    u32::try_from(reader).unwrap_or(0) + 1
 }
 
 /// Waits until so long after an acknowledgement.

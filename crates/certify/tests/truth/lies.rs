@@ -1,8 +1,12 @@
 //! Lies with known parameters: each is found by the question that is there for it, its size is told, and no other question is
 //! answered "no" for it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_adaptor_api::{Marks, Session, Settings};
 use cosmark_certify::{Answer, Certificate};
-use cosmark_consistency::{Class, ClassOutcome};
+use cosmark_consistency::{Class, ClassOutcome, Plan, probe};
 use cosmark_simstore::{Behaviour, SimStore};
 
 use super::{certified_s3, certified_swift, not_right};
@@ -83,6 +87,62 @@ async fn a_window_in_which_a_share_of_reads_is_stale_is_found_with_its_length_an
             "{no:?}"
         );
     }
+}
+
+/// How long after an overwrite the last read missed it, ms, in a store that shows none for this time.
+async fn longest_ms(window_ms: u64, runtime: Duration) -> f64 {
+    let yaml = format!("stale: {{window_ms: {window_ms}, op: get, overwrite: true, delete: false}}");
+    let store = SimStore::start(Behaviour::from_yaml(&yaml).unwrap(), "127.0.0.1:0").unwrap();
+    let url = store.url();
+    let entries = [
+        ("endpoint", url.as_str()),
+        ("accesskey", "any"),
+        ("secretkey", "anysecret"),
+        ("path_style_access", "true"),
+    ];
+    let def = cosmark_adaptors::s3::DEF;
+    let (settings, problems) = Settings::parse(def.keys, entries);
+    assert!(problems.is_empty(), "{problems:?}");
+    let (adaptor, session) = ((def.open)(&settings).unwrap(), Arc::new(Session::default()));
+    let mut client = adaptor.client(&session).unwrap();
+    client.create_container("seen", &mut Marks::default()).await.unwrap();
+    let plan = Plan {
+        runtime,
+        rate_per_s: 200.0,
+        readers: 3,
+        keys: 6,
+        lists: false,
+        patience: Duration::from_secs(10),
+        container: "seen".to_owned(),
+        prefix: "probe/".to_owned(),
+    };
+    let mut connect = || adaptor.client(&session).map_err(|error| error.to_string());
+    let outcome = probe(&plan, &mut connect).await.unwrap();
+    let found = outcome.classes.iter().find(|one| one.class == Class::ReadAfterOverwrite).unwrap();
+    let longest_ms = found.longest_ms.unwrap_or_default();
+    assert!(found.visible_after_ms.is_none_or(|ms| ms as f64 >= longest_ms * 0.99), "{found:#?}");
+    drop(store);
+    longest_ms
+}
+
+/// The last miss is below the end of the window, by a second or five percent at most.
+async fn is_met(window_ms: u64, runtime: Duration) {
+    let (longest, window) = (longest_ms(window_ms, runtime).await, window_ms as f64);
+    let most = (window * 0.05).max(1000.0);
+    assert!(longest < window + 1.0 && longest > window - most, "{longest} ms of {window} ms");
+}
+
+#[tokio::test]
+async fn a_window_is_met_near_its_end_wherever_that_is() {
+    let runtime = Duration::from_secs(14);
+    let all = [700, 4_000, 9_000].map(|window_ms| is_met(window_ms, runtime));
+    futures_util::future::join_all(all).await;
+}
+
+#[tokio::test]
+#[ignore = "35 seconds; make certify-truth runs it"]
+async fn a_window_of_half_a_minute_is_met_near_its_end() {
+    is_met(25_000, Duration::from_secs(35)).await;
 }
 
 #[tokio::test]
