@@ -128,6 +128,9 @@ pub struct Certificate {
     pub consistency: Option<cosmark_consistency::Outcome>,
     /// Every question of the target's protocol, in the order of the table.
     pub questions: Vec<Asked>,
+    /// What the probe did and saw, for files of their own.
+    #[serde(skip)]
+    pub history: cosmark_consistency::History,
 }
 
 impl Certificate {

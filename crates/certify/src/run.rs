@@ -110,6 +110,7 @@ impl Certifying {
             asked.push(answered(question, finding, &mut room, Duration::ZERO));
         }
         let left_behind = self.clean(&mut room).await;
+        let history = room.consistency.as_mut().map(|found| std::mem::take(&mut found.history));
         let mut target = self.target.clone();
         target.server = room.server.take();
         Ok(Certificate {
@@ -124,6 +125,7 @@ impl Certifying {
             left_behind,
             consistency: room.consistency.take(),
             questions: asked,
+            history: history.unwrap_or_default(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! What the looks amount to: by time since the acknowledgement, with intervals, and as a history.
 
-use cosmark_history::{Report, Rules, Wrong, check};
+use cosmark_history::{Operation, Report, Rules, Wrong, check, jepsen_edn, porcupine_json};
 use cosmark_stats::proportions::clopper_pearson;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,9 @@ pub struct Outcome {
     /// Names that were written.
     #[serde(skip)]
     pub names: Vec<String>,
+    /// Every change and read.
+    #[serde(skip)]
+    pub history: History,
     /// How long it took, s.
     pub took_s: f64,
 }
@@ -90,6 +93,38 @@ pub(crate) fn judge(seen: Seen) -> Outcome {
         examples: examples(&seen, &report),
         took_s: (seen.took.as_secs_f64() * 10.0).round() / 10.0,
         names: seen.names,
+        history: History(seen.history),
+    }
+}
+
+/// What was done and seen, operation by operation, for other checkers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History(Vec<Operation>);
+
+impl History {
+    /// Nothing was done.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As Jepsen's EDN: [`cosmark_history::jepsen_edn`].
+    #[must_use]
+    pub fn jepsen(&self) -> String {
+        self.text(jepsen_edn)
+    }
+
+    /// As JSON lines for Porcupine: [`cosmark_history::porcupine_json`].
+    #[must_use]
+    pub fn porcupine(&self) -> String {
+        self.text(porcupine_json)
+    }
+
+    fn text(&self, write: fn(&[Operation], &mut dyn std::fmt::Write) -> std::fmt::Result) -> String {
+        let mut text = String::new();
+        // A string takes all that is written to it.
+        let _ = write(&self.0, &mut text);
+        text
     }
 }
 

@@ -17,7 +17,7 @@ use cosmark_adaptor_api::Client;
 
 pub use beside::{Beside, Control, Joined, Lines, beside};
 pub use cosmark_metrics::LookClass as Class;
-pub use judge::{ClassOutcome, Outcome, Point};
+pub use judge::{ClassOutcome, History, Outcome, Point};
 
 /// Steps of the times after an acknowledgement at which is read, ms: one time is drawn from each to the next, anew for each change.
 pub const OFFSETS_MS: [u64; 16] =

@@ -20,8 +20,8 @@ pub fn porcupine_json(history: &[Operation], out: &mut dyn Write) -> Result {
         if one.outcome == Outcome::Failed || (!is_write && one.outcome == Outcome::Unknown) {
             continue;
         }
-        let written = if one.kind == Kind::Write { one.value } else { ABSENT };
-        let read = if is_write { ABSENT } else { one.value };
+        let written = if one.kind == Kind::Write { shown(one.value) } else { ABSENT };
+        let read = if is_write { ABSENT } else { shown(one.value) };
         let returned = if one.outcome == Outcome::Unknown { never } else { one.return_ns };
         writeln!(
             out,
@@ -34,6 +34,11 @@ pub fn porcupine_json(history: &[Operation], out: &mut dyn Write) -> Result {
         )?;
     }
     Ok(())
+}
+
+/// A value that fits into what others read: Go's and Clojure's integers have a sign. What nobody has written is the largest one.
+fn shown(value: u64) -> u64 {
+    value.min(i64::MAX.cast_unsigned())
 }
 
 fn if_done(one: &Operation) -> u64 {
@@ -74,7 +79,7 @@ pub fn jepsen_edn(history: &[Operation], out: &mut dyn Write) -> Result {
             one.kind == Kind::Write || (one.kind == Kind::Read && is_end && one.outcome == Outcome::Done);
         write!(out, "{{:index {index}, :type :{kind}, :f :{f}, :value [{} ", one.key)?;
         if is_known && one.value != ABSENT {
-            write!(out, "{}", one.value)?;
+            write!(out, "{}", shown(one.value))?;
         } else {
             out.write_str("nil")?;
         }

@@ -15,7 +15,8 @@ use clap::Args as ClapArgs;
 
 It takes 15 minutes at most. A container is made for it and removed; with --container everything is written below a prefix of its own in
 yours, and nothing else is touched. Answers: yes (as the protocol's documents say), differs (another way, nothing is lost by it), no,
-not asked. certify.json, certify.md and certify.html are written to --output; no secret is in them.")]
+not asked. certify.json, certify.md and certify.html are written to --output, with history.edn and history.jsonl for Jepsen's checkers and
+Porcupine where consistency was asked about; no secret is in them.")]
 pub struct CertifyArgs {
     /// Target file or URL of the store; or compare A.json B.json; or questions
     #[arg(value_name = "TARGET", num_args = 1..=3, required = true)]

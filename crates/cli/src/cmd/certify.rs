@@ -29,6 +29,9 @@ use crate::{diagnose, host, signals};
 /// The command that restarts the store has so long.
 const MOST_OF_A_RESTART: Duration = Duration::from_secs(180);
 
+/// What the probe did and saw: for Jepsen's checkers, and for Porcupine.
+const HISTORIES: [&str; 2] = ["history.edn", "history.jsonl"];
+
 /// Runs the subcommand.
 pub fn run(args: &CertifyArgs) -> Outcome {
     match args.what.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -240,11 +243,19 @@ fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(),
         Problem::usage(format!("cannot make {}: {cause}; give another --output", directory.display()))
     })?;
     let json = crate::output::json(certificate)?;
-    let files = [
+    let mut files = vec![
         ("certify.json", format!("{json}\n")),
         ("certify.md", markdown(certificate)),
         ("certify.html", html(certificate)),
     ];
+    if certificate.history.is_empty() {
+        // What an earlier certification left there would be taken for this one's.
+        HISTORIES.iter().for_each(|file| drop(std::fs::remove_file(directory.join(file))));
+    } else {
+        let [edn, lines] = HISTORIES;
+        files.push((edn, certificate.history.jepsen()));
+        files.push((lines, certificate.history.porcupine()));
+    }
     for (file, text) in &files {
         write_output::<ArchiveError>(&directory.join(file), |out| {
             out.write_all(text.as_bytes())

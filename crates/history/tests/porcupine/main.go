@@ -1,5 +1,5 @@
-// Asks Porcupine about histories of registers. Standard input: lines as cosmark_history::porcupine_json writes them, an empty line
-// after each history. Standard output: a line a history, "atomic" or "not atomic".
+// Asks Porcupine about histories of registers. Standard input: lines as cosmark_history::porcupine_json writes them (history.jsonl of
+// cosmark certify), an empty line between two histories. Standard output: a line a history, "atomic" or "not atomic".
 package main
 
 import (
@@ -53,6 +53,14 @@ var model = porcupine.Model{
 	Equal: func(a, b interface{}) bool { return a == b },
 }
 
+func judge(history []porcupine.Operation) {
+	if porcupine.CheckOperations(model, history) {
+		fmt.Println("atomic")
+	} else {
+		fmt.Println("not atomic")
+	}
+}
+
 func main() {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(make([]byte, 1<<20), 1<<20)
@@ -69,11 +77,10 @@ func main() {
 			})
 			continue
 		}
-		if porcupine.CheckOperations(model, history) {
-			fmt.Println("atomic")
-		} else {
-			fmt.Println("not atomic")
-		}
+		judge(history)
 		history = nil
+	}
+	if len(history) > 0 {
+		judge(history)
 	}
 }

@@ -56,3 +56,14 @@ fn jepsen_gets_invocations_and_completions_in_the_order_of_time() {
         .collect();
     assert!(times.is_sorted(), "{times:?}");
 }
+
+#[test]
+fn what_nobody_has_written_fits_into_the_integers_of_others() {
+    let mut read = history()[1];
+    read.value = u64::MAX;
+    let (mut porcupine, mut jepsen) = (String::new(), String::new());
+    porcupine_json(&[read], &mut porcupine).unwrap();
+    jepsen_edn(&[read], &mut jepsen).unwrap();
+    assert!(porcupine.contains("\"Output\":{\"Value\":9223372036854775807}"), "{porcupine}");
+    assert!(jepsen.contains(":type :ok, :f :read, :value [3 9223372036854775807]"), "{jepsen}");
+}
