@@ -42,8 +42,10 @@ truth: setup-build ## the ground-truth cases that measure time; for a quiet mach
 	printf 'case\tfigure\ttruth\ttolerance\treported\tverdict\tnoise\n' | cat - target/truth.tsv | \
 	  column -t -s "$$(printf '\t')"; exit $$result
 
-certify-truth: setup-build ## certifications of stores whose lies are known: all found, none invented
-	cargo test --locked -p cosmark-history -p cosmark-consistency -p cosmark-certify
+certify-truth: setup-build ## stores whose lies are known, certified and read back, and ten million changes that were kept: all lies found, none invented
+	cargo test --locked -p cosmark-history -p cosmark-consistency -p cosmark-certify --lib --tests -- --include-ignored
+	cargo test --release --locked -p cosmark-ledger --lib -- --include-ignored
+	cargo test --locked -p cosmark --test goals -- durability::
 
 attack: ## every attack of crates/cli/tests/attack, the long ones included, as a table; docs/reference/security.md says what holds
 	@rm -f target/attack.tsv

@@ -121,7 +121,7 @@ fn in_many_operations_no_promise_that_was_kept_is_called_broken_and_every_broken
     }
 }
 
-/// Before a release: `cargo test -p cosmark-ledger -- --ignored`.
+/// `make certify-truth` runs it, optimised.
 #[test]
 #[ignore = "ten million operations take a minute without optimisation"]
 fn in_ten_million_operations_no_promise_that_was_kept_is_called_broken() {
