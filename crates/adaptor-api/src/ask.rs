@@ -47,7 +47,8 @@ pub struct Ask<'a> {
     pub whom: Whom,
     /// What the request says that the SHA-256 of its body is (S3's `x-amz-content-sha256`), if not the truth.
     pub payload: Option<&'a str>,
-    /// Announce a body of this length, in bytes, and send none: for limits that a store should know before it takes terabytes.
+    /// Announce a body of this length, in bytes, and send no more than [`Ask::body`], over a connection of its own: for limits that a
+    /// store should know before it takes terabytes, and for writes that are broken off.
     pub announce_bytes: Option<u64>,
 }
 

@@ -8,6 +8,7 @@ mod listing;
 mod multipart;
 mod names;
 mod operations;
+mod partial;
 mod races;
 mod ranges;
 mod swift;
@@ -117,6 +118,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     names::ROWS,
     swift::ROWS,
     together::ROWS,
+    partial::ROWS,
     consistency::ROWS,
 ];
 
