@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, Ask, Asker, Capability, Client, Protocol, Reply, Result, Session, Settings, Whom,
+    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, ListPage,
+    ListRequest, Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply, Result,
+    Session, Settings, Whom,
 };
 use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
@@ -33,6 +35,14 @@ enum Lie {
     ForgetsAborts,
     TakesAnySecret,
     TakesAnyMd5,
+    /// A write that is broken off is done as far as it came.
+    StoresHalves,
+    /// A large object is there in part before it is there.
+    ShowsHalves,
+    /// Of so many pages one has a name of the page twice.
+    RepeatsAName(u64),
+    /// Of so many pages one lacks a name.
+    SkipsAName(u64),
     SaysNothing,
 }
 
@@ -51,7 +61,7 @@ impl Adaptor for Liar {
     }
 
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
-        self.inner.client(session)
+        Ok(Box::new(LyingClient { inner: self.inner.client(session)?, lie: self.lie }))
     }
 
     fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
@@ -77,6 +87,8 @@ thread_local! {
     static CONDITIONAL: Cell<u64> = const { Cell::new(0) };
     /// Connections so far.
     static ASKERS: Cell<u64> = const { Cell::new(0) };
+    /// Pages since the last one with a lie.
+    static PAGES: Cell<u64> = const { Cell::new(0) };
 }
 
 impl LyingAsker {
@@ -113,6 +125,10 @@ impl LyingAsker {
             Lie::IgnoresRanges => lines = without(|name| name == "range"),
             Lie::GivesOtherRange => {
                 lines.iter_mut().filter(|line| line.0 == "range").for_each(|line| line.1 = "bytes=0-99");
+            }
+            Lie::StoresHalves if ask.announce_bytes.is_some() && !ask.body.is_empty() => {
+                self.inner.ask(&Ask { announce_bytes: None, ..*ask }).await?;
+                return std::future::pending().await;
             }
             Lie::TakesAnySecret => whom = Whom::Session,
             Lie::TakesAnyMd5 => lines = without(|name| name == "content-md5"),
@@ -157,6 +173,89 @@ impl LyingAsker {
     }
 }
 
+struct LyingClient {
+    inner: Box<dyn Client>,
+    lie: Lie,
+}
+
+impl LyingClient {
+    fn lie_on(&self, page: &mut ListPage) {
+        let (Lie::RepeatsAName(every) | Lie::SkipsAName(every)) = self.lie else { return };
+        PAGES.set(PAGES.get() + 1);
+        let place = page.names.iter().position(|name| name.ends_with("-stays"));
+        let Some(place) = place.filter(|_| PAGES.get() >= every) else { return };
+        PAGES.set(0);
+        if matches!(self.lie, Lie::SkipsAName(_)) {
+            page.names.remove(place);
+        } else {
+            page.names.push(page.names[place].clone());
+        }
+        page.count = page.names.len() as u64;
+    }
+}
+
+impl Client for LyingClient {
+    fn set_session(&mut self, session: &Arc<Session>) {
+        self.inner.set_session(session);
+    }
+
+    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.inner.probe(marks)
+    }
+
+    fn get<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        range: Option<ByteRange>,
+        sink: Option<&'a mut dyn BodySink>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ReadOutcome> {
+        self.inner.get(name, range, sink, marks)
+    }
+
+    fn put<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        body: &'a dyn BodySource,
+        options: PutOptions,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        Box::pin(async move {
+            if self.lie == Lie::ShowsHalves && body.len() > 1 << 20 {
+                let mut half = vec![0; 1 << 20];
+                body.copy_to(0, &mut half).unwrap();
+                self.inner.put(name, &BytesSource(&half), options, &mut Marks::default()).await?;
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            self.inner.put(name, body, options, marks).await
+        })
+    }
+
+    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.inner.delete(name, marks)
+    }
+
+    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
+        self.inner.head(name, marks)
+    }
+
+    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
+        Box::pin(async move {
+            let mut page = self.inner.list(request, marks).await?;
+            self.lie_on(&mut page);
+            Ok(page)
+        })
+    }
+
+    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.inner.create_container(container, marks)
+    }
+
+    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.inner.delete_container(container, marks)
+    }
+}
+
 fn done() -> Reply {
     Reply { status: 204, ..Reply::default() }
 }
@@ -183,7 +282,21 @@ impl Asker for LyingAsker {
     }
 }
 
-async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
+/// The questions that send requests as they stand.
+const REQUESTS: &[&str] = &[
+    "s3.error",
+    "s3.range",
+    "s3.etag",
+    "s3.read",
+    "s3.write",
+    "s3.race",
+    "s3.list",
+    "s3.name.blank",
+    "s3.name.file-and-folder",
+    "s3.multipart.abort",
+];
+
+async fn asked(store: &EmbeddedStore, lie: Lie, only: &[&str]) -> Certificate {
     let endpoint = store.endpoint();
     let entries = [
         ("endpoint", endpoint.as_str()),
@@ -195,19 +308,7 @@ async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
     let (settings, problems) = Settings::parse(def.keys, entries);
     assert!(problems.is_empty(), "{problems:?}");
     let liar = Liar { inner: (def.open)(&settings).unwrap(), lie };
-    let only = [
-        "s3.error",
-        "s3.range",
-        "s3.etag",
-        "s3.read",
-        "s3.write",
-        "s3.race",
-        "s3.list",
-        "s3.name.blank",
-        "s3.name.file-and-folder",
-        "s3.multipart.abort",
-    ];
-    certified_by(Arc::new(liar), Session::default(), &only).await.unwrap()
+    certified_by(Arc::new(liar), Session::default(), only).await.unwrap()
 }
 
 #[tokio::test]
@@ -262,10 +363,28 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
         (Lie::ForgetsAborts, &["s3.multipart.abort"]),
         (Lie::TakesAnySecret, &["s3.error.anonymous", "s3.error.unknown-user", "s3.error.wrong-secret"]),
         (Lie::TakesAnyMd5, &["s3.error.content-md5", "s3.error.invalid-md5"]),
+        (Lie::StoresHalves, &["s3.write.broken-off"]),
     ];
+    are_found(&store, REQUESTS, cases).await;
+}
+
+#[tokio::test]
+async fn lies_of_listings_and_of_large_objects_are_found_by_the_questions_about_them() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = ["any.pages-while-written", "any.read-while-created", "any.sixteen-writers"];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (Lie::RepeatsAName(90), &["any.pages-while-written"]),
+        (Lie::SkipsAName(90), &["any.pages-while-written"]),
+        (Lie::ShowsHalves, &["any.read-while-created"]),
+    ];
+    are_found(&store, &only, cases).await;
+}
+
+async fn are_found(store: &EmbeddedStore, only: &[&str], cases: &[(Lie, &[&str])]) {
     let mut wrong = Vec::new();
     for (lie, wanted) in cases {
-        let certificate = asked(&store, *lie).await;
+        let certificate = asked(store, *lie, only).await;
         let no = not_right(&certificate, Answer::No);
         if no.keys().map(String::as_str).collect::<Vec<_>>() != *wanted {
             wrong.push(format!("{lie:?} is answered by {no:#?}, and should be by {wanted:?}"));
