@@ -308,3 +308,27 @@ fn the_stores_machines_stand_beside_the_results_and_a_limit_of_slots_is_blamed_o
     }
     store.stop();
 }
+
+#[test]
+fn a_certification_leaves_its_history_for_other_checkers_and_none_of_an_earlier_one() {
+    let store = store("etag: md5");
+    let directory = tempfile::tempdir().unwrap();
+    let target = format!(
+        "storage: {{type: s3, endpoint: \"{}\", accesskey: a, secretkey: b, path_style_access: true}}\n",
+        store.url()
+    );
+    std::fs::write(directory.path().join("target.yaml"), target).unwrap();
+    let asked = |only: &str| {
+        let args = ["certify", "target.yaml", "--quick", "--quiet", "--only", only, "--output", "pages"];
+        let output = run(directory.path(), &args);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    let read = |file: &str| std::fs::read_to_string(directory.path().join("pages").join(file));
+    asked("any.consistency.monotonic");
+    let (events, lines) = (read("history.edn").unwrap(), read("history.jsonl").unwrap());
+    assert!(events.starts_with("{:index 0, :type :invoke"), "{events}");
+    let read_of = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    assert!(lines.lines().any(|line| read_of(line)["Input"]["Op"] == "delete"), "{lines}");
+    asked("s3.error.no-such-key");
+    assert!(read("history.edn").is_err() && read("history.jsonl").is_err() && read("certify.json").is_ok());
+}
