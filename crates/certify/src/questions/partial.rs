@@ -106,7 +106,7 @@ async fn read_while_created(room: &mut Room) -> Found {
         let (key, content) = (room.key(&format!("large-{round}")), pattern(LARGE, 40 + round as u64));
         room.written.push(key.clone());
         let (began, mut writer) = (Instant::now(), room.another()?);
-        let mut readers = vec![room.another()?, room.another()?, room.another()?];
+        let mut readers = [room.another()?, room.another()?, room.another()?];
         let (patience, container) = (room.patience, room.container.clone());
         let (name, is_over) = (ObjectName { container: &container, object: &key }, Cell::new(false));
         let write = async {
