@@ -208,7 +208,8 @@ impl Field<'_> {
     /// The runtime has a look so long after this acknowledgement.
     fn has_time(&self, acked_ns: u64, offset: Duration) -> bool {
         let at_ns = acked_ns.saturating_add(offset.as_nanos() as u64);
-        Duration::from_nanos(at_ns.saturating_sub(self.began_ns)) <= self.plan.runtime
+        let is_within = Duration::from_nanos(at_ns.saturating_sub(self.began_ns)) <= self.plan.runtime;
+        is_within && !self.left().is_zero()
     }
 
     /// Gives when it was acknowledged.

@@ -117,9 +117,9 @@ impl Wait {
         Some(next).filter(|next| self.calm < CALM && *next <= Duration::from_millis(LAST_MS))
     }
 
-    /// What was seen then; nothing: there was no answer.
+    /// What was seen then, or as late as the look began; nothing: there was no answer.
     pub(crate) fn saw(&mut self, at: Duration, look: Option<Look>) {
-        self.at = at;
+        self.at = look.map_or(at, |look| at.max(Duration::from_nanos(look.after_ns)));
         self.calm = if look.is_some_and(|look| look.is_stale) { 0 } else { self.calm + 1 };
     }
 }
