@@ -3,7 +3,8 @@
 //! does, and takes away what it wrote.
 //!
 //! Times are drawn evenly over the logarithm, up to a reach that is drawn for each key, so that short windows and long ones are
-//! both met in a run of minutes, and behind the last miss, so that its end is met; what is reported is the time at which a look really began.
+//! both met in a run of minutes, and behind the last miss, so that its end is met. What is reported is the time at which a look
+//! really began.
 
 mod key;
 mod requests;
