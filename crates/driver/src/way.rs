@@ -104,7 +104,7 @@ mod tests {
         let mark = |at: u64, last: u64| Some(format!("mark-{at}")).filter(|_| at < last);
         assert_eq!(walk(10_000, |at| (mark(at, 5000), name(at), true)), (5001, false));
         assert_eq!(walk(10_000, |at| (mark(at, 5000), name(at.max(1)), at != 1)), (5001, false));
-        let few = |at: u64| if at % 900 == 0 { name(at) } else { Vec::new() };
+        let few = |at: u64| if at.is_multiple_of(900) { name(at) } else { Vec::new() };
         assert_eq!(walk(10_000, |at| (mark(at, 5000), few(at), true)), (5001, false));
     }
 }
