@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn who_is_missing_on_a_machine_is_named_beside_its_figures() {
         let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };
-        let mut watched = Watched::new(nobody);
+        let mut watched = Watched::new(nobody, 0);
         watched.take(News::Missing(Some("osd.3: no answer; the others answer".to_owned())));
         for at in 0..3 {
             watched.take(News::Reading(Reading { at_ns: at, samples: Vec::new() }));

@@ -299,7 +299,7 @@ mod tests {
             ..ClientRecord::default()
         };
         let own = |booted_s: f64| {
-            let all = shown(&[machine("prometheus", booted_s)], &[client.clone()], &writes);
+            let all = shown(&[machine("prometheus", booted_s)], std::slice::from_ref(&client), &writes);
             all.iter().find(|one| one.0.id == "client_cpu_ms_per_op").map(|one| one.1)
         };
         assert_eq!((own(1e9), own(2e9)), (Some(2.0), None));
