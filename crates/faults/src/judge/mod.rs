@@ -1,10 +1,11 @@
 //! What faults cost, from what was done in each second and when what happened to them. Pure. The parts of a slot and
 //! resiliency: ISO/IEC 25045:2010; the band: A. Brown, D. A. Patterson, "Towards Availability Benchmarks" (USENIX 2000).
 
+mod before;
 pub mod seconds;
 mod slot;
 
-use cosmark_metrics::{FalseDips, FaultResult, HealthyResult};
+use cosmark_metrics::{FalseDips, FaultResult, HealthyResult, SlotResult};
 use cosmark_stats::dip::{Band, LEAST_SECONDS, find};
 use cosmark_stats::proportions::clopper_pearson;
 use cosmark_stats::slots::figures;
@@ -64,6 +65,7 @@ pub fn results(
     let first = slots().map(|slot| slot.from_s).fold(f64::INFINITY, f64::min);
     let until = if first.is_finite() { whole(first).min(load.to) } else { load.to };
     let healthy = Healthy::of(seconds, load.from + BEGINNING_S, until);
+    let played = &before::apart(played, seconds, healthy.as_ref());
     let controls: Vec<&Played> = specs
         .iter()
         .zip(played)
@@ -72,6 +74,7 @@ pub fn results(
         .collect();
     let basis = slot::Basis { seconds, healthy: healthy.as_ref(), controls: &controls, end: load.to };
     let false_dips = false_dips(&basis);
+    let healthy_s = until.saturating_sub(load.from + BEGINNING_S);
     specs
         .iter()
         .zip(played)
@@ -87,13 +90,15 @@ pub fn results(
                 slots,
                 false_dips: false_dips.clone(),
                 proxy: None,
-                remarks: remarks(healthy.is_some(), is_open, until.saturating_sub(load.from + BEGINNING_S)),
+                remarks: Vec::new(),
             }
         })
+        .map(|result| FaultResult { remarks: remarks(&result, is_open, healthy_s), ..result })
         .collect()
 }
 
-fn remarks(is_healthy: bool, is_open: bool, seconds: usize) -> Vec<String> {
+/// What has to be known with the figures of a fault; `healthy_s`: seconds of the load before the first slot.
+fn remarks(result: &FaultResult, is_open: bool, healthy_s: usize) -> Vec<String> {
     let mut remarks = Vec::new();
     if !is_open {
         remarks.push(
@@ -102,10 +107,19 @@ fn remarks(is_healthy: bool, is_open: bool, seconds: usize) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !is_healthy {
+    if result.healthy.is_none() {
         remarks.push(format!(
-            "there is nothing to compare with: {seconds} s without a fault came before the first slot, with too few \
+            "there is nothing to compare with: {healthy_s} s without a fault came before the first slot, with too few \
              operations, or less than {LEAST_SECONDS} s; begin later (at:)"
+        ));
+    }
+    let lasts = |slot: &&SlotResult| slot.dip == Some(true) && slot.back_after_s.is_none();
+    let open: Vec<String> = result.slots.iter().filter(lasts).map(|slot| slot.number.to_string()).collect();
+    if !open.is_empty() {
+        remarks.push(format!(
+            "when slot {} ended the rate was not back: what was lost is at least what is counted here; give it a longer \
+             slot:",
+            open.join(", ")
         ));
     }
     remarks

@@ -114,6 +114,74 @@ fn a_slot_that_ends_before_the_rate_has_stayed_says_so() {
     assert!(result.slots[0].unknown["back_after_s"].contains("for 30 s"));
 }
 
+/// 100/s; from 100 on 20/s for `low_s` seconds, then 100/s.
+fn one_dip(low_s: u64) -> Seconds {
+    let mut seconds = Seconds::default();
+    for at in 0..400_u64 {
+        let op = if (100..100 + low_s).contains(&at) { second(20, 0, 500) } else { second(100, 0, 10) };
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &op);
+    }
+    seconds
+}
+
+#[test]
+fn a_slot_that_begins_before_the_rate_is_back_is_void_and_no_control() {
+    // Held for 10 s, back after 40 s, and the next slots begin after 30 s, 60 s and 90 s.
+    let slot = |from_s: f64| Played { to_s: from_s + 30.0, ..played(from_s) };
+    let quiet = Played { from_s: 130.0, to_s: 160.0, ..Played::default() };
+    let specs = [spec(stall(), 5), spec(FaultKind::None, 5)];
+    let slots = vec![vec![slot(100.0), slot(160.0), slot(190.0)], vec![quiet]];
+    let found = results(&specs, &slots, &one_dip(40), LOAD, true);
+    let first = &found[0].slots[0];
+    assert_eq!((first.void.as_ref(), first.dip, first.lost_operations), (None, Some(true), Some(2400.0)));
+    assert_eq!(first.back_after_s, None);
+    assert!(
+        found[0].remarks[0].contains("when slot 1 ended the rate was not back"),
+        "{:?}",
+        found[0].remarks
+    );
+    assert!(found[1].remarks.is_empty(), "{:?}", found[1].remarks);
+    let control = &found[1].slots[0];
+    let why = control.void.as_deref().unwrap_or_default();
+    assert_eq!(why, "the rate was not back from what was before it (20.0/s of 100.0/s)");
+    assert_eq!((control.dip, control.lost_operations), (None, None));
+    // Only the second half of the healthy seconds is left to look for false dips, and nothing else to compare with.
+    let quiet = found[0].false_dips.as_ref().unwrap();
+    assert_eq!((quiet.stretches, quiet.dips), (1, 0));
+    assert!((found[0].slots[1].resiliency.unwrap() - 1.0).abs() < 1e-9, "{:?}", found[0].slots[1]);
+    assert_eq!(found[0].slots[2].void, None);
+}
+
+#[test]
+fn a_slot_after_a_pause_such_as_healthy_seconds_have_counts() {
+    let pause = |pauses: &[u64]| {
+        let mut seconds = Seconds::default();
+        for at in 0..400_u64 {
+            let op = second(if pauses.contains(&at) { 40 } else { 100 }, 0, 10);
+            seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &op);
+        }
+        seconds
+    };
+    let slot = |from_s: f64| Played { to_s: from_s + 30.0, ..played(from_s) };
+    let slots = vec![vec![slot(100.0), slot(200.0)]];
+    let void = |pauses: &[u64]| {
+        let found = results(&[spec(stall(), 5)], &slots, &pause(pauses), LOAD, true);
+        found[0].slots[1].void.clone()
+    };
+    assert_eq!(void(&[50, 198]), None, "one second of 40/s, as before the first fault");
+    assert!(void(&[50, 197, 198]).is_some(), "two of them");
+    assert!(void(&[198]).is_some(), "none before the first fault");
+}
+
+#[test]
+fn a_slot_whose_forerunner_was_healed_too_late_is_void() {
+    let late = Played { healed_s: Some(170.0), to_s: 160.0, ..played(100.0) };
+    let slots = vec![vec![late, played(165.0)]];
+    let found = results(&[spec(stall(), 5)], &slots, &three_dips(), LOAD, true);
+    assert_eq!(found[0].slots[0].void, None);
+    assert_eq!(found[0].slots[1].void.as_deref(), Some("the fault before it was still there"));
+}
+
 #[test]
 fn without_healthy_seconds_nothing_is_said_and_a_closed_loop_is_warned_of() {
     let result = results(&[spec(stall(), 30)], &[vec![played(10.0)]], &three_dips(), LOAD, false).remove(0);

@@ -78,7 +78,8 @@ impl Found {
     }
 }
 
-/// Looks for dips in `series` from bin `from` up to bin `to`. The bins before `from` are healthy.
+/// Looks for dips in `series` from bin `from` up to bin `to`. The rate is that of `band` before `from`: a dip that
+/// lasts already is taken for one that begins there.
 #[must_use]
 pub fn find(series: &[f64], from: usize, to: usize, band: &Band) -> Found {
     let to = to.min(series.len());
