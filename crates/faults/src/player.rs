@@ -13,13 +13,14 @@ use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
 
 use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
-use crate::act::{Answer, Hand, Question, hand};
+use crate::act::{Hand, hand};
 use crate::judge::seconds::Seconds;
 use crate::judge::{Played, Stretch, results};
 use crate::left::first_line;
 use in_force::{By, InForce};
 
 mod in_force;
+mod questions;
 #[cfg(test)]
 mod tests;
 
@@ -176,10 +177,6 @@ const STEADY_HALF: usize = 15;
 const STEADY_WITHIN: f64 = 0.05;
 /// How often conditions, proofs and questions are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-const ASK_NOTICED_EVERY: Duration = Duration::from_millis(500);
-const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
-/// Where an answer takes long, the store works for it: it is left alone for so many times as long before the next question.
-const ASK_WHOLE_REST: u32 = 4;
 /// A fault that nothing meets for so long did not land.
 const PROOF_WITHIN: Duration = Duration::from_secs(15);
 /// A slot that the end of the load cuts by less than this counts.
@@ -363,69 +360,6 @@ impl Stage<'_> {
         played.void = Some(format!("nothing proves that the fault was there{why}"));
     }
 
-    /// Until it is to be healed; asks meanwhile whether the store has noticed.
-    fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played) {
-        let until_s = played.from_s + spec.hold.as_secs_f64();
-        let Some(mut question) = Question::noticed(spec) else {
-            played.noticed_unknown = Some("nothing was asked (noticed:)".to_owned());
-            self.wait_until_s(until_s);
-            return;
-        };
-        while self.now_s() < until_s && !self.is_stopped() {
-            match question.ask() {
-                Answer::Yes(said) => {
-                    played.noticed_s = Some(self.now_s());
-                    self.tell(&format!("{name}: the store has noticed {}", first_line(&said)));
-                    self.wait_until_s(until_s);
-                    return;
-                }
-                Answer::CannotTell(why) => {
-                    played.noticed_unknown = Some(first_line(&why).to_owned());
-                    self.wait_until_s(until_s);
-                    return;
-                }
-                Answer::No => {
-                    let left = Duration::from_secs_f64((until_s - self.now_s()).max(0.0));
-                    self.wait(ASK_NOTICED_EVERY.min(left));
-                }
-            }
-        }
-        played.noticed_unknown = Some("the store had not noticed when it was healed".to_owned());
-    }
-
-    fn await_whole(&self, spec: &FaultSpec, number: u32, played: &mut Played, until_s: f64) {
-        let Some(mut question) = Question::whole(spec) else {
-            played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
-            return;
-        };
-        let mut asked_s = self.now_s();
-        while self.now_s() < until_s && !self.is_stopped() {
-            asked_s = self.now_s();
-            match question.ask() {
-                Answer::Yes(said) => {
-                    played.whole_s = Some(self.now_s());
-                    self.tell(&format!(
-                        "{} {number}: redundancy is whole again {}",
-                        spec.name,
-                        first_line(&said)
-                    ));
-                    return;
-                }
-                Answer::CannotTell(why) => {
-                    played.whole_unknown = Some(first_line(&why).to_owned());
-                    return;
-                }
-                Answer::No => {
-                    let took_s = (self.now_s() - asked_s).max(0.0);
-                    self.wait(pause(took_s, until_s - self.now_s()));
-                }
-            }
-        }
-        let ago_s = (self.now_s() - asked_s).max(0.0);
-        played.whole_unknown =
-            Some(format!("redundancy was not whole before the slot ended (last asked {ago_s:.0} s before)"));
-    }
-
     /// Until the first slot of a fault may begin.
     fn await_moment(&self, spec: &FaultSpec) -> Result<(), String> {
         loop {
@@ -500,15 +434,6 @@ impl Stage<'_> {
     fn news(&self, kind: EventKind, text: &str) {
         self.shared.news(self.playing.began, self.zero, kind, text);
     }
-}
-
-/// Between two questions whether all is whole: the last one took `took_s`, and the slot lasts `left_s` more. It leaves room for
-/// a last question that ends with the slot.
-fn pause(took_s: f64, left_s: f64) -> Duration {
-    let every_s = ASK_WHOLE_EVERY.as_secs_f64();
-    let full_s = (took_s * f64::from(ASK_WHOLE_REST)).max(every_s);
-    let last_s = (left_s - took_s).max(every_s);
-    Duration::try_from_secs_f64(full_s.min(last_s)).unwrap_or(ASK_WHOLE_EVERY)
 }
 
 /// A moment of the wall clock, on the clock that this thread waits by.

@@ -68,6 +68,30 @@ pub fn run_watched(
     within: Duration,
     begun: &mut dyn FnMut(Process),
 ) -> Result<Output, String> {
+    let output = run_as_long(words, directory, within, begun, &|| true)?;
+    output.ok_or_else(|| format!("`{}` was ended", words.join(" ")))
+}
+
+/// As [`run`], as long as it is `wanted`; `None` where it was not any more, and was ended.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_wanted(
+    words: &[String],
+    directory: &Path,
+    within: Duration,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Option<Output>, String> {
+    run_as_long(words, directory, within, &mut |_| {}, wanted)
+}
+
+fn run_as_long(
+    words: &[String],
+    directory: &Path,
+    within: Duration,
+    begun: &mut dyn FnMut(Process),
+    wanted: &dyn Fn() -> bool,
+) -> Result<Option<Output>, String> {
     let Some((program, arguments)) = words.split_first() else {
         return Err("the command is empty".to_owned());
     };
@@ -91,10 +115,13 @@ pub fn run_watched(
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if began.elapsed() < within => std::thread::sleep(LOOK_EVERY),
+            Ok(None) if began.elapsed() < within && wanted() => std::thread::sleep(LOOK_EVERY),
             ended => {
                 end_group(child.id());
                 drop(child.wait());
+                if ended.is_ok() && began.elapsed() < within {
+                    return Ok(None);
+                }
                 let why = ended.err().map(|cause| cause.to_string());
                 let after = format!("it took longer than {within:?} and was ended");
                 return Err(format!("`{}`: {}", words.join(" "), why.unwrap_or(after)));
@@ -106,7 +133,7 @@ pub fn run_watched(
         std::thread::sleep(Duration::from_millis(2));
     }
     let bytes = stored.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Output { code: status.code(), text: String::from_utf8_lossy(&bytes).trim().to_owned() })
+    Ok(Some(Output { code: status.code(), text: String::from_utf8_lossy(&bytes).trim().to_owned() }))
 }
 
 fn reader<R: Read + Send + 'static>(pipe: R) -> Box<dyn Read + Send> {
@@ -227,6 +254,16 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(gone());
+    }
+
+    #[test]
+    fn a_command_that_nobody_wants_any_more_is_ended_and_says_nothing() {
+        let (began, long) = (Instant::now(), Duration::from_secs(60));
+        let wanted = || began.elapsed() < Duration::from_millis(300);
+        assert_eq!(run_wanted(&shell("sleep 600"), Path::new("/"), long, &wanted), Ok(None));
+        assert!(began.elapsed() < long, "{:?}", began.elapsed());
+        let output = run_wanted(&shell("echo x"), Path::new("/"), long, &|| true).unwrap();
+        assert_eq!(output.map(|output| output.text).as_deref(), Some("x"));
     }
 
     #[test]

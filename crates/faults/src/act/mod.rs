@@ -147,16 +147,16 @@ impl Question {
         Some(Self { asks: Asks::Here { words, directory }, within: spec.within })
     }
 
-    /// Asks.
+    /// Asks, as long as an answer is `wanted`: what has not come by then is no.
     #[must_use]
-    pub fn ask(&mut self) -> Answer {
+    pub fn ask(&mut self, wanted: &dyn Fn() -> bool) -> Answer {
         let output = match &mut self.asks {
-            Asks::Here { words, directory } => command::run(words, directory, self.within),
-            Asks::There(asked) => asked.ask(),
+            Asks::Here { words, directory } => command::run_wanted(words, directory, self.within, wanted),
+            Asks::There(asked) => asked.ask(wanted),
         };
         match output {
-            Ok(output) if output.code == Some(0) => Answer::Yes(output.text),
-            Ok(output) if output.code == Some(CANNOT_TELL) => Answer::CannotTell(output.text),
+            Ok(Some(output)) if output.code == Some(0) => Answer::Yes(output.text),
+            Ok(Some(output)) if output.code == Some(CANNOT_TELL) => Answer::CannotTell(output.text),
             Ok(_) => Answer::No,
             Err(why) => Answer::CannotTell(why),
         }

@@ -1,39 +1,14 @@
-//! How often a store is asked whether it is whole again.
+//! Faults that are played: how often a store is asked, and what a question that hangs does to them.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{Archive, Timestamp};
 use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultPlace, FaultSpec};
 
-use super::{Player, Playing, pause};
+use super::{Player, Playing};
 use crate::act::proxy::Proxies;
-
-#[test]
-fn a_question_that_takes_long_is_asked_seldom_and_once_more_at_the_end_of_the_slot() {
-    let pauses = [
-        // A quick one: every second.
-        (0.0, 60.0, 1.0),
-        (0.2, 60.0, 1.0),
-        // One that takes longer: a fifth of the time at most.
-        (0.5, 60.0, 2.0),
-        (3.0, 60.0, 12.0),
-        // Before the end there is time for one more.
-        (3.0, 10.0, 7.0),
-        (10.0, 30.0, 20.0),
-        // Not enough for it: never less than a second, and the slot is over.
-        (10.0, 3.0, 1.0),
-        (10.0, -4.0, 1.0),
-    ];
-    for (took_s, left_s, expected_s) in pauses {
-        let got = pause(took_s, left_s);
-        assert!(
-            (got.as_secs_f64() - expected_s).abs() < 1e-9,
-            "{took_s} s, {left_s} s left: {got:?}, and not {expected_s} s"
-        );
-    }
-    assert_eq!(pause(f64::INFINITY, f64::NAN), Duration::from_secs(1), "no panic");
-}
 
 /// A fault that is made and healed at once: a file that is there.
 fn healed_at_once(file: &str, whole: String, slot: Duration) -> FaultSpec {
@@ -58,15 +33,9 @@ fn healed_at_once(file: &str, whole: String, slot: Duration) -> FaultSpec {
     }
 }
 
-#[test]
-fn a_store_that_works_for_its_answer_is_left_alone_for_four_times_as_long() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path();
-    let asked = path.join("asked");
-    // When each question began and ended, in nanoseconds.
-    let whole = format!("date +%s%N >>{0}; sleep 0.8; date +%s%N >>{0}; false", asked.display());
-    let player = Player::begin(Playing {
-        faults: vec![healed_at_once(path.join("gone").to_str().unwrap(), whole, Duration::from_secs(14))],
+fn begin(path: &Path, faults: Vec<FaultSpec>) -> Player {
+    Player::begin(Playing {
+        faults,
         run: "w1".to_owned(),
         stage: "s1".to_owned(),
         began: Timestamp::now(),
@@ -76,11 +45,63 @@ fn a_store_that_works_for_its_answer_is_left_alone_for_four_times_as_long() {
         journal: Archive::open(path).unwrap().fault_journal(),
         proxies: Proxies::default(),
         guardian: Vec::new(),
-    });
+    })
+}
+
+fn until_over(player: &Player) {
     let until = Instant::now() + Duration::from_secs(120);
-    while !player.is_over() && Instant::now() < until {
+    while !player.is_over() {
+        assert!(Instant::now() < until, "the faults do not end");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_question_that_hangs_holds_no_fault_and_no_end_of_the_load_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let file = path.join("gone");
+    let hangs = |hold: Duration| FaultSpec {
+        noticed: Some("sleep 600".to_owned()),
+        hold,
+        within: Duration::from_secs(300),
+        ..healed_at_once(file.to_str().unwrap(), "true".to_owned(), hold + Duration::from_secs(1))
+    };
+    let player = begin(path, vec![hangs(Duration::from_secs(2))]);
+    until_over(&player);
+    let slot = &player.results()[0].slots[0];
+    assert!(slot.heal_s.unwrap() - slot.from_s < 60.0, "{slot:?}");
+    assert!(!file.exists());
+    // A machine that is busy beyond measure may make it void, and says so.
+    let said = format!("{slot:?}");
+    let good =
+        ["had not noticed when it was healed", "it was held for"].iter().any(|words| said.contains(words));
+    assert!(good, "{said}");
+
+    let player = begin(path, vec![hangs(Duration::from_secs(500))]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while !player.take().iter().any(|news| news.text.contains("it is there")) {
+        assert!(Instant::now() < until, "it does not land");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    player.stop();
+    until_over(&player);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_store_that_works_for_its_answer_is_left_alone_for_four_times_as_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let asked = path.join("asked");
+    // When each question began and ended, in nanoseconds.
+    let whole = format!("date +%s%N >>{0}; sleep 0.8; date +%s%N >>{0}; false", asked.display());
+    let player = begin(
+        path,
+        vec![healed_at_once(path.join("gone").to_str().unwrap(), whole, Duration::from_secs(14))],
+    );
+    until_over(&player);
     let results = player.results();
     let slot = &results[0].slots[0];
     assert_eq!(slot.void, None, "{slot:?}");

@@ -255,10 +255,11 @@ impl Asked {
         Self { host: host.to_owned(), script, within, session: None }
     }
 
-    pub fn ask(&mut self) -> Result<Output, String> {
+    /// Asks, as long as an answer is `wanted`; `None` where it was not any more. That machine ends the command in its time.
+    pub fn ask(&mut self, wanted: &dyn Fn() -> bool) -> Result<Option<Output>, String> {
         let held = self.session.take().filter(|session| !session.is_lost());
         let mut session = held.map_or_else(|| Session::open(&self.host), Ok)?;
-        let output = session.ask(&self.script, self.within.saturating_add(BESIDE));
+        let output = session.ask_wanted(&self.script, self.within.saturating_add(BESIDE), wanted);
         self.session = Some(session);
         output
     }

@@ -29,6 +29,8 @@ const MOST_BYTES: usize = 16 << 20;
 const MOST_WORDS: usize = 4096;
 /// How long ssh's last words are waited for.
 const WORDS_WITHIN: Duration = Duration::from_secs(2);
+/// How often it is looked whether an answer is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Blocks that wait; more are read when there is room.
 const WAITING: usize = 64;
 
@@ -89,6 +91,20 @@ impl Session {
     /// # Errors
     /// When the session ended, or nothing came within the time: nothing more can be asked then.
     pub fn ask(&mut self, script: &str, within: Duration) -> Result<Output, String> {
+        let output = self.ask_wanted(script, within, &|| true)?;
+        output.ok_or_else(|| format!("{}: the answer was not waited for", self.host))
+    }
+
+    /// As [`Session::ask`], as long as an answer is `wanted`; `None` where it was not any more: nothing more can be asked then.
+    ///
+    /// # Errors
+    /// As [`Session::ask`].
+    pub fn ask_wanted(
+        &mut self,
+        script: &str,
+        within: Duration,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Output>, String> {
         if let Some(why) = &self.lost {
             return Err(why.clone());
         }
@@ -102,8 +118,14 @@ impl Session {
         }
         let mut found: Vec<u8> = Vec::new();
         loop {
-            match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left.min(LOOK_EVERY)) {
                 Ok(block) => found.extend_from_slice(&block),
+                Err(RecvTimeoutError::Timeout) if !wanted() => {
+                    self.lost = Some(format!("{}: the answer was not waited for", self.host));
+                    return Ok(None);
+                }
+                Err(RecvTimeoutError::Timeout) if left > LOOK_EVERY => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(self.lose(&format!("nothing came for {within:?}")));
                 }
@@ -119,7 +141,7 @@ impl Session {
             let Some(code) = code.strip_suffix('\n') else { continue };
             let text = String::from_utf8_lossy(&found).into_owned();
             let text = text.rsplit_once(&end).map_or("", |(before, _)| before).trim().to_owned();
-            return Ok(Output { code: code.trim().parse().ok(), text });
+            return Ok(Some(Output { code: code.trim().parse().ok(), text }));
         }
     }
 

@@ -1,0 +1,146 @@
+//! What the store is asked: while a fault holds whether it has noticed, and afterwards whether it is whole again.
+
+use std::time::Duration;
+
+use cosmark_workload::model::faults::FaultSpec;
+
+use super::{Played, Stage};
+use crate::act::{Answer, Question};
+use crate::left::first_line;
+
+const ASK_NOTICED_EVERY: Duration = Duration::from_millis(500);
+const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
+/// Where an answer takes long, the store works for it: it is left alone for so many times as long before the next question.
+const ASK_WHOLE_REST: u32 = 4;
+/// A fault that was in force so much longer than it was to be is another one.
+const LONGER_S: f64 = 2.0;
+
+impl Stage<'_> {
+    /// Until it is to be healed; asks meanwhile whether the store has noticed. No question keeps it in force for longer.
+    pub(super) fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played) {
+        let until_s = played.from_s + spec.hold.as_secs_f64();
+        // Making and proving it may have taken longer than it was to hold.
+        let due_s = until_s.max(self.now_s());
+        self.ask_noticed(spec, name, played, until_s);
+        self.wait_until_s(until_s);
+        played.void = held_too_long(played.from_s, due_s, self.now_s(), spec.hold);
+    }
+
+    fn ask_noticed(&self, spec: &FaultSpec, name: &str, played: &mut Played, until_s: f64) {
+        let Some(mut question) = Question::noticed(spec) else {
+            played.noticed_unknown = Some("nothing was asked (noticed:)".to_owned());
+            return;
+        };
+        let holds = || self.now_s() < until_s && !self.is_stopped();
+        while holds() {
+            match question.ask(&holds) {
+                Answer::Yes(said) => {
+                    played.noticed_s = Some(self.now_s());
+                    self.tell(&format!("{name}: the store has noticed {}", first_line(&said)));
+                    return;
+                }
+                Answer::CannotTell(why) => {
+                    played.noticed_unknown = Some(first_line(&why).to_owned());
+                    return;
+                }
+                Answer::No => {
+                    let left = Duration::from_secs_f64((until_s - self.now_s()).max(0.0));
+                    self.wait(ASK_NOTICED_EVERY.min(left));
+                }
+            }
+        }
+        played.noticed_unknown = Some("the store had not noticed when it was healed".to_owned());
+    }
+
+    /// Asks until the slot is over whether the store is whole again.
+    pub(super) fn await_whole(&self, spec: &FaultSpec, number: u32, played: &mut Played, until_s: f64) {
+        let Some(mut question) = Question::whole(spec) else {
+            played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
+            return;
+        };
+        let mut asked_s = self.now_s();
+        // The last question may end a little after the slot.
+        let wanted = || self.now_s() < until_s + LONGER_S && !self.is_stopped();
+        while self.now_s() < until_s && !self.is_stopped() {
+            asked_s = self.now_s();
+            match question.ask(&wanted) {
+                Answer::Yes(said) => {
+                    played.whole_s = Some(self.now_s());
+                    self.tell(&format!(
+                        "{} {number}: redundancy is whole again {}",
+                        spec.name,
+                        first_line(&said)
+                    ));
+                    return;
+                }
+                Answer::CannotTell(why) => {
+                    played.whole_unknown = Some(first_line(&why).to_owned());
+                    return;
+                }
+                Answer::No => {
+                    let took_s = (self.now_s() - asked_s).max(0.0);
+                    self.wait(pause(took_s, until_s - self.now_s()));
+                }
+            }
+        }
+        let ago_s = (self.now_s() - asked_s).max(0.0);
+        played.whole_unknown =
+            Some(format!("redundancy was not whole before the slot ended (last asked {ago_s:.0} s before)"));
+    }
+}
+
+/// Why a fault says nothing that was asked for at `from_s`, was to be healed at `due_s`, and is at `now_s`.
+fn held_too_long(from_s: f64, due_s: f64, now_s: f64, hold: Duration) -> Option<String> {
+    let longer = now_s > due_s + LONGER_S;
+    longer.then(|| format!("it was held for {:.0} s instead of {:.0} s", now_s - from_s, hold.as_secs_f64()))
+}
+
+/// Between two questions whether all is whole: the last one took `took_s`, and the slot lasts `left_s` more. It leaves room for
+/// a last question that ends with the slot.
+fn pause(took_s: f64, left_s: f64) -> Duration {
+    let every_s = ASK_WHOLE_EVERY.as_secs_f64();
+    let full_s = (took_s * f64::from(ASK_WHOLE_REST)).max(every_s);
+    let last_s = (left_s - took_s).max(every_s);
+    Duration::try_from_secs_f64(full_s.min(last_s)).unwrap_or(ASK_WHOLE_EVERY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_takes_long_is_asked_seldom_and_once_more_at_the_end_of_the_slot() {
+        let pauses = [
+            // A quick one: every second.
+            (0.0, 60.0, 1.0),
+            (0.2, 60.0, 1.0),
+            // One that takes longer: a fifth of the time at most.
+            (0.5, 60.0, 2.0),
+            (3.0, 60.0, 12.0),
+            // Before the end there is time for one more.
+            (3.0, 10.0, 7.0),
+            (10.0, 30.0, 20.0),
+            // Not enough for it: never less than a second, and the slot is over.
+            (10.0, 3.0, 1.0),
+            (10.0, -4.0, 1.0),
+        ];
+        for (took_s, left_s, expected_s) in pauses {
+            let got = pause(took_s, left_s);
+            assert!(
+                (got.as_secs_f64() - expected_s).abs() < 1e-9,
+                "{took_s} s, {left_s} s left: {got:?}, and not {expected_s} s"
+            );
+        }
+        assert_eq!(pause(f64::INFINITY, f64::NAN), Duration::from_secs(1), "no panic");
+    }
+
+    #[test]
+    fn a_fault_that_was_in_force_for_longer_than_it_was_to_be_says_nothing() {
+        let hold = Duration::from_secs(10);
+        assert_eq!(held_too_long(100.0, 110.0, 111.9, hold), None);
+        let why = held_too_long(100.0, 110.0, 140.2, hold);
+        assert_eq!(why.as_deref(), Some("it was held for 40 s instead of 10 s"));
+        // Made and proved after 18 s, and healed then.
+        assert_eq!(held_too_long(100.0, 118.0, 118.1, hold), None);
+    }
+}
