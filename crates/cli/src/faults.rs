@@ -240,6 +240,10 @@ impl FaultsPlayed for Plays {
         self.player.iter().for_each(Player::stop);
     }
 
+    fn leave(&mut self) {
+        self.player.iter().for_each(Player::leave);
+    }
+
     fn is_over(&self) -> bool {
         self.player.as_ref().is_none_or(Player::is_over)
     }

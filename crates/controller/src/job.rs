@@ -81,7 +81,10 @@ pub trait FaultsPlayed {
     /// The load is over, or to end: no further fault is made, and what is in force is healed.
     fn stop(&mut self);
 
-    /// All is healed, or it was said what could not be.
+    /// The user has ended the run: nothing is waited for that is not needed to heal.
+    fn leave(&mut self);
+
+    /// All is healed and the store whole again, or it was said what could not be.
     fn is_over(&self) -> bool;
 
     /// What the faults of the stage cost; it is over then.

@@ -13,11 +13,12 @@ use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
 
 use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
-use crate::act::{Hand, hand};
+use crate::act::{Hand, Question, hand};
 use crate::judge::seconds::Seconds;
 use crate::judge::{Played, Stretch, results};
 use crate::left::first_line;
 use in_force::{By, InForce};
+use questions::Lacking;
 
 mod in_force;
 mod questions;
@@ -79,8 +80,20 @@ struct State {
     news: Vec<News>,
     played: Vec<Vec<Played>>,
     stop: bool,
+    /// Nobody waits any more for what is not needed to heal.
+    left: bool,
     over: bool,
 }
+
+impl State {
+    /// A slot that was played: the number of its fault in the list, and its own, both from 0.
+    fn slot_mut(&mut self, (fault, slot): (usize, usize)) -> Option<&mut Played> {
+        self.played.get_mut(fault)?.get_mut(slot)
+    }
+}
+
+/// What ends a wait.
+type Ends = fn(&State) -> bool;
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -139,6 +152,12 @@ impl Player {
         self.shared.changed.notify_all();
     }
 
+    /// As [`Player::stop`], and no store is waited for until it is whole.
+    pub fn leave(&self) {
+        self.shared.state().left = true;
+        self.stop();
+    }
+
     /// All is done and healed.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -190,36 +209,46 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn play(&self) {
-        for (at, spec) in self.playing.faults.iter().enumerate() {
-            for number in 1..=spec.repeats {
-                let played = self.slot(spec, number);
-                let is_unhealed = played.heal_s.is_some() && played.healed_s.is_none();
-                if let Some(slots) = self.shared.state().played.get_mut(at) {
-                    slots.push(played);
-                }
-                if is_unhealed || self.is_stopped() {
-                    return;
-                }
+        let mut lacking = None;
+        let all = self.playing.faults.iter().enumerate();
+        for (at, spec, number) in all.flat_map(|(at, spec)| (1..=spec.repeats).map(move |n| (at, spec, n))) {
+            let (played, question) = self.slot(spec, number, &mut lacking);
+            let is_unhealed = played.heal_s.is_some() && played.healed_s.is_none();
+            if let Some(question) = question {
+                lacking = Lacking::of(spec, (at, number), self.now_s(), question);
+            }
+            if let Some(slots) = self.shared.state().played.get_mut(at) {
+                slots.push(played);
+            }
+            if is_unhealed {
+                return;
+            }
+            if self.is_stopped() {
+                break;
             }
         }
+        // What is read back, or measured by the next stage, is not to be half a store.
+        self.is_whole(&mut lacking, |state| state.left);
     }
 
-    fn slot(&self, spec: &FaultSpec, number: u32) -> Played {
+    /// Plays a slot; with it the question that still has to be answered, where the store is not known to be whole after it.
+    fn slot(
+        &self,
+        spec: &FaultSpec,
+        number: u32,
+        lacking: &mut Option<Lacking>,
+    ) -> (Played, Option<Question>) {
         let void = |why: &str| {
             self.tell(&format!("{} {number}: void: {why}", spec.name));
-            Played { void: Some(why.to_owned()), ..Played::default() }
+            (Played { void: Some(why.to_owned()), ..Played::default() }, None)
         };
         if number == 1
             && let Err(why) = self.await_moment(spec)
         {
             return void(&why);
         }
-        let left_s = self.playing.load_s.map(|load_s| load_s - self.now_s());
-        if left_s.is_some_and(|left_s| left_s + CUT_S < spec.slot.as_secs_f64()) {
-            return void("the load ends before its slot would");
-        }
-        if self.is_stopped() {
-            return void("the load had ended");
+        if let Err(why) = self.may_begin(spec, lacking) {
+            return void(&why);
         }
         let mut hand = match hand(spec, &self.playing.proxies) {
             Ok(hand) => hand,
@@ -231,8 +260,13 @@ impl Stage<'_> {
             None => self.tell(&format!("{} {number}: a slot without a fault begins", spec.name)),
         }
         let planned_s = played.from_s + spec.slot.as_secs_f64();
-        if hand.is_some() && played.void.is_none() && played.healed_s.is_some() {
-            self.await_whole(spec, number, &mut played, planned_s);
+        let mut question = None;
+        if hand.is_some() && played.healed_s.is_some() {
+            // A fault that says nothing has disturbed the store all the same.
+            question = match played.void {
+                None => self.await_whole(spec, number, &mut played, planned_s),
+                Some(_) => Question::whole(spec),
+            };
         }
         // Also of a slot that is void: what it has disturbed is over before the next one begins.
         self.wait_until_s(planned_s);
@@ -243,7 +277,31 @@ impl Stage<'_> {
         if let Some(why) = &played.void {
             self.tell(&format!("{} {number}: void: {why}", spec.name));
         }
-        played
+        (played, question)
+    }
+
+    /// Whether there is time for a slot, on a store that is whole; waits for that.
+    fn may_begin(&self, spec: &FaultSpec, lacking: &mut Option<Lacking>) -> Result<(), String> {
+        let is_too_late = || {
+            let left_s = self.playing.load_s.map(|load_s| load_s - self.now_s());
+            left_s.is_some_and(|left_s| left_s + CUT_S < spec.slot.as_secs_f64())
+        };
+        let too_late = "the load ends before its slot would";
+        if is_too_late() {
+            return Err(too_late.to_owned());
+        }
+        let since = lacking.as_ref().map(Lacking::since);
+        let is_whole = self.is_whole(lacking, |state| state.stop);
+        if self.is_stopped() {
+            return Err("the load had ended".to_owned());
+        }
+        match since {
+            Some(since) if !is_whole => Err(since),
+            Some(_) if is_too_late() => {
+                Err(format!("{too_late}, since it waited until redundancy was whole"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// From before it is made to when it is healed.
@@ -401,7 +459,11 @@ impl Stage<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.shared.state().stop
+        self.is_ended(|state| state.stop)
+    }
+
+    fn is_ended(&self, ends: Ends) -> bool {
+        ends(&self.shared.state())
     }
 
     fn wait_until_s(&self, moment_s: f64) {
@@ -416,8 +478,13 @@ impl Stage<'_> {
 
     /// For so long, or until it is to stop.
     fn wait(&self, time: Duration) {
+        self.wait_or(time, |state| state.stop);
+    }
+
+    /// For so long, or until something else ends it.
+    fn wait_or(&self, time: Duration, ends: Ends) {
         let state = self.shared.state();
-        let waited = self.shared.changed.wait_timeout_while(state, time, |state| !state.stop);
+        let waited = self.shared.changed.wait_timeout_while(state, time, |state| !ends(state));
         drop(waited);
     }
 

@@ -51,14 +51,18 @@ impl StageRun<'_, '_> {
         }
     }
 
-    /// Waits until all is healed.
+    /// Waits until all is healed, and for a while until the store is whole again.
     pub(super) async fn end_faults(&mut self, observer: &mut dyn Observer) {
         if !self.has_faults {
             return;
         }
         self.stop_faults();
-        let until = Instant::now() + HEAL_PATIENCE;
+        let whole_within = self.stage.faults.iter().map(|fault| fault.whole_within).max().unwrap_or_default();
+        let until = Instant::now() + HEAL_PATIENCE + whole_within;
         while Instant::now() < until && self.job.faults.as_ref().is_some_and(|faults| !faults.is_over()) {
+            if *self.job.stop.borrow() != crate::job::StopLevel::Run {
+                self.job.faults.iter_mut().for_each(|faults| faults.leave());
+            }
             tokio::time::sleep(LOOK_EVERY).await;
             self.hear_faults(observer);
         }

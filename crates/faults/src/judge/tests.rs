@@ -19,6 +19,7 @@ fn spec(kind: FaultKind, keep_s: u64) -> FaultSpec {
         within: Duration::from_secs(1),
         noticed: None,
         whole: None,
+        whole_within: Duration::ZERO,
         limit: Some(Duration::from_millis(200)),
         span: cosmark_workload::Span::default(),
     }

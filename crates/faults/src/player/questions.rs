@@ -1,10 +1,11 @@
-//! What the store is asked: while a fault holds whether it has noticed, and afterwards whether it is whole again.
+//! What the store is asked: while a fault holds whether it has noticed, and afterwards whether it is whole again, also when the
+//! slot is over: the next fault, and whoever reads back, wait for that.
 
 use std::time::Duration;
 
 use cosmark_workload::model::faults::FaultSpec;
 
-use super::{Played, Stage};
+use super::{Ends, Played, Stage};
 use crate::act::{Answer, Question};
 use crate::left::first_line;
 
@@ -15,7 +16,91 @@ const ASK_WHOLE_REST: u32 = 4;
 /// A fault that was in force so much longer than it was to be is another one.
 const LONGER_S: f64 = 2.0;
 
+/// A question that was begun in time may take so much longer.
+const LAST_ANSWER_S: f64 = 30.0;
+
+/// A store that was not whole when a slot ended.
+pub(super) struct Lacking {
+    /// The fault and the number of its slot.
+    name: String,
+    /// The same, as where its slot stands.
+    of: (usize, usize),
+    question: Question,
+    /// How long it is waited for.
+    within: Duration,
+    /// Until when, seconds of the load.
+    until_s: f64,
+    was_said: bool,
+}
+
+impl Lacking {
+    /// After a slot of the fault `at` that ended at `now_s`; `None` where nobody is to wait for it.
+    pub(super) fn of(
+        spec: &FaultSpec,
+        (at, number): (usize, u32),
+        now_s: f64,
+        question: Question,
+    ) -> Option<Self> {
+        let within = spec.whole_within;
+        (!within.is_zero()).then(|| Self {
+            name: format!("{} {number}", spec.name),
+            of: (at, usize::try_from(number).unwrap_or(0).saturating_sub(1)),
+            question,
+            within,
+            until_s: now_s + within.as_secs_f64(),
+            was_said: false,
+        })
+    }
+
+    /// Why a slot says nothing that begins before it is whole.
+    pub(super) fn since(&self) -> String {
+        format!("redundancy is not whole since {}, also {:?} after that slot", self.name, self.within)
+    }
+}
+
 impl Stage<'_> {
+    /// Waits until what was not whole is, or its time is over, or something ends it; whether it is whole. It is forgotten when
+    /// it is whole or nobody can say that any more.
+    pub(super) fn is_whole(&self, lacking: &mut Option<Lacking>, ends: Ends) -> bool {
+        let Some(one) = lacking else { return true };
+        while !self.is_ended(ends) {
+            let asked_s = self.now_s();
+            let last_s = one.until_s.max(asked_s + LAST_ANSWER_S);
+            match one.question.ask(&|| self.now_s() < last_s && !self.is_ended(ends)) {
+                Answer::Yes(said) => {
+                    self.tell(&format!("{}: redundancy is whole again {}", one.name, first_line(&said)));
+                    if let Some(played) = self.shared.state().slot_mut(one.of) {
+                        played.whole_s = Some(self.now_s());
+                    }
+                    *lacking = None;
+                    return true;
+                }
+                Answer::CannotTell(why) => {
+                    let why = first_line(&why);
+                    self.tell(&format!("{}: whether redundancy is whole cannot be told: {why}", one.name));
+                    *lacking = None;
+                    return true;
+                }
+                Answer::No => {}
+            }
+            let now_s = self.now_s();
+            if now_s >= one.until_s {
+                self.tell(&format!("{}: redundancy is not whole {:?} after its slot", one.name, one.within));
+                return false;
+            }
+            if !one.was_said && !self.is_ended(ends) {
+                one.was_said = true;
+                let within = one.within;
+                self.tell(&format!(
+                    "{}: waiting until redundancy is whole, for {within:?} at most",
+                    one.name
+                ));
+            }
+            self.wait_or(pause(now_s - asked_s, one.until_s - now_s), ends);
+        }
+        false
+    }
+
     /// Until it is to be healed; asks meanwhile whether the store has noticed. No question keeps it in force for longer.
     pub(super) fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played) {
         let until_s = played.from_s + spec.hold.as_secs_f64();
@@ -52,11 +137,17 @@ impl Stage<'_> {
         played.noticed_unknown = Some("the store had not noticed when it was healed".to_owned());
     }
 
-    /// Asks until the slot is over whether the store is whole again.
-    pub(super) fn await_whole(&self, spec: &FaultSpec, number: u32, played: &mut Played, until_s: f64) {
+    /// Asks until the slot is over whether the store is whole again; the question where it was not.
+    pub(super) fn await_whole(
+        &self,
+        spec: &FaultSpec,
+        number: u32,
+        played: &mut Played,
+        until_s: f64,
+    ) -> Option<Question> {
         let Some(mut question) = Question::whole(spec) else {
             played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
-            return;
+            return None;
         };
         let mut asked_s = self.now_s();
         // The last question may end a little after the slot.
@@ -71,11 +162,11 @@ impl Stage<'_> {
                         spec.name,
                         first_line(&said)
                     ));
-                    return;
+                    return None;
                 }
                 Answer::CannotTell(why) => {
                     played.whole_unknown = Some(first_line(&why).to_owned());
-                    return;
+                    return None;
                 }
                 Answer::No => {
                     let took_s = (self.now_s() - asked_s).max(0.0);
@@ -86,6 +177,7 @@ impl Stage<'_> {
         let ago_s = (self.now_s() - asked_s).max(0.0);
         played.whole_unknown =
             Some(format!("redundancy was not whole before the slot ended (last asked {ago_s:.0} s before)"));
+        Some(question)
     }
 }
 

@@ -28,6 +28,7 @@ fn healed_at_once(file: &str, whole: String, slot: Duration) -> FaultSpec {
         within: Duration::from_secs(60),
         noticed: None,
         whole: Some(whole),
+        whole_within: Duration::ZERO,
         limit: None,
         span: Span::default(),
     }
@@ -116,4 +117,76 @@ fn a_store_that_works_for_its_answer_is_left_alone_for_four_times_as_long() {
         let (took, rest) = (pair[0][1] - pair[0][0], pair[1][0] - pair[0][1]);
         assert!(rest >= 4 * took, "took {took} ns, the next one {rest} ns later: {times:?}");
     }
+}
+
+/// A fault that is healed at once, on a store that is whole when `whole` says so.
+fn not_whole(path: &Path, whole: String, whole_within: Duration, repeats: u32) -> FaultSpec {
+    let file = path.join("gone");
+    let fault = healed_at_once(file.to_str().unwrap(), whole, Duration::from_secs(1));
+    FaultSpec { whole_within, repeats, ..fault }
+}
+
+#[test]
+fn the_next_fault_waits_until_the_store_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let asked = path.join("asked");
+    // Not before the fifth question, and a slot of one second has time for two.
+    let whole = format!("echo x >>{0}; test $(wc -l <{0}) -ge 5", asked.display());
+    let player = begin(path, vec![not_whole(path, whole, Duration::from_secs(100), 2)]);
+    until_over(&player);
+    let slots = &player.results()[0].slots;
+    let [first, second] = &slots[..] else { panic!("{slots:?}") };
+    assert_eq!((first.void.as_ref(), second.void.as_ref()), (None, None), "{slots:?}");
+    let whole_s = first.from_s + first.whole_after_s.unwrap();
+    assert!(whole_s > first.to_s, "{slots:?}");
+    assert!(second.from_s >= whole_s, "{slots:?}");
+    assert!(player.take().iter().any(|news| news.text.contains("gone 1: waiting until redundancy is whole")));
+}
+
+#[test]
+fn slots_that_would_begin_on_a_store_that_is_not_whole_are_void_unless_nobody_waits_for_it() {
+    let quiet = |slot| FaultSpec {
+        name: "quiet".to_owned(),
+        kind: FaultKind::None,
+        repeats: 1,
+        whole: None,
+        ..healed_at_once("x", String::new(), slot)
+    };
+    for (within, is_void) in [(Duration::from_secs(2), true), (Duration::ZERO, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let faults = vec![not_whole(path, "false".to_owned(), within, 2), quiet(Duration::from_secs(1))];
+        let player = begin(path, faults);
+        until_over(&player);
+        let all: Vec<_> = player.results().into_iter().flat_map(|result| result.slots).collect();
+        assert_eq!((all.len(), all[0].void.as_ref()), (3, None), "{all:?}");
+        for slot in &all[1..] {
+            let why = slot.void.as_deref().unwrap_or_default();
+            assert_eq!(
+                why.starts_with("redundancy is not whole since gone 1"),
+                is_void,
+                "{within:?}: {slot:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_not_whole_is_waited_for_behind_the_load_until_the_user_ends_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let fault = not_whole(path, "false".to_owned(), Duration::from_secs(1000), 1);
+    let player = begin(path, vec![fault]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while !player.take().iter().any(|news| news.text.contains("waiting until redundancy is whole")) {
+        assert!(Instant::now() < until, "nobody waits");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    player.stop();
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!player.is_over(), "the end of the load is no reason");
+    player.leave();
+    until_over(&player);
+    assert_eq!(player.results()[0].slots[0].void, None);
 }

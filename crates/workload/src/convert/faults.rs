@@ -96,6 +96,7 @@ pub(crate) fn of_fault(fault: &FaultSpec) -> Vec<(&'static str, String)> {
     ]);
     all.extend(fault.noticed.clone().map(|command| ("noticed", command)));
     all.extend(fault.whole.clone().map(|command| ("whole", command)));
+    all.push(("whole_within", duration_text(fault.whole_within)));
     all.extend(fault.limit.map(|limit| ("limit", duration_text(limit))));
     all
 }

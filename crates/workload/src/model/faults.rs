@@ -32,6 +32,8 @@ pub struct FaultSpec {
     pub noticed: Option<String>,
     /// Asks whether redundancy is whole, by its exit code 0.
     pub whole: Option<String>,
+    /// How long after a slot the next fault waits for that at most; zero: it does not.
+    pub whole_within: Duration,
     /// Response times beyond are counted by the second.
     pub limit: Option<Duration>,
     /// Where it stands in the source.

@@ -21,6 +21,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 const KEEP: Duration = Duration::from_secs(60);
 /// How long a command may take where nothing is said.
 const WITHIN: Duration = Duration::from_secs(120);
+/// How long after a slot a store that is not whole is waited for where nothing is said.
+const WHOLE_WITHIN: Duration = Duration::from_secs(120);
 /// So much of a load has to be without a fault before the first one.
 const LEAST_BEFORE: Duration = Duration::from_secs(25);
 
@@ -120,6 +122,7 @@ fn one(item: &Node, mistakes: &mut Mistakes) -> Option<FaultSpec> {
         within: time("within", mistakes).unwrap_or(WITHIN),
         noticed: text("noticed", mistakes),
         whole: text("whole", mistakes),
+        whole_within: time("whole_within", mistakes).unwrap_or(WHOLE_WITHIN),
         limit: time("limit", mistakes),
         span: item.span,
     })
@@ -458,9 +461,9 @@ mod tests {
     }
 
     const ALL: &str = "      - {name: a, type: bed, bed: testbeds/swift, verb: kill, target: node.2, at: 60s, hold: 10s, slot: 30s, repeats: 2}
-      - {name: b, type: command, inject: 'a \"b\"', heal: 'c: d', proof: p, host: u@h, at: steady, hold: 5s, slot: 40s, within: 9s}
+      - {name: b, type: command, inject: 'a \"b\"', heal: 'c: d', proof: p, host: u@h, at: steady, hold: 5s, slot: 40s, within: 9s, whole_within: 5m}
       - {name: c, type: signal, signal: KILL, process: nginx, heal: start, at: 500 objects, hold: 1s, slot: 30s, limit: 200ms}
-      - {name: d, type: signal, signal: STOP, pid_file: /run/x.pid, hold: 1s, slot: 30s, noticed: n, whole: w}
+      - {name: d, type: signal, signal: STOP, pid_file: /run/x.pid, hold: 1s, slot: 30s, noticed: n, whole: w, whole_within: 0s}
       - {name: e, type: proxy, of: '127.0.0.1:80', delay: 100ms, hold: 1s, slot: 20s, keep: 8s}
       - {name: f, type: proxy, of: '127.0.0.1:80', bandwidth: 1MB/s, hold: 1s, slot: 20s}
       - {name: g, type: none, slot: 30s, repeats: 1}
@@ -499,6 +502,8 @@ mod tests {
         assert_eq!(netns.as_deref(), Some("bed"));
         assert_eq!(faults[10].kind.text(), "0.5 % of packets lost to and from [fe80::1]:8080 (in bed)");
         assert_eq!(faults[4].keep, Duration::from_secs(8));
+        let whole_within: Vec<u64> = faults.iter().map(|fault| fault.whole_within.as_secs()).collect();
+        assert_eq!(whole_within[..4], [120, 300, 120, 0]);
         let FaultKind::Proxy { how: ProxyFault::Bandwidth(bytes), .. } = faults[5].kind else { panic!() };
         assert_eq!(bytes, 1_000_000);
         let (again, mistakes) = parse(&to_yaml(&workload), Format::Yaml, &Environment::default());

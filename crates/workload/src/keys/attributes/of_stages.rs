@@ -146,6 +146,13 @@ pub const FAULT: &[AttributeRow] = &[
         "Command whose exit code 0 says that redundancy is whole; asked once a second after healing.",
     ),
     row(
+        ("", "whole_within"),
+        ValueKind::Duration,
+        "2m",
+        "How long after a slot the next fault, and reading back, wait for redundancy to be whole; slots that would begin on a \
+         store that is not whole then are void. `0s`: nobody waits.",
+    ),
+    row(
         ("", "limit"),
         ValueKind::Duration,
         "",
