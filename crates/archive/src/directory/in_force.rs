@@ -35,6 +35,9 @@ pub enum Heal {
         directory: PathBuf,
         /// How long it may take.
         within: Duration,
+        /// A command that ends with 0 while the fault is still there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<Vec<String>>,
     },
     /// By SIGCONT to these processes: number, and start in clock ticks since boot.
     Continue(Vec<(u32, u64)>),
@@ -90,6 +93,8 @@ impl fmt::Display for Heal {
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often a command that heals is tried by whoever has to.
 const TRIES: u32 = 3;
+/// What was healed may take so long to be gone.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
 /// Beside that: for whatever else belongs to it.
 const BESIDE: Duration = Duration::from_secs(10);
 
@@ -98,7 +103,10 @@ impl Heal {
     #[must_use]
     pub fn longest(&self) -> Duration {
         match self {
-            Self::Command { within, .. } => within.saturating_mul(TRIES).saturating_add(BESIDE),
+            Self::Command { within, .. } => {
+                let tried = within.saturating_add(GONE_WITHIN.min(*within));
+                tried.saturating_mul(TRIES).saturating_add(BESIDE)
+            }
             // Beside its tries: being connected, and waiting for that machine's own limit, which may heal it this moment.
             Self::Elsewhere { within, .. } => {
                 within.saturating_mul(TRIES).saturating_add(BESIDE.saturating_mul(6))
@@ -350,7 +358,7 @@ mod tests {
     fn how_a_fault_is_healed_is_said_in_words_that_no_terminal_obeys() {
         let words = ["sh", "-c", "rm x\u{1b}[2J"].map(str::to_owned).to_vec();
         let within = Duration::from_secs(1);
-        let heal = Heal::Command { words, directory: PathBuf::from("/srv"), within };
+        let heal = Heal::Command { words, directory: PathBuf::from("/srv"), within, proof: None };
         assert_eq!(heal.to_string(), "`sh -c rm x [2J` in /srv");
         assert_eq!(Heal::Continue(vec![(7, 1), (9, 1)]).to_string(), "SIGCONT to 7, 9");
     }

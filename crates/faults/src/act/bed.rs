@@ -114,7 +114,8 @@ impl Bed {
 impl Hand for Bed {
     fn plan(&self) -> Heal {
         let words = self.words(&[self.healing, &self.target]);
-        Heal::Command { words, directory: self.directory.clone(), within: self.within }
+        let proof = Some(self.words(&["proof", &self.verb, &self.target]));
+        Heal::Command { words, directory: self.directory.clone(), within: self.within, proof }
     }
 
     fn acts_on(&self) -> Vec<String> {

@@ -19,6 +19,9 @@ const MOST_BYTES: usize = 64 << 10;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long the rest of its output is waited for: what it started may hold the pipe open for good.
 const REST: Duration = Duration::from_millis(200);
+/// How often it is looked whether what was healed is gone, and for how long at most.
+const GONE_EVERY: Duration = Duration::from_millis(100);
+const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a command came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +176,36 @@ pub fn end(first: Process) -> bool {
     runs
 }
 
+/// Waits until a proof does not end with 0 any more: what an exit code of healing says is not enough.
+///
+/// # Errors
+/// What it proves all the time, or why that cannot be told.
+pub fn until_gone(proof: &[String], directory: &Path, within: Duration) -> Result<(), String> {
+    until_over(within, || {
+        let output = run(proof, directory, within)?;
+        if output.code != Some(0) {
+            return Ok(());
+        }
+        let said = last_line(&output.text);
+        Err(format!("it is still there after it was healed: `{}`: {said}", proof.join(" ")))
+    })
+}
+
+/// Looks until `look` has nothing to say any more, for `within` or a while at most.
+///
+/// # Errors
+/// What it said last.
+pub fn until_over(within: Duration, mut look: impl FnMut() -> Result<(), String>) -> Result<(), String> {
+    let began = Instant::now();
+    loop {
+        let said = look();
+        if said.is_ok() || began.elapsed() >= within.min(GONE_WITHIN) {
+            return said;
+        }
+        std::thread::sleep(GONE_EVERY);
+    }
+}
+
 /// A fault by commands.
 pub struct Commands {
     inject: Vec<String>,
@@ -196,7 +229,12 @@ impl Commands {
 
 impl Hand for Commands {
     fn plan(&self) -> Heal {
-        Heal::Command { words: self.heal.clone(), directory: self.directory.clone(), within: self.within }
+        Heal::Command {
+            words: self.heal.clone(),
+            directory: self.directory.clone(),
+            within: self.within,
+            proof: self.proof.clone(),
+        }
     }
 
     fn acts_on(&self) -> Vec<String> {
@@ -279,6 +317,29 @@ mod tests {
         assert!(end(first));
         assert_eq!(runs.join().unwrap().unwrap().code, None);
         assert!(!end(first));
+    }
+
+    #[test]
+    fn what_a_command_says_that_it_has_healed_is_gone_or_it_is_not_healed() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("there");
+        let hand = |heal: &str, within| {
+            let (inject, proof) =
+                (format!("touch {}", file.display()), format!("ls {} 2>&1", file.display()));
+            Commands::of(&inject, heal, Some(&proof), within).unwrap()
+        };
+        let mut lies = hand("echo done; true", Duration::from_secs(2));
+        lies.inject(&mut |_| {}).unwrap();
+        let why = lies.heal().unwrap_err();
+        assert!(why.contains("it is still there after it was healed") && why.contains("there"), "{why}");
+        // Who heals it later knows that, too, and does not take it for what was healed before.
+        assert!(super::super::heal_to_its_end(&lies.plan()).is_err());
+        // What is gone a while later is healed then.
+        let late = format!("(sleep 0.5; rm -f {}) >/dev/null 2>&1 & echo done", file.display());
+        let mut late = hand(&late, Duration::from_secs(60));
+        assert_eq!(late.heal(), Ok("done".to_owned()));
+        assert!(!file.exists());
+        assert_eq!(late.heal(), Ok("done".to_owned()), "and once more");
     }
 
     #[test]

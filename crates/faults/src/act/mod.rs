@@ -174,13 +174,16 @@ pub fn heal(plan: &Heal) -> Result<String, String> {
 /// Heals what another process has made. The inner error is that of what came to its end and said no.
 ///
 /// # Errors
-/// Why it did not come to its end: what it did is not known.
+/// Why it did not come to its end, or what is still there after it: what it did is not known.
 pub fn heal_to_its_end(plan: &Heal) -> Result<Result<String, String>, String> {
     match plan {
-        Heal::Command { words, directory, within } => {
+        Heal::Command { words, directory, within, proof } => {
             let output = command::run(words, directory, *within)?;
             match output.code {
-                Some(0) => Ok(Ok(output.text)),
+                Some(0) => {
+                    proof.iter().try_for_each(|proof| command::until_gone(proof, directory, *within))?;
+                    Ok(Ok(output.text))
+                }
                 Some(_) => Ok(Err(output.failure(words))),
                 None => Err(output.failure(words)),
             }

@@ -138,7 +138,7 @@ impl Hand for Network {
     fn plan(&self) -> Heal {
         // Without an error also where there is none.
         let words = self.words(&format!("add table inet {0}; delete table inet {0}", self.table));
-        Heal::Command { words, directory: self.directory.clone(), within: self.within }
+        Heal::Command { words, directory: self.directory.clone(), within: self.within, proof: None }
     }
 
     fn acts_on(&self) -> Vec<String> {

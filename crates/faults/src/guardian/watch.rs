@@ -348,7 +348,7 @@ mod tests {
             drop(std::fs::remove_file(&heals));
             let words = ["sh", "-c", "echo x >> heals"].map(str::to_owned).to_vec();
             let within = Duration::from_secs(2);
-            let heal = Heal::Command { words, directory: directory.path().to_owned(), within };
+            let heal = Heal::Command { words, directory: directory.path().to_owned(), within, proof: None };
             let mut fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
             if is_gone {
                 fault.process.pid = u32::MAX;
@@ -375,7 +375,7 @@ mod tests {
         orders: &str,
     ) -> (Result<(), String>, String, bool) {
         let words = ["sh", "-c", heal].map(str::to_owned).to_vec();
-        let heal = Heal::Command { words, directory: directory.to_owned(), within };
+        let heal = Heal::Command { words, directory: directory.to_owned(), within, proof: None };
         let mut fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
         fault.process.pid = u32::MAX;
         let note = Archive::open(directory).unwrap().fault_journal().note(&fault).unwrap();
@@ -446,8 +446,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let journal = Archive::open(directory.path()).unwrap().fault_journal();
         let words = ["sh", "-c", "touch healed"].map(str::to_owned).to_vec();
-        let heal =
-            Heal::Command { words, directory: directory.path().to_owned(), within: Duration::from_secs(60) };
+        let heal = Heal::Command {
+            words,
+            directory: directory.path().to_owned(),
+            within: Duration::from_secs(60),
+            proof: None,
+        };
         let mut fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
         fault.process.pid = u32::MAX;
         let note = journal.note(&fault).unwrap();

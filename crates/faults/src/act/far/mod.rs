@@ -129,14 +129,19 @@ fn signals(
     Ok(match (signal, heal) {
         (FaultSignal::Stop, _) => (script::stop(&found), keys, format!("SIGCONT to {numbers}")),
         (FaultSignal::Kill, heal) => {
-            let again = match &who.process {
-                FaultProcess::Named(name) => script::runs_by_name(name),
-                FaultProcess::PidFile(file) => script::runs_by_file(file),
-            };
+            let again = runs_again(who);
             let heal = heal.unwrap_or("true");
             (script::kill(&found, heal, &again, within), keys, format!("`{heal}`"))
         }
     })
+}
+
+/// A script of the shell that ends with 0 where one of these runs.
+pub fn runs_again(who: &FaultProcesses) -> String {
+    match &who.process {
+        FaultProcess::Named(name) => script::runs_by_name(name),
+        FaultProcess::PidFile(file) => script::runs_by_file(file),
+    }
 }
 
 /// All processes over there, and those without which nothing could be healed: the session's own and whoever has started them.
