@@ -28,6 +28,11 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How often the address is tried again after connections had been refused.
 const BIND_AGAIN: Duration = Duration::from_millis(20);
 
+/// The timer wakes nobody sooner: a bandwidth lets pass what would wait for less, and books it.
+const TIMER_NS: u64 = 1_000_000;
+/// What is not used of a bandwidth is lost but for so much: the timer wakes late, and a limit is not to be less than was asked for.
+const OWED_NS: u64 = 5_000_000;
+
 /// What it does now.
 type Mode = Option<ProxyFault>;
 
@@ -54,6 +59,7 @@ impl Counts {
         self.held.store(0, Relaxed);
         self.reset.store(0, Relaxed);
         self.least_ns.store(u64::MAX, Relaxed);
+        self.booked_ns.store(0, Relaxed);
     }
 
     fn held(&self, for_ns: u64) {
@@ -339,12 +345,15 @@ async fn hold(
             }
             Some(ProxyFault::Bandwidth(bytes_per_s)) => {
                 is_held = true;
-                let until = book(counts, length, bytes_per_s, began);
-                if until > Instant::now() {
-                    counts.held(nanoseconds(until - Instant::now()));
+                let now_ns = nanoseconds(began.elapsed());
+                let until_ns = book(&counts.booked_ns, length, bytes_per_s, now_ns);
+                let wait_ns = until_ns.saturating_sub(now_ns);
+                if wait_ns < TIMER_NS {
+                    return true;
                 }
+                counts.held(wait_ns);
                 tokio::select! {
-                    () = sleep_until(until) => return true,
+                    () = sleep_until(began + Duration::from_nanos(until_ns)) => return true,
                     _ = mode.changed() => {}
                 }
             }
@@ -352,15 +361,15 @@ async fn hold(
     }
 }
 
-/// When a block of this length may be sent: after all that were booked before it.
-fn book(counts: &Counts, length: usize, bytes_per_s: u64, began: Instant) -> Instant {
+/// When a block of this length may be sent, in ns: after all that were booked before it. Who wakes late is owed that.
+fn book(booked_ns: &AtomicU64, length: usize, bytes_per_s: u64, now_ns: u64) -> u64 {
     let cost = (length as u128 * 1_000_000_000 / u128::from(bytes_per_s.max(1))).min(3_600_000_000_000);
     let cost_ns = u64::try_from(cost).unwrap_or(u64::MAX);
-    let now_ns = nanoseconds(began.elapsed());
     // One thread books; nobody comes in between.
-    let until_ns = counts.booked_ns.load(Relaxed).max(now_ns).saturating_add(cost_ns);
-    counts.booked_ns.store(until_ns, Relaxed);
-    began + Duration::from_nanos(until_ns)
+    let from_ns = booked_ns.load(Relaxed).max(now_ns.saturating_sub(OWED_NS));
+    let until_ns = from_ns.saturating_add(cost_ns);
+    booked_ns.store(until_ns, Relaxed);
+    until_ns
 }
 
 fn nanoseconds(time: Duration) -> u64 {

@@ -120,3 +120,55 @@ fn a_fault_that_nothing_met_has_not_landed() {
     }
     assert!(proxies.hand("elsewhere:1", ProxyFault::Stall).is_err());
 }
+
+#[test]
+fn a_bandwidth_is_what_was_asked_for_however_late_the_timer_wakes() {
+    for bytes_per_s in [1_000_000_u64, 20_000_000, 200_000_000, 1_000_000_000] {
+        for late_ns in [0, 300_000, 1_900_000] {
+            let booked = AtomicU64::new(0);
+            let (begin_ns, end_ns) = (3_000_000_000_u64, 5_000_000_000_u64);
+            let (mut now_ns, mut sent) = (begin_ns, 0_u64);
+            while now_ns < end_ns {
+                let until_ns = book(&booked, BLOCK, bytes_per_s, now_ns);
+                // A timer of milliseconds, and whoever wakes after it; or what a block costs itself.
+                now_ns = match until_ns.saturating_sub(now_ns) {
+                    TIMER_NS.. => until_ns.div_ceil(TIMER_NS) * TIMER_NS + late_ns,
+                    _ => now_ns + 10_000,
+                };
+                sent += BLOCK as u64;
+            }
+            let rate = sent as f64 / ((now_ns - begin_ns) as f64 / 1e9);
+            let share = rate / bytes_per_s as f64;
+            assert!(
+                (0.9..=1.1).contains(&share),
+                "{bytes_per_s} bytes/s, {late_ns} ns late: {share:.3} of it"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_bandwidth_that_nothing_had_to_wait_for_has_not_landed() {
+    let of = echo();
+    let proxies = Proxies::start(std::iter::once(of.as_str())).unwrap();
+    let mut stream = TcpStream::connect(proxies.instead_of(&of).unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut wide = proxies.hand(&of, ProxyFault::Bandwidth(1_000_000_000)).unwrap();
+    wide.inject(&mut |_| {}).unwrap();
+    for _ in 0..50 {
+        assert_eq!(ask(&mut stream, b"a trickle").unwrap(), b"a trickle");
+    }
+    assert_eq!(wide.landed().unwrap(), None);
+    wide.heal().unwrap();
+    // What one bandwidth has booked is not owed by the next.
+    let mut narrow = proxies.hand(&of, ProxyFault::Bandwidth(1000)).unwrap();
+    narrow.inject(&mut |_| {}).unwrap();
+    stream.write_all(&[7; 20_000]).unwrap();
+    until_landed(&mut narrow);
+    narrow.heal().unwrap();
+    let mut back = vec![0; 20_000];
+    stream.read_exact(&mut back).unwrap();
+    wide.inject(&mut |_| {}).unwrap();
+    ask(&mut stream, b"a trickle").unwrap();
+    assert_eq!(wide.landed().unwrap(), None);
+}
