@@ -18,6 +18,8 @@
 #   bed_release        called by down, after the processes ended
 #   bed_stays NAME     called after faults started it again: wait, for a bounded time, until it can be said to stay up; die if
 #                      it ended, or is not taken back
+#   bed_fault_begins VERB TARGET   called before each verb of faults that changes something
+#   bed_noticed TARGET, bed_whole TARGET   what faults noticed and faults whole say
 #   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
@@ -772,6 +774,7 @@ bed_faults() {
       ;;
     *)
       asked=$(now_utc)
+      ! declare -F bed_fault_begins >/dev/null || bed_fault_begins "$verb" "$target"
       case $verb in
         kill | restart | pause | resume | devfail | devheal) fault_do "$verb" "$target" ;;
         *) bed_fault "$@" ;;

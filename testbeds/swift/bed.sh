@@ -448,6 +448,44 @@ bed_fault_proof() { # bed_fault_proof VERB TARGET
   esac
 }
 
+# Where the proxy's log ends before a fault: what comes later is said since then, and has no time of its own.
+bed_fault_begins() { # bed_fault_begins VERB TARGET
+  case $1 in
+    kill | pause | devfail | lose | fill)
+      [[ $2 =~ ^[a-z0-9.]+$ ]] || die "there is no target '$2'; use one of: $(bed_targets)"
+      stat -c %s "$LOG_DIR/proxy.log" >"$BED_DIR/asked.$2" 2>/dev/null || echo 0 >"$BED_DIR/asked.$2"
+      ;;
+  esac
+}
+
+# Nobody watches the nodes of a Swift. Its proxies notice one by what fails, log that, and after a few failures (at once where
+# the node says that a device has no room or is not there) leave it alone for a minute. Recon's list of devices that are not
+# mounted does not have one that answers with I/O errors.
+bed_noticed() { # bed_noticed TARGET
+  local what line
+  case $1 in
+    node.[1-4]) what=" $(node_ip "${1#node.}"):" ;;
+    memcached) what="memcached: 127.0.0.1:$MEMCACHED_PORT" ;;
+    *)
+      say 'the proxy is the only one who could say that it is away'
+      exit 77
+      ;;
+  esac
+  line=$(proxy_log_since "$1" |
+    awk -v what="$what" '/ERROR|error limited|memcached: / && index($0, what) { print; exit }') || true
+  [[ -n $line ]] || return 1
+  say "the proxy has logged: ${line:0:200}"
+}
+
+proxy_log_since() { # proxy_log_since TARGET: what it has logged since the target was last to fail
+  local from size
+  [[ -s $BED_DIR/asked.$1 ]] || die "$1 was never made to fail"
+  from=$(<"$BED_DIR/asked.$1")
+  size=$(stat -c %s "$LOG_DIR/proxy.log")
+  ((from <= size)) || from=0 # it began a new one
+  tail -c "+$((from + 1))" "$LOG_DIR/proxy.log"
+}
+
 # Every object replicator has ended a pass that began after the heal: Swift itself has no word for being whole. The pass
 # says when it ended and how long it took.
 bed_whole() { # bed_whole TARGET

@@ -232,4 +232,38 @@ bed_faults "$2" x
             assert_eq!((signal, noted), (Some(libc::SIGKILL), vec![format!("x.{verb}")]), "{said}");
         }
     }
+
+    #[test]
+    fn a_swift_has_noticed_what_its_proxy_has_logged_since_the_fault_was_asked_for() {
+        use std::io::Write;
+
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("swift/log")).unwrap();
+        std::fs::write(directory.path().join("swift/.cosmark-testbed"), "").unwrap();
+        let path = directory.path().join("swift/log/proxy.log");
+        let log = |node: u8, what: &str| {
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+            writeln!(file, "proxy-server: {what} 127.0.0.1{node}:23{node}10/d{node} (txn: tx1)").unwrap();
+        };
+        let faults = |verb: &str, target: &str| {
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testbeds/swift/faults");
+            let mut command = std::process::Command::new(script);
+            command.args([verb, target]).env_remove("SWIFT_BED");
+            command.env("COSMARK_TESTBED_DIR", directory.path()).output().unwrap()
+        };
+        let noticed = |target: &str| {
+            let output = faults("noticed", target);
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        log(2, "ERROR with Object server");
+        assert_eq!(noticed("node.2").0, Some(1), "it was never made to fail");
+        // Nothing of this bed runs; that it was asked for is noted all the same.
+        assert!(!faults("kill", "node.2").status.success());
+        log(3, "ERROR with Object server");
+        assert_eq!(noticed("node.2").0, Some(1), "what was before, and of another node");
+        log(2, "Node will be error limited for 60.00s:");
+        let (code, said) = noticed("node.2");
+        assert!(code == Some(0) && said.contains("error limited for 60.00s: 127.0.0.12:23210"), "{said}");
+        assert_eq!(noticed("proxy").0, Some(77), "nobody can say");
+    }
 }
