@@ -19,6 +19,8 @@ mod client;
 mod consistency;
 #[path = "truth/data.rs"]
 mod data;
+#[path = "truth/dips.rs"]
+mod dips;
 #[path = "truth/faults.rs"]
 mod faults;
 #[path = "truth/latency.rs"]
