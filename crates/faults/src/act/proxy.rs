@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use cosmark_archive::Heal;
 use cosmark_metrics::ProxyCost;
-use cosmark_workload::model::faults::ProxyFault;
+use cosmark_stats::bootstrap::Random;
+use cosmark_workload::model::faults::{NetworkFault, ProxyFault};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -46,7 +47,10 @@ struct Counts {
     passed_ns: AtomicU64,
     longest_ns: AtomicU64,
     cpu_ns: AtomicU64,
-    /// Of the fault in force: blocks that it held, the least time in ns that it held one, connections that it reset.
+    /// Blocks that a fault could have swallowed so far.
+    tossed: AtomicU64,
+    /// Of the fault in force: blocks that it held or swallowed, the least time in ns that it held one, connections that it
+    /// reset.
     held: AtomicU64,
     least_ns: AtomicU64,
     reset: AtomicU64,
@@ -296,12 +300,15 @@ async fn pump(
     // Where it cannot go on it drops its end, and the reader learns of it.
     let writing = async move {
         while let Some((at, bytes)) = read.recv().await {
-            let is_held = hold(at, bytes.len(), &mut mode, counts, began).await;
+            let fate = hold(at, bytes.len(), &mut mode, counts, began).await;
+            if fate == Fate::Swallowed {
+                continue;
+            }
             if to.write_all(&bytes).await.is_err() {
                 return;
             }
             counts.bytes.fetch_add(bytes.len() as u64, Relaxed);
-            if !is_held {
+            if fate == Fate::Passed {
                 let took_ns = nanoseconds(at.elapsed());
                 counts.passed.fetch_add(1, Relaxed);
                 counts.passed_ns.fetch_add(took_ns, Relaxed);
@@ -313,49 +320,67 @@ async fn pump(
     tokio::join!(reading, writing);
 }
 
-/// Waits as long as the fault in force wants a block to; true when there was one.
+/// What becomes of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It goes on as it came.
+    Passed,
+    /// It goes on, after what a fault did to it.
+    Held,
+    Swallowed,
+}
+
+/// Waits as long as the fault in force wants a block to.
 async fn hold(
     at: Instant,
     length: usize,
     mode: &mut watch::Receiver<Mode>,
     counts: &Counts,
     began: Instant,
-) -> bool {
-    let mut is_held = false;
+) -> Fate {
+    let mut fate = Fate::Passed;
     loop {
         let now = *mode.borrow_and_update();
         match now {
-            None | Some(ProxyFault::Reset | ProxyFault::Refuse) => return is_held,
+            None | Some(ProxyFault::Reset | ProxyFault::Refuse) => return fate,
             Some(ProxyFault::Stall) => {
                 counts.held(0);
-                is_held = true;
+                fate = Fate::Held;
                 if mode.changed().await.is_err() {
-                    return true;
+                    return Fate::Held;
                 }
             }
             Some(ProxyFault::Delay(delay)) => {
-                is_held = true;
+                fate = Fate::Held;
                 tokio::select! {
                     () = sleep_until(at + delay) => {
                         counts.held(nanoseconds(at.elapsed()));
-                        return true;
+                        return Fate::Held;
                     }
                     _ = mode.changed() => {}
                 }
             }
             Some(ProxyFault::Bandwidth(bytes_per_s)) => {
-                is_held = true;
+                fate = Fate::Held;
                 let now_ns = nanoseconds(began.elapsed());
                 let until_ns = book(&counts.booked_ns, length, bytes_per_s, now_ns);
                 let wait_ns = until_ns.saturating_sub(now_ns);
                 if wait_ns < TIMER_NS {
-                    return true;
+                    return Fate::Held;
                 }
                 counts.held(wait_ns);
                 tokio::select! {
-                    () = sleep_until(began + Duration::from_nanos(until_ns)) => return true,
+                    () = sleep_until(began + Duration::from_nanos(until_ns)) => return Fate::Held,
                     _ = mode.changed() => {}
                 }
+            }
+            Some(ProxyFault::Drop(share)) => {
+                let mut chance = Random::new(counts.tossed.fetch_add(1, Relaxed));
+                if chance.next_u64() % u64::from(NetworkFault::WHOLE) >= u64::from(share) {
+                    return Fate::Held;
+                }
+                counts.held(0);
+                return Fate::Swallowed;
             }
         }
     }
@@ -431,6 +456,7 @@ impl Hand for ByProxy {
             ProxyFault::Bandwidth(_) => {
                 (held > 0).then(|| format!("{held} blocks had to wait for their turn"))
             }
+            ProxyFault::Drop(_) => (held > 0).then(|| format!("{held} blocks were swallowed")),
         })
     }
 

@@ -54,6 +54,7 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
                 ProxyFault::Reset => ("reset", "true".to_owned()),
                 ProxyFault::Refuse => ("refuse", "true".to_owned()),
                 ProxyFault::Bandwidth(bytes) => ("bandwidth", bytes.to_string()),
+                ProxyFault::Drop(share) => ("drop", format!("{} %", NetworkFault::percent(*share))),
             };
             vec![("of", of.clone()), how]
         }

@@ -229,6 +229,8 @@ pub enum ProxyFault {
     Refuse,
     /// At most so many bytes a second, both directions and all connections together.
     Bandwidth(u64),
+    /// So many of [`NetworkFault::WHOLE`] blocks of bytes never arrive, by chance; connections stay.
+    Drop(u32),
 }
 
 /// The types of faults and their keys beside those that all have.
@@ -238,7 +240,7 @@ pub const FAULT_TYPES: &[(&str, &[&str])] = &[
     ("signal", &["signal", "process", "pid_file", "children", "heal", "host", "node"]),
     ("cgroup", &["process", "pid_file", "children", "cpu", "read", "write", "disk"]),
     ("network", &["of", "partition", "loss", "netns"]),
-    ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth"]),
+    ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth", "drop"]),
     ("none", &[]),
 ];
 
@@ -349,6 +351,7 @@ impl ProxyFault {
             Self::Reset => "connections are reset".to_owned(),
             Self::Refuse => "connections are refused".to_owned(),
             Self::Bandwidth(bytes) => format!("{bytes} bytes/s at most"),
+            Self::Drop(share) => format!("{} % of blocks swallowed", NetworkFault::percent(share)),
         }
     }
 }

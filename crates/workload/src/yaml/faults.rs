@@ -216,8 +216,7 @@ fn network(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<NetworkFault>
         }),
         (false, true) => fields.read("loss", mistakes, |text| {
             let hint = "write a share of the packets from 0.01 % to 99.99 %, e.g. loss: 2 %".to_owned();
-            let share = text.trim().strip_suffix('%').and_then(|plain| hundredths(plain.trim()));
-            let fits = share.filter(|share| (1..NetworkFault::WHOLE).contains(share));
+            let fits = percent(text).filter(|share| (1..NetworkFault::WHOLE).contains(share));
             fits.map(NetworkFault::Loss).ok_or((format!("loss is {}", shown(text)), hint))
         }),
         _ => {
@@ -226,6 +225,11 @@ fn network(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<NetworkFault>
             None
         }
     }
+}
+
+/// `2 %` in hundredths of a percent.
+fn percent(text: &str) -> Option<u32> {
+    hundredths(text.trim().strip_suffix('%')?.trim())
 }
 
 /// `2`, `0.5` or `12.25` in hundredths.
@@ -366,7 +370,7 @@ fn parse_bandwidth(text: &str) -> Result<u64, (String, String)> {
 }
 
 fn proxy(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<ProxyFault> {
-    let ways = ["delay", "stall", "reset", "refuse", "bandwidth"];
+    let ways = ["delay", "stall", "reset", "refuse", "bandwidth", "drop"];
     let given: Vec<_> = ways.into_iter().filter(|key| fields.get(key).is_some()).collect();
     let [way] = given[..] else {
         let message = "a fault of type proxy does one thing";
@@ -382,6 +386,11 @@ fn proxy(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<ProxyFault> {
     match way {
         "delay" => fields.time("delay", mistakes).map(|delay| ProxyFault::Delay(delay.min(LONGEST))),
         "bandwidth" => fields.read("bandwidth", mistakes, parse_bandwidth).map(ProxyFault::Bandwidth),
+        "drop" => fields.read("drop", mistakes, |text| {
+            let hint = "write a share of the blocks from 0.01 % to 100 %, e.g. drop: 2 %".to_owned();
+            let share = percent(text).filter(|share| (1..=NetworkFault::WHOLE).contains(share));
+            share.map(ProxyFault::Drop).ok_or((format!("drop is {}", shown(text)), hint))
+        }),
         "stall" => flag(ProxyFault::Stall, mistakes),
         "reset" => flag(ProxyFault::Reset, mistakes),
         _ => flag(ProxyFault::Refuse, mistakes),
@@ -473,6 +482,7 @@ mod tests {
       - {name: k, type: network, of: '[fe80::1]:8080', loss: 0.5 %, netns: bed, hold: 1s, slot: 4s, repeats: 1}
       - {name: l, type: signal, signal: STOP, process: x, node: s2, hold: 1s, slot: 4s, repeats: 1}
       - {name: m, type: signal, signal: KILL, process: x, heal: y, host: root@s2, hold: 1s, slot: 4s, repeats: 1}
+      - {name: n, type: proxy, of: '127.0.0.1:80', drop: 2.5 %, hold: 1s, slot: 4s, repeats: 1}
 ";
 
     #[test]
@@ -480,7 +490,7 @@ mod tests {
         let (workload, mistakes) = read(ALL);
         let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
         let faults = &workload.stages[0].faults;
-        assert_eq!(faults.len(), 13);
+        assert_eq!(faults.len(), 14);
         assert_eq!(*faults[1].kind.place(), FaultPlace::Host("u@h".into()));
         assert_eq!(*faults[11].kind.place(), FaultPlace::Node("s2".into()));
         assert_eq!(faults[11].kind.text(), "SIGSTOP to x (on s2)");
@@ -506,6 +516,7 @@ mod tests {
         assert_eq!(whole_within[..4], [120, 300, 120, 0]);
         let FaultKind::Proxy { how: ProxyFault::Bandwidth(bytes), .. } = faults[5].kind else { panic!() };
         assert_eq!(bytes, 1_000_000);
+        assert_eq!(faults[13].kind.text(), "2.5 % of blocks swallowed on the way to 127.0.0.1:80");
         let (again, mistakes) = parse(&to_yaml(&workload), Format::Yaml, &Environment::default());
         let again = again.unwrap_or_else(|| panic!("{mistakes:?}\n{}", to_yaml(&workload)));
         let plain = |workload: &Workload| {
@@ -529,6 +540,8 @@ mod tests {
             ("{name: a, type: command, inject: x, heal: y, hold: 1s, slot: 9s}", "needs `proof`"),
             ("{name: a, type: proxy, of: nowhere, stall: true, hold: 1s, slot: 9s}", "no host and port"),
             ("{name: a, type: proxy, of: 'h:1', hold: 1s, slot: 9s}", "does one thing"),
+            ("{name: a, type: proxy, of: 'h:1', drop: 101 %, hold: 1s, slot: 9s}", "drop is 101 %"),
+            ("{name: a, type: proxy, of: 'h:1', drop: 0 %, hold: 1s, slot: 9s}", "drop is 0 %"),
             ("{name: a, type: proxy, of: 'h:0', stall: true, hold: 1s, slot: 9s}", "no host and port"),
             ("{name: a, type: network, partition: true, hold: 1s, slot: 9s}", "needs `of`"),
             ("{name: a, type: network, of: h, partition: true, hold: 1s, slot: 9s}", "no host and port"),

@@ -172,3 +172,36 @@ fn a_bandwidth_that_nothing_had_to_wait_for_has_not_landed() {
     ask(&mut stream, b"a trickle").unwrap();
     assert_eq!(wide.landed().unwrap(), None);
 }
+
+#[test]
+fn a_share_of_the_blocks_is_swallowed_and_the_connection_goes_on() {
+    let of = echo();
+    let proxies = Proxies::start(std::iter::once(of.as_str())).unwrap();
+    let mut stream = TcpStream::connect(proxies.instead_of(&of).unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut all = proxies.hand(&of, ProxyFault::Drop(NetworkFault::WHOLE)).unwrap();
+    all.inject(&mut |_| {}).unwrap();
+    assert_eq!(all.landed().unwrap(), None, "nothing has passed yet");
+    stream.write_all(b"gone").unwrap();
+    assert_eq!(until_landed(&mut all), "1 blocks were swallowed");
+    all.heal().unwrap();
+    assert_eq!(ask(&mut stream, b"back").unwrap(), b"back", "and nothing of what was before");
+
+    // Each of so many questions is a block up and, where it gets through, one down.
+    let mut some = proxies.hand(&of, ProxyFault::Drop(2_500)).unwrap();
+    some.inject(&mut |_| {}).unwrap();
+    let mut answered = 0_u32;
+    for number in 0..60_u32 {
+        let mut stream = TcpStream::connect(proxies.instead_of(&of).unwrap()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        stream.write_all(&number.to_be_bytes()).unwrap();
+        let mut back = [0; 4];
+        answered += u32::from(stream.read_exact(&mut back).is_ok() && back == number.to_be_bytes());
+    }
+    // Three quarters of three quarters are 34 of 60; a busy machine answers late.
+    assert!((8..=52).contains(&answered), "{answered} of 60");
+    let proof = until_landed(&mut some);
+    let swallowed: u32 = proof.split(' ').next().unwrap().parse().unwrap();
+    assert!(swallowed >= 8 && answered + swallowed <= 60, "{proof}, {answered} answered");
+    some.heal().unwrap();
+}

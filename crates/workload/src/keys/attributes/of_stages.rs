@@ -260,4 +260,10 @@ pub const FAULT: &[AttributeRow] = &[
         "",
         "`proxy`: all connections together move at most so much, e.g. `1MB/s`.",
     ),
+    row(
+        ("", "drop"),
+        ValueKind::Text,
+        "",
+        "`proxy`: so many blocks of bytes never arrive, by chance, e.g. `2 %`; the connections stay.",
+    ),
 ];
