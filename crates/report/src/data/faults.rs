@@ -81,7 +81,8 @@ fn one_slot(fault: &FaultResult, slot: &SlotResult) -> FaultSlotData {
         (slot.heal_s, "healing"),
         (slot.healed_s, "healed"),
         (after(slot.back_after_s).filter(|_| slot.dip == Some(true)), "back"),
-        (after(slot.whole_after_s), "whole"),
+        // The store may have been whole later than the picture ends.
+        (after(slot.whole_after_s).filter(|at_s| *at_s <= slot.to_s), "whole"),
     ];
     let mark = |(at_s, text): (Option<f64>, &str)| {
         Some(EventMark { at_s: at_s?, kind: "fault".to_owned(), text: text.to_owned() })
