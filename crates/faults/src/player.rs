@@ -184,7 +184,7 @@ impl Player {
 
 impl Drop for Player {
     fn drop(&mut self) {
-        self.stop();
+        self.leave();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
