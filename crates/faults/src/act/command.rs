@@ -186,8 +186,11 @@ pub fn until_gone(proof: &[String], directory: &Path, within: Duration) -> Resul
         if output.code != Some(0) {
             return Ok(());
         }
-        let said = last_line(&output.text);
-        Err(format!("it is still there after it was healed: `{}`: {said}", proof.join(" ")))
+        let said = match output.text.is_empty() {
+            true => format!("`{}` ends with 0", proof.join(" ")),
+            false => last_line(&output.text).to_owned(),
+        };
+        Err(format!("it is still there after it was healed: {said}"))
     })
 }
 
