@@ -179,7 +179,7 @@ pub fn end(first: Process) -> bool {
 /// Waits until a proof does not end with 0 any more: what an exit code of healing says is not enough.
 ///
 /// # Errors
-/// What it proves all the time, or why that cannot be told.
+/// What it proves all the time, or why nobody can say.
 pub fn until_gone(proof: &[String], directory: &Path, within: Duration) -> Result<(), String> {
     until_over(within, || {
         let output = run(proof, directory, within)?;

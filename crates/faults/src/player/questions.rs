@@ -77,7 +77,7 @@ impl Stage<'_> {
                 }
                 Answer::CannotTell(why) => {
                     let why = first_line(&why);
-                    self.tell(&format!("{}: whether redundancy is whole cannot be told: {why}", one.name));
+                    self.tell(&format!("{}: nobody can say whether redundancy is whole: {why}", one.name));
                     *lacking = None;
                     return true;
                 }
