@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use cosmark_capacity::change::More;
 use cosmark_capacity::ladder::{Kind, Unit, Usage};
 use cosmark_capacity::model::{Cannot, ClassLoad, Load, Observed};
+use cosmark_capacity::mva::{Station, closed};
 use cosmark_capacity::plan::{Demanded, Planner, Wanted, hold_out, why_not};
 use cosmark_stats::bootstrap::Random;
 
@@ -379,6 +380,47 @@ fn what_is_said_keeps_the_laws() {
             assert!(rate <= said.ceiling_per_s.value * 1.000_001 && rate >= before - 1e-9, "{said:?}");
             before = rate;
         }
+    }
+}
+
+/// A disk that needs 1.5 ms for an operation, and 0.5 ms elsewhere, under workers that pause.
+fn paced(workers: u32, think_s: f64) -> Load {
+    let station = |seconds: f64, servers| Station { demands_s: vec![seconds], servers };
+    let solved = closed(&[station(1.5e-3, 1), station(0.5e-3, 0)], &[workers], &[think_s]).unwrap();
+    let (rate_per_s, service_s) = (solved.throughput_per_s[0], solved.response_s[0]);
+    Load {
+        classes: vec![ClassLoad { rate_per_s, bytes_each: 4096.0, service_s }],
+        in_flight: rate_per_s * service_s,
+        client_clear: true,
+        usage: vec![Usage { busy: Some(solved.busy[0]), ..Usage::default() }],
+        ..Load::default()
+    }
+}
+
+#[test]
+fn loads_of_less_than_one_operation_under_way_are_as_much_less_and_can_be_planned_from() {
+    let disk = || vec![unit("s1", "storage", Kind::Disk, "sda")];
+    // One worker whose pauses become shorter: 0.04, 0.09, 0.17, 0.29, 0.5 and 1 operation under way.
+    let paces = [0.05, 0.02, 0.01, 0.005, 0.002, 0.0];
+    let one_worker: Vec<Load> = paces.iter().map(|think_s| paced(1, *think_s)).collect();
+    assert!((one_worker[2].in_flight - 1.0 / 6.0).abs() < 1e-9);
+    let mut more = one_worker.clone();
+    more.extend([2, 4, 8].map(|workers| paced(workers, 0.0)));
+    for loads in [one_worker, more] {
+        let planner = Planner::of(&observed(&["read"], disk(), loads)).unwrap();
+        assert!(planner.misfit < 0.02, "{}", planner.misfit);
+        let mut asked = wanted(1);
+        asked.load = Demanded::Closed(1, 0.01);
+        let said = planner.predict(&asked).unwrap();
+        near(said.throughput_per_s.value, 1.0 / 0.012, 0.02, "as measured");
+        asked.load = Demanded::Closed(4, 0.01);
+        let truth = paced(4, 0.01).rate_per_s();
+        near(planner.predict(&asked).unwrap().throughput_per_s.value, truth, 0.03, "four workers");
+    }
+    // The upper third is predicted from loads that all lie below one.
+    let loads = [0.05, 0.03, 0.02, 0.01, 0.007, 0.005].map(|think_s| paced(1, think_s)).to_vec();
+    for held in hold_out(&observed(&["read"], disk(), loads)).unwrap() {
+        near(held.throughput_per_s.value, held.load.rate_per_s(), 0.02, "held out");
     }
 }
 
