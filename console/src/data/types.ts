@@ -1058,7 +1058,7 @@ received_bytes_per_s: number | null,
  */
 sent_bytes_per_s: number | null, 
 /**
- * What makes its figures doubtful: sentences.
+ * What makes its figures doubtful, and parts that are much busier than others like them: sentences.
  */
 remarks: Array<string>, };
 

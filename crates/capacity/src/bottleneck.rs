@@ -10,6 +10,9 @@
 
 mod cheaper;
 
+pub use cosmark_metrics::nodes::skew::Skew;
+use cosmark_metrics::nodes::skew::{self, Peer};
+
 use crate::demand::{Demand, of_unit};
 use crate::ladder::{FULL, Kind, Ladder, Step, Unit, level, plateau};
 use crate::number::real;
@@ -29,8 +32,6 @@ pub const SHARED: f64 = 0.1;
 pub const OWN: f64 = 0.5;
 /// Where no unit is busier than this, something that is no resource limits the store.
 pub const IDLE: f64 = 0.70;
-/// A unit this much busier than the mean of its peers is a sentence of its own.
-pub const SKEWED: f64 = 1.5;
 
 /// What is known of one unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,17 +123,6 @@ pub enum Answer {
     TooFewSteps,
     /// No unit was measured.
     NothingMeasured,
-}
-
-/// A unit that is much busier than its peers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Skew {
-    /// Its place in the ladder's units.
-    pub unit: usize,
-    /// How many peers there are, with itself.
-    pub peers: usize,
-    /// Its utilisation over the peers' mean.
-    pub times: f64,
 }
 
 /// What a ladder says.
@@ -362,32 +352,21 @@ fn is_cpu(unit: &Unit) -> bool {
     matches!(unit.kind, Kind::Core | Kind::Machine | Kind::Thread | Kind::CpuQuota)
 }
 
-/// At the highest load: units that are more than [`SKEWED`] times as busy as the mean of their kind in their role.
+/// At the highest load: units that are much busier than others like them. Without the processors of a machine that the client
+/// shares: it keeps some of them busy.
 fn skewed(ladder: &Ladder, steps: &[&Step]) -> Vec<Skew> {
     let Some(step) = steps.last() else { return Vec::new() };
-    let busy = |unit: usize| step.usage.get(unit).and_then(|usage| usage.busy);
-    let mut found = Vec::new();
-    for (place, unit) in ladder.units.iter().enumerate() {
-        let peer = |other: &Unit| other.kind == unit.kind && other.role == unit.role;
-        // Threads differ by what they do.
-        if unit.kind == Kind::Thread {
-            continue;
-        }
-        let peers: Vec<f64> = ladder
-            .units
-            .iter()
-            .enumerate()
-            .filter(|(_, other)| peer(other))
-            .filter_map(|(other, _)| busy(other))
-            .collect();
-        let mean = peers.iter().sum::<f64>() / real(peers.len().max(1));
-        let Some(mine) = busy(place) else { continue };
-        if peers.len() > 1 && mine >= WORTH_A_WORD && mine > mean * SKEWED {
-            found.push(Skew { unit: place, peers: peers.len(), times: mine / mean });
-        }
-    }
-    found
+    let measured = |at: usize| {
+        let usage = step.usage.get(at)?;
+        let busy = usage.busy.filter(|_| usage.by_client.is_none_or(|share| share <= SHARED))?;
+        let idle = ladder.idle.get(at).copied().flatten().unwrap_or(0.0);
+        Some((at, peer(&ladder.units[at], busy, idle)))
+    };
+    let (places, peers): (Vec<usize>, Vec<Peer<'_>>) = (0..ladder.units.len()).filter_map(measured).unzip();
+    skew::skewed(&peers).into_iter().map(|found| Skew { unit: places[found.unit], ..found }).collect()
 }
 
-/// Below this utilisation nobody asks why a unit is busier than others.
-const WORTH_A_WORD: f64 = 0.3;
+/// A unit as it is compared with others.
+pub(crate) fn peer(unit: &Unit, busy: f64, idle: f64) -> Peer<'_> {
+    Peer { node: &unit.node, role: &unit.role, kind: unit.kind, name: &unit.name, busy, idle }
+}

@@ -1,6 +1,8 @@
 //! The diagnosis in words: what limits the store, by which numbers, what comes next, and the experiment that would refute it.
 
-use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, Skew};
+use cosmark_metrics::nodes::skew;
+
+use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, peer};
 use crate::ladder::{Kind, Ladder, Unit};
 
 /// What a person reads.
@@ -27,7 +29,11 @@ pub fn say(ladder: &Ladder, diagnosis: &Diagnosis) -> Sentence {
             format!("next would be {}, at about {ceiling}", name(ladder, &[next.unit]))
         }),
         refute: refute(ladder, diagnosis, second),
-        skewed: diagnosis.skewed.iter().map(|skew| skewed(ladder, skew)).collect(),
+        skewed: diagnosis
+            .skewed
+            .iter()
+            .map(|skew| skew::sentence(&peer(&ladder.units[skew.unit], 0.0, 0.0), *skew))
+            .collect(),
     }
 }
 
@@ -169,17 +175,6 @@ fn refute(ladder: &Ladder, diagnosis: &Diagnosis, second: Option<&Candidate>) ->
         Kind::NetworkReceive | Kind::NetworkTransmit => "a link of twice the speed",
     };
     Some(format!("give it {widen}: if throughput does not rise to about {}, this is wrong", rate(then)))
-}
-
-fn skewed(ladder: &Ladder, skew: &Skew) -> String {
-    let unit = &ladder.units[skew.unit];
-    format!(
-        "{} is {:.1} times as busy as the mean of itself and the {} like it: the load is not spread",
-        name(ladder, &[skew.unit]),
-        skew.times,
-        skew.peers.saturating_sub(1)
-    )
-    .replace("the 1 like it", &format!("the other {}", unit.kind.word()))
 }
 
 /// `disk sda of storage1 (storage)`, `3 disks of storage`, `processors of proxy1 (proxy)`.

@@ -263,6 +263,29 @@ fn disks_that_share_the_work_evenly_are_one_name_and_one_hot_disk_is_a_sentence(
 }
 
 #[test]
+fn what_takes_no_part_in_the_load_does_not_make_the_rest_look_busy() {
+    // A disk of the system, and a loop device that lies on the other one.
+    let mut units: Vec<Unit> =
+        ["vda", "vdb", "loop0", "vdc"].map(|name| unit("storage1", "storage", Kind::Disk, name)).into();
+    let beside = Store { idle: vec![0.0; 4], ..store([0.03, 2.0, 0.2, 0.02]) };
+    let ladder = ladder_of(&beside, units.clone(), 9);
+    let found = diagnose(&ladder);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[1]), "{found:?}");
+    assert!(found.skewed.is_empty(), "{found:?}");
+    // The quota of a proxy beside those of object servers.
+    units.iter_mut().for_each(|unit| unit.kind = Kind::CpuQuota);
+    assert!(diagnose(&Ladder { units, ..ladder }).skewed.is_empty());
+    // Processors that the client fills on the machine of the store.
+    let units = ["cpu0", "cpu1", "cpu2", "cpu3"].map(|name| unit("storage1", "storage", Kind::Core, name));
+    let mut ladder = ladder_of(&store([0.2, 2.0, 0.2, 0.2]), units.into(), 9);
+    assert_eq!(diagnose(&ladder).skewed.len(), 1);
+    for step in &mut ladder.steps {
+        step.usage.iter_mut().for_each(|usage| usage.by_client = Some(0.3));
+    }
+    assert!(diagnose(&ladder).skewed.is_empty());
+}
+
+#[test]
 fn a_client_that_is_full_and_a_ladder_that_is_too_low_name_nothing() {
     let mut ladder = ladder_of(&store([0.3, 0.2, 0.35, 2.0]), units(), 1);
     let mut low = ladder.clone();

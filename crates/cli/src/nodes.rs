@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{RunRecord, StageRecord};
 use cosmark_controller::{NodesOfRun, StopLevel};
-use cosmark_metrics::nodes::costs;
+use cosmark_metrics::nodes::{costs, skew};
 use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
 use cosmark_nodes::source::Source;
 use cosmark_nodes::watch::{Agent, NodeWatch};
@@ -78,6 +78,7 @@ pub fn text(record: &RunRecord) -> String {
     lines.push(table(&stages));
     lines.extend(stages.iter().filter_map(|stage| costs(stage)));
     lines.extend(troubles(&stages));
+    lines.extend(stages.iter().flat_map(|stage| uneven(record, stage)));
     for found in &record.bottlenecks {
         lines.push(format!("limit: {}", found.text));
         lines.extend(found.second.iter().map(|text| format!("  {text}")));
@@ -146,6 +147,16 @@ fn costs(stage: &StageRecord) -> Option<String> {
     (!said.is_empty()).then(|| format!("{}: {}", stage.id, said.join(", ")))
 }
 
+/// Units of a single load that are much busier than others like them; of the steps of a ladder it is said with its limit.
+fn uneven(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
+    let is_step = record.bottlenecks.iter().any(|found| found.stages.contains(&stage.id));
+    if is_step {
+        return Vec::new();
+    }
+    let found = skew::of_stage(&stage.nodes, &record.idle_nodes, &stage.clients);
+    found.into_iter().map(|(_, text)| format!("{}: {text}", stage.id)).collect()
+}
+
 fn waiting(waiting: Waiting) -> String {
     match waiting {
         Waiting::Queue(tasks) => format!("{tasks:.1} tasks"),
@@ -192,3 +203,46 @@ fn troubles(stages: &[&StageRecord]) -> Vec<String> {
 
 /// Figures that are renewed more rarely are said to be old.
 const OLD_S: f64 = 4.0;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use cosmark_metrics::BottleneckResult;
+    use serde_json::json;
+
+    #[test]
+    fn one_hot_disk_of_36_is_a_line_below_a_single_load_and_said_once_of_a_ladder() {
+        let disk = |at: usize, busy: f64| UnitResult {
+            kind: ResourceKind::Disk,
+            name: format!("sd{}", char::from(b'a' + u8::try_from(at).unwrap())),
+            busy,
+            highest_busy: busy,
+            waiting: None,
+        };
+        let node = |name: &str, hot: Option<usize>| NodeResult {
+            name: name.to_owned(),
+            role: "storage".to_owned(),
+            readings: 9,
+            units: (0..12).map(|at| disk(at, if hot == Some(at) { 0.9 } else { 0.1 })).collect(),
+            ..NodeResult::default()
+        };
+        let mut record: RunRecord = serde_json::from_value(json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n",
+            "description": null, "state": "finished", "reason": null, "seed": 1, "submitted": null, "started": null,
+            "ended": null, "process": null}))
+        .unwrap();
+        let mut stage: StageRecord =
+            serde_json::from_value(json!({"id": "s1-main", "name": "main", "state": "completed"})).unwrap();
+        stage.nodes = vec![node("s1", None), node("s2", None), node("s3", Some(6))];
+        record.stages = vec![stage];
+        let said = |record: &RunRecord| text(record).matches("the load is not spread").count();
+        assert!(text(&record).contains("s1-main: disk sdg of s3 (storage) is "), "{}", text(&record));
+        assert_eq!(said(&record), 1);
+        let step = BottleneckResult { stages: vec!["s1-main".to_owned()], ..BottleneckResult::default() };
+        record.bottlenecks = vec![step];
+        assert_eq!(said(&record), 0);
+        record.bottlenecks.clear();
+        record.stages[0].nodes[2] = node("s3", None);
+        assert_eq!(said(&record), 0);
+    }
+}

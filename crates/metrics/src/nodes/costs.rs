@@ -130,16 +130,20 @@ fn total(units: Vec<&QuantityResult>) -> f64 {
     units.iter().map(|unit| unit.mean).sum()
 }
 
+/// A volume, an array or a loop: it may lie on other disks.
+pub(super) fn is_stacked(name: &str) -> bool {
+    const STACKED: [&str; 5] = ["dm-", "md", "loop", "drbd", "zram"];
+    STACKED.iter().any(|stacked| name.starts_with(stacked))
+}
+
 /// Without partitions, and without what lies on other disks: volumes, arrays, loops. Where there is nothing else, these.
 fn whole_disks(units: Vec<&QuantityResult>) -> f64 {
-    const STACKED: [&str; 5] = ["dm-", "md", "loop", "drbd", "zram"];
     let of_another = |name: &str| {
         units.iter().any(|other| {
             let rest = name.strip_prefix(other.unit.as_str()).map(|rest| rest.trim_start_matches('p'));
             rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
         })
     };
-    let is_stacked = |name: &str| STACKED.iter().any(|stacked| name.starts_with(stacked));
     let whole: Vec<_> =
         units.iter().copied().filter(|one| !is_stacked(&one.unit) && !of_another(&one.unit)).collect();
     if whole.is_empty() { total(units) } else { total(whole) }

@@ -7,3 +7,4 @@ pub mod machines;
 pub mod quantity;
 pub mod reading;
 pub mod server_time;
+pub mod skew;

@@ -1,7 +1,7 @@
 //! What `run.json` says of the store's machines: figures of a stage, and the ladder that shows what limits the store.
 
 use cosmark_archive::{RunRecord, StageRecord};
-use cosmark_metrics::nodes::{costs, quantity as q};
+use cosmark_metrics::nodes::{costs, quantity as q, skew};
 use cosmark_metrics::results::{Metric, Unit};
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, EfficiencyResult, NodeResult, ResourceKind, UnitResult, Waiting,
@@ -12,8 +12,21 @@ use super::model::{Fact, LadderData, LadderStep, LadderUnit, NodeData, NodeUnit,
 /// Figures that are renewed more rarely are said to be old.
 const OLD_S: f64 = 4.0;
 
-/// What one machine was busy with in the measured window.
-pub fn node(node: &NodeResult) -> NodeData {
+/// What the machines of a stage were busy with in the measured window. Of a single load it is said which parts are much busier
+/// than others like them; of the steps of a ladder the ladder says it.
+pub fn nodes(record: &RunRecord, stage: &StageRecord) -> Vec<NodeData> {
+    let is_step = record.bottlenecks.iter().any(|found| found.stages.contains(&stage.id));
+    let mut found: Vec<NodeData> = stage.nodes.iter().map(node).collect();
+    if !is_step {
+        for (name, text) in skew::of_stage(&stage.nodes, &record.idle_nodes, &stage.clients) {
+            let own = found.iter_mut().find(|node| node.name == name);
+            own.into_iter().for_each(|node| node.remarks.push(text.clone()));
+        }
+    }
+    found
+}
+
+fn node(node: &NodeResult) -> NodeData {
     let mut busiest: Vec<&UnitResult> = Vec::new();
     for unit in &node.units {
         match busiest.iter_mut().find(|known| known.kind == unit.kind) {
@@ -146,5 +159,44 @@ fn candidate(found: &BottleneckResult, one: &CandidateResult) -> LadderUnit {
         ceiling_high_per_s: one.ceiling_high_per_s,
         busy: one.busy.clone(),
         against: one.against.clone(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_part_that_is_much_busier_than_its_like_is_a_remark_of_its_machine() {
+        let node = |name: &str, busy: f64| NodeResult {
+            name: name.to_owned(),
+            role: "storage".to_owned(),
+            readings: 9,
+            units: vec![UnitResult {
+                kind: ResourceKind::Disk,
+                name: "sda".to_owned(),
+                busy,
+                highest_busy: busy,
+                waiting: None,
+            }],
+            ..NodeResult::default()
+        };
+        let mut record: RunRecord = serde_json::from_value(json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n",
+            "description": null, "state": "finished", "reason": null, "seed": 1, "submitted": null, "started": null,
+            "ended": null, "process": null}))
+        .unwrap();
+        let mut stage: StageRecord =
+            serde_json::from_value(json!({"id": "s1-main", "name": "main", "state": "completed"})).unwrap();
+        stage.nodes = vec![node("s1", 0.1), node("s2", 0.9), node("s3", 0.1)];
+        let remarks = |record: &RunRecord| -> Vec<usize> {
+            nodes(record, &stage).iter().map(|node| node.remarks.len()).collect()
+        };
+        assert_eq!(remarks(&record), [0, 1, 0]);
+        assert!(nodes(&record, &stage)[1].remarks[0].contains("the load is not spread"));
+        let ladder = BottleneckResult { stages: vec!["s1-main".to_owned()], ..BottleneckResult::default() };
+        record.bottlenecks = vec![ladder];
+        assert_eq!(remarks(&record), [0, 0, 0]);
     }
 }

@@ -388,7 +388,7 @@ fn stage_data(
         operations,
         spent: spent::of_stage(stage),
         clients,
-        nodes: stage.nodes.iter().map(machines::node).collect(),
+        nodes: machines::nodes(&run.record, stage),
         node_costs: machines::costs(stage),
         node_charts: own.nodes.0,
         node_gaps: own.nodes.1,

@@ -72,7 +72,7 @@ pub struct NodeData {
     pub received_bytes_per_s: Option<f64>,
     /// The same of sent bytes.
     pub sent_bytes_per_s: Option<f64>,
-    /// What makes its figures doubtful: sentences.
+    /// What makes its figures doubtful, and parts that are much busier than others like them: sentences.
     pub remarks: Vec<String>,
 }
 
