@@ -377,7 +377,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
         }
         Cannot::Client => {
             "the client was full at the loads that would show how the store behaves: add drivers or load threads, and see \
-             checks V5 and V7 of the verdict"
+             checks V5 to V7 of the verdict"
                 .to_owned()
         }
         Cannot::Inseparable => {

@@ -9,6 +9,8 @@ use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
 use cosmark_metrics::nodes::{machines, quantity as q};
+
+use cosmark_metrics::results::{Cause, Spread};
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
     SATURATED_SHARE, STOPPED_SHARE, Waiting,
@@ -19,8 +21,13 @@ const LEAST_STEPS: usize = 3;
 /// Sizes and shares of the mix may differ by so much within one ladder.
 const ALIKE: f64 = 0.1;
 /// Checks of the client's machine, and from what status on they say that it, and not the store, may have been full.
-const CLIENT_CHECKS: &[(&str, &[CheckStatus])] =
-    &[("V5", &[CheckStatus::Warn, CheckStatus::Fail]), ("V7", &[CheckStatus::Fail])];
+const CLIENT_CHECKS: &[(&str, &[CheckStatus])] = &[
+    ("V5", &[CheckStatus::Warn, CheckStatus::Fail]),
+    ("V6", &[CheckStatus::Fail]),
+    ("V7", &[CheckStatus::Fail]),
+];
+/// Pauses of the client's machine that can have moved the rate or the mean service time by more than this share say so, too.
+const PAUSED: f64 = 0.1;
 
 /// One answer for each load that the run measured at [`LEAST_STEPS`] or more rates; none without nodes.
 #[must_use]
@@ -192,6 +199,27 @@ fn each_once(stages: &[&StageRecord], mut units: Vec<Unit>) -> Vec<Unit> {
     units
 }
 
+/// A client that others stop and continue (`cpulimit`, a machine that is frozen for moments) is neither busy nor ready to run:
+/// only its pauses show it. A tail that they moved says nothing of what limits the rate.
+fn is_paused(run: &RunRecord, stage: &StageRecord) -> bool {
+    let has_trouble = run.verdict.checks.iter().any(|check| {
+        check.id == "V6" && check.stage.as_ref() == Some(&stage.id) && check.status == CheckStatus::Warn
+    });
+    let by_pauses = |op: &OperationResult,
+                     figure: &str,
+                     side: fn(Spread) -> Option<f64>,
+                     value: Option<f64>| {
+        let bound = op.bounds.get(figure).filter(|bound| bound.cause == Some(Cause::Pauses));
+        // Where no limit is known, all of it may be theirs.
+        bound.zip(value).is_some_and(|(bound, value)| side(bound.client).is_none_or(|by| by > PAUSED * value))
+    };
+    has_trouble
+        && measuring(stage).any(|op| {
+            by_pauses(op, "throughput_per_s", |client| client.above, op.throughput_per_s)
+                || by_pauses(op, "service_ms.mean", |client| client.below, op.service_ms.mean)
+        })
+}
+
 pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: BTreeSet<Unit> =
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
@@ -214,6 +242,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let stopped = |client: &ClientRecord| client.quota_stopped_share.unwrap_or(0.0) > STOPPED_SHARE;
     let full = |stage: &StageRecord| {
         stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE || stopped(client))
+            || is_paused(run, stage)
             || run.verdict.checks.iter().any(|check| {
                 check.stage.as_ref() == Some(&stage.id)
                     && CLIENT_CHECKS
@@ -353,6 +382,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+    use cosmark_metrics::results::Bound;
     use cosmark_metrics::{Latencies, QuantityResult, UnitResult};
     use serde_json::json;
 
@@ -625,5 +655,47 @@ mod tests {
         let mut bare = run([1, 2, 4, 8].map(|workers| stage(workers, 4096)).into());
         bare.stages.iter_mut().for_each(|stage| stage.nodes.clear());
         assert_eq!(bottlenecks(&bare), []);
+    }
+    /// What V6 says of the upper steps, whose figure is known only within a share of it because of this.
+    fn widened(status: &str, figure: &str, share: f64, cause: Cause) -> RunRecord {
+        let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+        let checks: Vec<_> = [4, 8, 16]
+            .map(|workers| {
+                json!({"id": "V6", "name": "pauses", "stage": format!("s{workers}-w"), "status": status,
+                    "allows": "true", "value": 0.9, "limit": 0.05, "message": "paused"})
+            })
+            .into();
+        run.verdict =
+            serde_json::from_value(json!({"overall": "true", "reason": null, "checks": checks})).unwrap();
+        for stage in &mut run.stages[2..] {
+            let op = &mut stage.operations[0];
+            let value = if figure == "throughput_per_s" { op.throughput_per_s } else { op.service_ms.mean };
+            let by = value.map(|value| value * share);
+            let client = Spread { below: by, above: by };
+            op.bounds.insert(figure.to_owned(), Bound { client, cause: Some(cause), ..Bound::default() });
+        }
+        run
+    }
+
+    #[test]
+    fn a_client_that_is_stopped_and_continued_is_the_limit_and_one_whose_tail_alone_pauses_moved_is_not() {
+        for (status, figure, share, cause, said) in [
+            ("warn", "service_ms.mean", 0.5, Cause::Pauses, "client"),
+            ("warn", "throughput_per_s", 0.5, Cause::Pauses, "client"),
+            ("fail", "service_ms.p99", 0.9, Cause::Pauses, "client"),
+            ("warn", "service_ms.mean", 0.08, Cause::Pauses, "named"),
+            ("warn", "service_ms.mean", 0.5, Cause::BusyThreads, "named"),
+            ("warn", "service_ms.p99", 0.9, Cause::Pauses, "named"),
+            ("pass", "service_ms.mean", 0.5, Cause::Pauses, "named"),
+        ] {
+            let found = bottlenecks(&widened(status, figure, share, cause));
+            assert_eq!(found[0].answer, said, "{status} {figure} {share}: {}", found[0].text);
+        }
+        // A rate of which nobody can say how much higher it would have been.
+        let mut run = widened("warn", "throughput_per_s", 0.0, Cause::Pauses);
+        for stage in &mut run.stages[2..] {
+            stage.operations[0].bounds.values_mut().for_each(|bound| bound.client.above = None);
+        }
+        assert_eq!(bottlenecks(&run)[0].answer, "client");
     }
 }
