@@ -322,7 +322,7 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     let predicted: Vec<&Candidate> = fitting.iter().filter(|one| one.when_full.is_none()).copied().collect();
     let fitting = if predicted.is_empty() { fitting } else { predicted };
     let Some(least) = fitting.first() else { return Answer::Unexplained };
-    if least.when_full.is_some() && cheaper::is_contradicted(ladder, least, candidates) {
+    if least.when_full.is_some() && cheaper::is_contradicted(ladder, least, plateau, candidates) {
         return Answer::Unexplained;
     }
     let units: Vec<usize> = fitting.iter().map(|one| one.unit).collect();

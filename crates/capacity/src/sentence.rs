@@ -113,7 +113,7 @@ fn numbers(one: &Candidate, plateau: &str) -> String {
     if let Some(seconds) = one.when_full {
         return format!(
             "({busy}an operation costs it {} where it is full and {} at the steps below 60 %, which would have let it come to \
-             {} only: no ceiling is predicted, {plateau} observed)",
+             {} only: no ceiling is predicted, {plateau} observed; a limit that nobody looked at may lie not far above)",
             duration(seconds),
             duration(one.demand.seconds),
             rate(one.demand.ceiling_per_s()),

@@ -153,7 +153,6 @@ fn ladder_of(store: &Store, units: Vec<Unit>, seed: u64) -> Ladder {
             in_flight: *workers as f64,
             service_s: seen.service_s,
             client_clear: true,
-            failed_share: 0.0,
             usage: usage
                 .map(|(busy, queue)| Usage {
                     busy: Some(*busy),
@@ -162,6 +161,7 @@ fn ladder_of(store: &Store, units: Vec<Unit>, seed: u64) -> Ladder {
                     by_others: None,
                 })
                 .collect(),
+            ..Step::default()
         }
     });
     Ladder { units, idle: store.idle.iter().copied().map(Some).collect(), steps: steps.collect() }
@@ -423,6 +423,129 @@ fn a_thread_or_quota_that_does_more_at_once_the_more_waits_is_named_without_a_pr
     }
 }
 
+/// Shares of its periods in which a quota stops its group: all where it is used up, and few where it is not.
+fn stopped_where_full(ladder: &mut Ladder) {
+    for step in &mut ladder.steps {
+        step.usage[0].waiting = step.usage[0].busy.map(|busy| Waiting::Share(busy.powi(4)));
+    }
+}
+
+#[test]
+fn a_quota_that_stops_its_group_where_it_is_full_is_named_however_much_less_an_operation_costs_it_there() {
+    let mut units = units();
+    units[0].kind = Kind::CpuQuota;
+    let batches = |saved: f64| Store { saved, delay_s: 0.03, ..store([2.0, 0.2, 0.3, 0.4]) };
+    let mut far = 0;
+    for (saved, seed) in [(0.42, 1), (0.45, 2), (0.48, 3), (0.5, 4), (0.52, 5)] {
+        let mut ladder = ladder_of(&batches(saved), units.clone(), seed);
+        stopped_where_full(&mut ladder);
+        let found = diagnose(&ladder);
+        let Answer::Named { units, confidence } = &found.answer else { panic!("{saved}: {found:?}") };
+        assert_eq!(
+            (units.as_slice(), *confidence),
+            ([0].as_slice(), Confidence::Medium),
+            "{saved}: {found:?}"
+        );
+        let one = found.candidates.iter().find(|one| one.unit == 0).unwrap();
+        let truth = 2e-3 * (1.0 - saved);
+        assert!(one.when_full.is_some_and(|seconds| (seconds / truth - 1.0).abs() < 0.08), "{found:?}");
+        far += usize::from(found.plateau_per_s.unwrap() > 1.5 * one.demand.ceiling_per_s());
+        // Stopped at every load, it is filled by something else; where nobody counts it, nothing is known.
+        for waiting in [Some(Waiting::Share(1.0)), None] {
+            let mut other = ladder.clone();
+            other.steps.iter_mut().for_each(|step| step.usage[0].waiting = waiting);
+            let is_near = found.plateau_per_s.unwrap() <= 1.5 * one.demand.ceiling_per_s();
+            let answer = diagnose(&other).answer;
+            assert!(is_near || !matches!(answer, Answer::Named { .. }), "{saved} {waiting:?}: {answer:?}");
+        }
+    }
+    assert!(far >= 2, "{far}");
+    // A thread counts no periods: 1.5 times are the most for one.
+    let mut threads = units.clone();
+    threads[0].kind = Kind::Thread;
+    let mut ladder = ladder_of(&batches(0.55), threads, 4);
+    ladder.steps.iter_mut().for_each(|step| step.usage[0].waiting = Some(Waiting::Share(0.0)));
+    assert!(!matches!(diagnose(&ladder).answer, Answer::Named { .. }));
+}
+
+#[test]
+fn a_quota_is_not_named_where_something_else_lets_no_more_through() {
+    let mut units = units();
+    units[0].kind = Kind::CpuQuota;
+    let batches = Store { saved: 0.5, delay_s: 0.03, ..store([2.0, 0.2, 0.3, 0.4]) };
+    let with = |store: &Store, hidden: Option<usize>, seed: u64| {
+        let mut ladder = ladder_of(store, units.clone(), seed);
+        stopped_where_full(&mut ladder);
+        if let Some(hidden) = hidden {
+            ladder.steps.iter_mut().for_each(|step| step.usage[hidden] = Usage::default());
+            ladder.idle[hidden] = None;
+        }
+        diagnose(&ladder)
+    };
+    let unnamed =
+        |found: &cosmark_capacity::bottleneck::Diagnosis| !matches!(found.answer, Answer::Named { .. });
+    for seed in 1..=4 {
+        // A lock beside it, at which the quota is used to 60 %, and workers that let in twelve.
+        let locked = Store { demands_s: vec![2e-3, 3.2e-3, 3e-4, 4e-4], ..batches.clone() };
+        let found = with(&locked, Some(1), seed);
+        assert!(unnamed(&found), "{found:?}");
+        let found = with(&Store { slots: 12, ..batches.clone() }, None, seed);
+        assert!(unnamed(&found), "{found:?}");
+        // A disk that is nearly as full leaves it open which of them it is.
+        let rivals = Store { demands_s: vec![2e-3, 2e-4, 3e-4, 8e-4], ..batches.clone() };
+        let found = with(&rivals, None, seed);
+        assert!(unnamed(&found), "{found:?}");
+    }
+}
+
+/// A gateway that may use 0.15 processors, as one of Ceph: full from half of what it comes to in the end.
+fn gateway(stopped_at_low_loads: f64, quota_used: f64) -> Ladder {
+    let rows = [
+        (1.0, 38.0, 0.44, stopped_at_low_loads),
+        (2.0, 70.0, 0.80, 0.4),
+        (4.0, 92.0, 0.99, 0.9),
+        (8.0, 121.0, 1.0, 0.97),
+        (16.0, 151.0, 1.0, 1.0),
+        (32.0, 178.0, 1.0, 1.0),
+        (64.0, 182.0, 1.0, 1.0),
+        (96.0, 181.0, 1.0, 1.0),
+    ];
+    let step = |(workers, rate, busy, stopped): (f64, f64, f64, f64)| {
+        let usage = |busy: f64, waiting| Usage { busy: Some(busy), waiting, ..Usage::default() };
+        Step {
+            throughput_per_s: rate,
+            in_flight: workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: vec![
+                usage(busy * quota_used, Some(Waiting::Share(if quota_used < 1.0 { 0.0 } else { stopped }))),
+                usage(0.1 + 0.3 * rate / 181.0, Some(Waiting::Share(0.05))),
+            ],
+            ..Step::default()
+        }
+    };
+    Ladder {
+        units: vec![
+            unit("ceph1", "gateway", Kind::CpuQuota, "radosgw"),
+            unit("ceph1", "gateway", Kind::Machine, "cpu"),
+        ],
+        idle: vec![Some(0.0), Some(0.1)],
+        steps: rows.map(step).into(),
+    }
+}
+
+#[test]
+fn a_gateway_whose_operations_cost_half_under_load_is_named_by_the_periods_in_which_it_was_stopped() {
+    let found = diagnose(&gateway(0.03, 1.0));
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    let one = found.candidates.iter().find(|one| one.unit == 0).unwrap();
+    assert!(found.plateau_per_s.unwrap() > 1.7 * one.demand.ceiling_per_s(), "{found:?}");
+    for (stopped, used) in [(0.7, 1.0), (0.03, 0.6)] {
+        let found = diagnose(&gateway(stopped, used));
+        assert!(!matches!(found.answer, Answer::Named { .. }), "{stopped} {used}: {found:?}");
+    }
+}
+
 /// A unit that is busy while any operation is under way, in a store that lets `slots` of them in, each for `seconds`: loads by
 /// the clock first, whose number under way is Poisson's, then closed loops.
 fn never_idle_under_load(kind: Kind, slots: usize, seconds: f64, waits: f64) -> Ladder {
@@ -432,13 +555,13 @@ fn never_idle_under_load(kind: Kind, slots: usize, seconds: f64, waits: f64) -> 
         in_flight,
         service_s: in_flight / throughput_per_s,
         client_clear: true,
-        failed_share: 0.0,
         usage: vec![Usage {
             busy: Some(busy * (1.0 - waits)),
             waiting: Some(Waiting::Share(if kind == Kind::Thread { busy * waits } else { busy.powi(4) })),
             by_client: None,
             by_others: None,
         }],
+        ..Step::default()
     };
     let by_the_clock = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6].map(|share| {
         let under_way = share * slots as f64;

@@ -2,14 +2,21 @@
 //! once, and are woken less often. The ceiling of such a unit moves up with the load, so that the steps below 60 % predict one
 //! that is too low. That it is full is seen all the same, and by the utilisation law its throughput is then what it has left
 //! over its demand at these loads. Source: Denning and Buzen (1978), section 3.
+//!
+//! A quota of which the kernel counts how often it stopped its group is better known: a group that is stopped in nearly every
+//! period has work left at the end of nearly every period. Source: Linux kernel, scheduler/sched-bwc.rst.
 
-use super::{Against, BUSY, Candidate, MEETS, family};
+use super::{Against, BUSY, Candidate, IDLE, MEETS, family};
 use crate::ladder::{FULL, Kind, Ladder, Step, Unit};
 use crate::number::real;
-use crate::saturation::{Waits, awake};
+use crate::saturation::{LEAST_THROTTLED, Waits, awake, stopped};
 
 /// The ceiling that is predicted from the low steps may be exceeded so many times.
 const MOST: f64 = 1.5;
+/// The same of a quota that is seen to stop its group where it is full and not before.
+const MOST_OF_STOPPED: f64 = 4.0;
+/// Share of its periods in which a quota has to stop its group for that.
+const STOPPED: f64 = 0.9;
 /// Of the plateau, what every step has to come to at which the unit was full already. What is only never idle while
 /// operations are under way (one that looks for work all the time, a disk that serves many at once) is full long before.
 const ONCE_FULL: f64 = 0.7;
@@ -29,8 +36,11 @@ pub(super) fn at_plateau(
 ) -> Option<f64> {
     let by_prediction = [Against::CeilingElsewhere, Against::DemandChanges];
     let is_its_own = matches!(unit.kind, Kind::Thread | Kind::CpuQuota) && one.waits == Waits::Rises;
-    let exceeded = plateau / one.demand.ceiling_per_s();
-    let is_cheaper = (1.0 - MEETS..=MOST).contains(&exceeded);
+    let ceiling = one.demand.ceiling_per_s();
+    let stops = unit.kind == Kind::CpuQuota && stops_where_full(one.unit, steps, last);
+    let most = if stops { MOST_OF_STOPPED } else { MOST };
+    let is_cheaper = (1.0 - MEETS..=most).contains(&(plateau / ceiling));
+    let is_far = plateau > MOST * ceiling;
     let alone = one.against.iter().all(|why| by_prediction.contains(why));
     if one.against.is_empty() || !(alone && is_its_own && is_cheaper) {
         return None;
@@ -42,20 +52,44 @@ pub(super) fn at_plateau(
     };
     let at_last: Vec<f64> = last.iter().filter_map(|step| busy(step)).collect();
     let is_full = at_last.iter().sum::<f64>() >= WITHOUT_PAUSE * real(at_last.len().max(1));
+    // One that works in larger batches the longer it is full is so from the predicted ceiling on.
+    let once_full = if is_far { ceiling * (1.0 - MEETS) } else { plateau * ONCE_FULL };
     let mut full = steps.iter().filter(|step| busy(step).is_some_and(|busy| busy >= FULL));
-    let is_level = full.all(|step| step.throughput_per_s >= plateau * ONCE_FULL);
+    let is_level = full.all(|step| step.throughput_per_s >= once_full);
     let own = (one.busy_at_plateau? - one.demand.idle).max(0.0);
     (is_full && is_level && own > 0.0).then_some(own / plateau)
 }
 
+/// A quota stopped its group in nearly all periods at each of the last steps, and in few of them where it was not used up: what
+/// fills it comes with the load.
+fn stops_where_full(unit: usize, steps: &[&Step], last: &[&Step]) -> bool {
+    let has_time =
+        |step: &Step| step.usage.get(unit).and_then(|usage| usage.busy).is_some_and(|busy| busy < IDLE);
+    let low: Vec<&Step> = steps.iter().copied().filter(|step| has_time(step)).collect();
+    let at_low: Vec<f64> = stopped(unit, &low).collect();
+    let at_last: Vec<f64> = stopped(unit, last).collect();
+    !at_low.is_empty()
+        && at_low.iter().all(|share| *share < LEAST_THROTTLED)
+        && at_last.len() == last.len()
+        && at_last.iter().all(|share| *share >= STOPPED)
+}
+
 /// Whether something else was as busy: a name without a predicted ceiling needs to be the only one. Where the processors are
-/// full, that a thread always has something to do may be their doing.
-pub(super) fn is_contradicted(ladder: &Ladder, one: &Candidate, all: &[Candidate]) -> bool {
+/// full, that a thread always has something to do may be their doing. The farther the plateau lies from what was predicted, the
+/// more has to be idle.
+pub(super) fn is_contradicted(ladder: &Ladder, one: &Candidate, plateau: f64, all: &[Candidate]) -> bool {
     let own = &ladder.units[one.unit];
+    let is_far = plateau > MOST * one.demand.ceiling_per_s();
     let are_its_processors =
         |other: &Unit| own.kind == Kind::Thread && other.kind == Kind::Machine && other.node == own.node;
+    let is_beside_far = |other: &Unit| is_far && matches!(other.kind, Kind::Machine | Kind::Thread);
     all.iter().any(|other| {
-        let busy = other.busy_at_plateau.is_none_or(|busy| busy >= BUSY);
-        busy && (!family(ladder, other, one) || are_its_processors(&ladder.units[other.unit]))
+        let unit = &ladder.units[other.unit];
+        let busy_from = |share: f64| other.busy_at_plateau.is_none_or(|busy| busy >= share);
+        if family(ladder, other, one) {
+            busy_from(BUSY) && (are_its_processors(unit) || is_beside_far(unit))
+        } else {
+            busy_from(if is_far { IDLE } else { BUSY })
+        }
     })
 }

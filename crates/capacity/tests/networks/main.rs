@@ -143,3 +143,54 @@ fn of_hundreds_of_random_stores_no_wrong_unit_is_ever_named_and_the_right_one_mo
     assert!(wrong.is_empty(), "{} of {count}: {}", wrong.len(), wrong[0]);
     assert!(silent > 0 && right + among > 4 * missed, "{counts}");
 }
+
+/// A quota whose operations cost up to 0.7 less the more of them wait, and beside it a lock that nobody looks at, or workers
+/// that let in so many. The lock lets either more through than the quota ever can, or less than it can without batches: in
+/// between the quota works in batches that just keep up with the lock, and is used up as well.
+fn beside_a_quota(random: &mut Random) -> Network {
+    let station = |sampled, demand_s, saved| Station {
+        sampled,
+        servers: 1,
+        demand_s,
+        background: 0.0,
+        contention: 0.0,
+        saved,
+    };
+    let saved = random.between(0.3, 0.7);
+    let slots = (random.uniform() < 0.4).then(|| 2 + random.below(39));
+    let lock_s = match random.uniform() {
+        _ if slots.is_some() => 2e-4,
+        drawn if drawn < 0.5 => 2e-3 * (1.0 - saved) * random.between(0.3, 0.8),
+        _ => 2e-3 * random.between(1.15, 3.0),
+    };
+    let stations = vec![
+        station(Sampled::Quota, 2e-3, saved),
+        station(Sampled::Hidden, lock_s, 0.0),
+        station(Sampled::Disk, 3e-4, 0.0),
+    ];
+    Network { stations, delay_s: 1e-3 * random.between(5.0, 30.0), slots, rate_per_s: None }
+}
+
+#[test]
+fn a_quota_with_a_lock_or_workers_beside_it_is_named_where_more_of_it_would_help() {
+    let (count, base) = (number("COSMARK_NETWORKS", 200) / 2, number("COSMARK_NETWORKS_SEED", 1));
+    let (mut right, mut wrong) = (0, Vec::new());
+    for seed in base..base + count {
+        let network = beside_a_quota(&mut Random(seed * 104_729));
+        let ladder = ladder(&network, LOADS, 1500, [0.0, 0.005, 0.01, 0.02][seed as usize % 4], seed);
+        let found = diagnose(&ladder);
+        let Answer::Named { units, .. } = &found.answer else { continue };
+        let rate = |network: &Network| simulate(network, 64, 6000, seed ^ 1).throughput_per_s;
+        let as_it_is = rate(&network);
+        let mut twice = network.clone();
+        twice.stations[0].demand_s /= 2.0;
+        let is_limit =
+            rate(&twice) > as_it_is * 1.03 || network.stations[0].capacity_per_s() < as_it_is * 1.06;
+        match units.as_slice() {
+            [unit] if ladder.units[*unit].kind == Kind::CpuQuota && is_limit => right += 1,
+            _ => wrong.push(format!("{seed}: {network:?}: {found:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}: {}", wrong.len(), wrong[0]);
+    assert!(right > count / 4, "right {right} of {count}");
+}

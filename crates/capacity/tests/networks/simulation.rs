@@ -303,7 +303,7 @@ pub fn ladder(network: &Network, loads: &[usize], operations: usize, noise: f64,
             in_flight: *workers as f64,
             service_s: seen.service_s,
             client_clear: true,
-            failed_share: 0.0,
+            ..Step::default()
         });
     }
     let idle = network.stations.iter().enumerate().flat_map(|(at, station)| {
