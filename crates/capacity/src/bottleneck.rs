@@ -14,7 +14,7 @@ pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
 
 use crate::demand::{Demand, of_unit};
-use crate::ladder::{FULL, Kind, Ladder, Step, Unit, level, plateau};
+use crate::ladder::{FULL, Kind, Ladder, Step, Unit, lacks_workers, level, plateau};
 use crate::number::real;
 use crate::saturation::{LEAST_THROTTLED, Waits, stopped, waits};
 
@@ -192,6 +192,10 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
         unmeasured: unmeasured(ladder, &level),
     };
     found.answer = answer(ladder, &found, plateau, &steps, &level);
+    // A unit that is full says itself that more workers would not have helped.
+    if matches!(found.answer, Answer::Unexplained | Answer::Limit(_)) && lacks_workers(&steps) {
+        found.answer = Answer::NotReached(last_growth(&steps).unwrap_or_default());
+    }
     found
 }
 

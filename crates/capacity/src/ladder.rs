@@ -42,6 +42,8 @@ pub struct Step {
     pub client_clear: bool,
     /// Share of the operations that failed, 0 to 1.
     pub failed_share: f64,
+    /// Operations that came due per second by the clock, whatever the store did; `None` of workers that wait for answers.
+    pub offered_per_s: Option<f64>,
     /// In the order of the ladder's units.
     pub usage: Vec<Usage>,
 }
@@ -63,16 +65,28 @@ pub const FULL: f64 = 0.97;
 pub const LEVEL: f64 = 0.05;
 
 impl Ladder {
-    /// The steps by rising load in flight, without those that measured nothing.
+    /// The steps by rising load, without those that measured nothing.
     #[must_use]
     pub fn sorted(&self) -> Vec<&Step> {
-        let usable = |step: &&Step| {
+        self.order().into_iter().map(|at| &self.steps[at]).collect()
+    }
+
+    /// The places of these steps, in the same order: by what was offered where all loads came by the clock, else by what was
+    /// under way. A pool of workers that are all in use looks the same at every rate beyond.
+    #[must_use]
+    pub fn order(&self) -> Vec<usize> {
+        let usable = |step: &Step| {
             let figures = [step.throughput_per_s, step.in_flight, step.service_s];
             figures.iter().all(|figure| figure.is_finite() && *figure > 0.0)
         };
-        let mut steps: Vec<&Step> = self.steps.iter().filter(usable).collect();
-        steps.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
-        steps
+        let mut order: Vec<usize> = (0..self.steps.len()).filter(|at| usable(&self.steps[*at])).collect();
+        let by_the_clock = order.iter().all(|at| self.steps[*at].offered_per_s.is_some());
+        let load = |at: &usize| {
+            let step = &self.steps[*at];
+            step.offered_per_s.filter(|_| by_the_clock).unwrap_or(step.in_flight)
+        };
+        order.sort_by(|a, b| load(a).total_cmp(&load(b)));
+        order
     }
 
     /// The throughput at which more load adds nothing, if the ladder reached it.
@@ -90,9 +104,34 @@ impl Ladder {
 pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
     let highest = highest(steps)?;
     let (first, last) = (*level(steps).first()?, *steps.last()?);
-    let is_reached =
-        last.in_flight >= first.in_flight * 1.25 && last.throughput_per_s <= highest * (1.0 + LEVEL);
-    is_reached.then_some(highest)
+    let is_more = more_under_way(first, last) || more_offered(first, last);
+    (is_more && last.throughput_per_s <= highest * (1.0 + LEVEL)).then_some(highest)
+}
+
+/// More load than this many times as much is more load.
+const MORE: f64 = 1.25;
+/// Operations that take so many times as long as at the lowest load have so many times as many under way as the store needs: it
+/// comes to within a tenth of what it can do, also where several of its parts are as slow.
+const LONGER: f64 = 10.0;
+
+fn more_under_way(first: &Step, last: &Step) -> bool {
+    last.in_flight >= first.in_flight * MORE
+}
+
+fn more_offered(first: &Step, last: &Step) -> bool {
+    let both = first.offered_per_s.zip(last.offered_per_s);
+    both.is_some_and(|(first, last)| last >= first * MORE)
+}
+
+/// Throughput is level, but all that was added came due and found no worker: with more of them the store might do more. The steps
+/// by rising load.
+#[must_use]
+pub(crate) fn lacks_workers(steps: &[&Step]) -> bool {
+    let level = level(steps);
+    let (Some(lowest), Some(first), Some(last)) = (steps.first(), level.first(), steps.last()) else {
+        return false;
+    };
+    !more_under_way(first, last) && last.service_s < lowest.service_s * LONGER
 }
 
 fn highest(steps: &[&Step]) -> Option<f64> {

@@ -3,7 +3,7 @@
 use cosmark_metrics::nodes::skew;
 
 use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, peer};
-use crate::ladder::{Kind, Ladder, Unit};
+use crate::ladder::{Kind, LEVEL, Ladder, Unit};
 
 /// What a person reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,10 +88,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             nearest(ladder, diagnosis),
             unmeasured(ladder, diagnosis)
         ),
-        Answer::NotReached(grew) => format!(
-            "throughput still grew by {} with the last step: nothing limits the store yet; go on with more load",
-            percent(*grew)
-        ),
+        Answer::NotReached(grew) => not_reached(ladder, *grew),
         Answer::TooFewSteps => {
             "too few steps below 60 % of the plateau to predict a ceiling from: add lower loads, and let \
                                 the store idle before the first"
@@ -104,6 +101,34 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Answer::NothingMeasured => {
             "no machine of the store was measured: list them under `nodes:`".to_owned()
         }
+    }
+}
+
+/// Throughput that still grew, or did not because too little was added.
+fn not_reached(ladder: &Ladder, grew: f64) -> String {
+    let steps = ladder.sorted();
+    let behind = steps.last().and_then(|last| Some((last.throughput_per_s, last.offered_per_s?)));
+    match behind.filter(|(served, offered)| *offered > served * (1.0 + LEVEL)) {
+        Some((served, offered)) if grew > LEVEL => format!(
+            "throughput still grew by {} with the last step, which served {} of the {} that were due: something limits it there; \
+             add a step between, and one beyond",
+            percent(grew),
+            rate(served),
+            rate(offered)
+        ),
+        Some((served, offered)) => format!(
+            "throughput stayed at {} of the {} that were due while no more operations were under way: all workers were in use; \
+             allow more of them (workers:)",
+            rate(served),
+            rate(offered)
+        ),
+        None if grew <= LEVEL => "throughput hardly grew with the last step, and hardly more operations were under way: go on \
+                                  with more load"
+            .to_owned(),
+        None => format!(
+            "throughput still grew by {} with the last step: nothing limits the store yet; go on with more load",
+            percent(grew)
+        ),
     }
 }
 

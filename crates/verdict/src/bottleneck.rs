@@ -12,7 +12,7 @@ use cosmark_metrics::nodes::{machines, quantity as q};
 
 use cosmark_metrics::results::{Cause, Spread};
 use cosmark_metrics::{
-    BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
+    BottleneckResult, CandidateResult, LadderStepResult, LoopKind, NodeResult, OperationResult, ResourceKind,
     SATURATED_SHARE, STOPPED_SHARE, Waiting,
 };
 
@@ -100,6 +100,15 @@ fn by_others(stage: &StageRecord, unit: &Unit) -> Option<f64> {
 fn failed_share(stage: &StageRecord) -> f64 {
     let (ok, failed) = measuring(stage).fold((0, 0), |sums, op| (sums.0 + op.ok, sums.1 + op.failed));
     real(failed) / real((ok + failed).max(1))
+}
+
+/// Operations that came due per second by the clock; `None` where workers wait for answers.
+fn offered_of(stage: &StageRecord) -> Option<f64> {
+    let of = |op: &OperationResult| {
+        let due = op.intended.filter(|_| op.arrival == Some(LoopKind::Open) && op.ok > 0)?;
+        Some(op.throughput_per_s? * real(due) / real(op.ok))
+    };
+    measuring(stage).map(of).sum()
 }
 
 /// The same operations, sizes and mix.
@@ -264,8 +273,15 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             own.by_client = by_client(stage, unit);
             own.by_others = by_others(stage, unit);
         }
-        let failed_share = failed_share(stage);
-        Some(Step { throughput_per_s, in_flight, service_s, client_clear: !full(stage), failed_share, usage })
+        Some(Step {
+            throughput_per_s,
+            in_flight,
+            service_s,
+            client_clear: !full(stage),
+            failed_share: failed_share(stage),
+            offered_per_s: offered_of(stage),
+            usage,
+        })
     });
     let steps = steps.collect();
     let idle = usage_in(&run.idle_nodes).into_iter().map(|usage| usage.busy).collect();
@@ -311,7 +327,7 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         refute: said.refute,
         skewed: said.skewed,
         stages: stages.iter().map(|stage| stage.id.clone()).collect(),
-        steps: steps_of(stages),
+        steps: steps_of(&ladder, stages),
         candidates: found
             .candidates
             .iter()
@@ -325,19 +341,20 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
 const MOST_CANDIDATES: usize = 24;
 
 /// The stages by rising load, as [`Ladder::sorted`] has them.
-fn steps_of(stages: &[&StageRecord]) -> Vec<LadderStepResult> {
-    let step = |stage: &&StageRecord| {
-        let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
+fn steps_of(ladder: &Ladder, stages: &[&StageRecord]) -> Vec<LadderStepResult> {
+    // A step for each stage with a load.
+    let measured: Vec<&StageRecord> =
+        stages.iter().filter(|stage| load_of(stage).is_some()).copied().collect();
+    let step = |at: usize| {
+        let (stage, step) = (measured.get(at)?, ladder.steps.get(at)?);
         Some(LadderStepResult {
             stage: stage.id.clone(),
-            in_flight,
-            throughput_per_s,
-            service_ms: service_s * 1e3,
+            in_flight: step.in_flight,
+            throughput_per_s: step.throughput_per_s,
+            service_ms: step.service_s * 1e3,
         })
     };
-    let mut steps: Vec<_> = stages.iter().filter_map(step).collect();
-    steps.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
-    steps
+    ladder.order().into_iter().filter_map(step).collect()
 }
 
 fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
@@ -697,5 +714,39 @@ mod tests {
             stage.operations[0].bounds.values_mut().for_each(|bound| bound.client.above = None);
         }
         assert_eq!(bottlenecks(&run)[0].answer, "client");
+    }
+
+    /// Reads that come by the clock, of which 64 workers take as many as they can: the disk does 500 a second.
+    fn by_the_clock(rate: u32) -> StageRecord {
+        let offered = f64::from(rate);
+        let served = offered.min(500.0);
+        let in_flight = if offered < 500.0 { offered * 0.005 } else { 64.0 };
+        let mut stage = stage(rate, 4096);
+        let op = &mut stage.operations[0];
+        (op.throughput_per_s, op.in_flight_mean) = (Some(served), Some(in_flight));
+        (op.service_ms.mean, op.arrival) = (Some(in_flight / served * 1e3), Some(LoopKind::Open));
+        (op.ok, op.intended) = (u64::from(rate.min(500)) * 60, Some(u64::from(rate) * 60));
+        op.bytes = op.ok * 4096;
+        stage.nodes[0].units[0] = unit(ResourceKind::Disk, "sda", served / 500.0, in_flight * 0.9);
+        stage.nodes[0].units[1] = unit(ResourceKind::Machine, "cpu", 0.05 + served / 2500.0, 0.2);
+        stage
+    }
+
+    #[test]
+    fn rates_beyond_what_is_served_reach_the_limit_although_no_more_workers_are_in_use() {
+        let rates = [50, 100, 200, 400, 1600, 800];
+        let found = bottlenecks(&run(rates.map(by_the_clock).into()));
+        assert_eq!(
+            (found[0].answer.as_str(), found[0].units.as_slice()),
+            ("named", ["s1 disk sda".to_owned()].as_slice()),
+            "{}",
+            found[0].text
+        );
+        let stages: Vec<&str> = found[0].steps.iter().map(|step| step.stage.as_str()).collect();
+        assert_eq!(stages, ["s50-w", "s100-w", "s200-w", "s400-w", "s800-w", "s1600-w"]);
+        assert_eq!(found[0].candidates[0].busy.last(), Some(&Some(1.0)));
+        let run = run(rates.map(by_the_clock).into());
+        let steps = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).steps;
+        assert_eq!(steps[4].offered_per_s, Some(1600.0));
     }
 }

@@ -1,0 +1,80 @@
+//! Ladders that are known to the last digit: loads that come by the clock.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use cosmark_capacity::bottleneck::{Answer, diagnose};
+use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
+use cosmark_capacity::sentence::say;
+
+/// One disk, that does so many operations a second.
+fn with_disk(steps: Vec<Step>, most_per_s: f64) -> Ladder {
+    let busy = |step: Step| {
+        let busy = Some((step.throughput_per_s / most_per_s).min(1.0));
+        let usage = Usage { busy, waiting: Some(Waiting::Queue(step.in_flight)), ..Usage::default() };
+        Step { usage: vec![usage], ..step }
+    };
+    let disk = Unit { node: "s1".into(), role: "storage".into(), kind: Kind::Disk, name: "sda".into() };
+    Ladder { units: vec![disk], idle: vec![Some(0.0)], steps: steps.into_iter().map(busy).collect() }
+}
+
+fn text(ladder: &Ladder) -> String {
+    say(ladder, &diagnose(ladder)).text
+}
+
+/// Operations that come by the clock, for each of which one of `workers` has to be free.
+fn open(rates: &[f64], workers: f64, most_per_s: f64, alone_s: f64) -> Vec<Step> {
+    let step = |rate: &f64| {
+        let most = most_per_s.min(workers / alone_s);
+        let throughput_per_s = rate.min(most);
+        let in_flight = if *rate < most { rate * alone_s } else { workers };
+        Step {
+            throughput_per_s,
+            in_flight,
+            service_s: in_flight / throughput_per_s,
+            client_clear: true,
+            offered_per_s: Some(*rate),
+            ..Step::default()
+        }
+    };
+    rates.iter().map(step).collect()
+}
+
+#[test]
+fn a_rate_far_beyond_what_is_served_is_more_load_although_no_more_is_under_way() {
+    let rates = [50.0, 100.0, 200.0, 400.0, 800.0, 1600.0];
+    // The disk is the limit, or something that nobody looks at, which holds an operation 12 times as long as alone.
+    let found = diagnose(&with_disk(open(&rates, 64.0, 500.0, 0.01), 500.0));
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    let found = diagnose(&with_disk(open(&rates, 64.0, 500.0, 0.01), 2500.0));
+    assert!(matches!(found.answer, Answer::Limit(about) if (about - 5.0).abs() < 1e-9), "{found:?}");
+}
+
+#[test]
+fn workers_that_are_all_in_use_are_no_limit_of_the_store_and_are_said_to_be() {
+    let rates = [50.0, 100.0, 200.0, 300.0, 800.0, 1600.0];
+    for most in [500.0, 2500.0] {
+        // Four workers of 10 ms each.
+        let ladder = with_disk(open(&rates, 4.0, 2500.0, 0.01), most);
+        assert!(matches!(diagnose(&ladder).answer, Answer::NotReached(_)), "{:?}", diagnose(&ladder));
+        let said = text(&ladder);
+        assert!(said.contains("stayed at 400/s of the 1600/s that were due"), "{said}");
+        assert!(said.contains("allow more of them (workers:)"), "{said}");
+    }
+}
+
+#[test]
+fn one_rate_beyond_what_is_served_is_too_few_and_not_nothing() {
+    let ladder = with_disk(open(&[100.0, 200.0, 400.0, 800.0], 64.0, 500.0, 0.01), 500.0);
+    assert!(matches!(diagnose(&ladder).answer, Answer::NotReached(grew) if (grew - 0.25).abs() < 1e-9));
+    let said = text(&ladder);
+    assert!(said.contains("served 500/s of the 800/s that were due: something limits it there"), "{said}");
+    assert!(!said.contains("nothing limits the store yet"), "{said}");
+    // Workers that wait for answers, too few of them.
+    let steps = [1.0, 2.0, 4.0].map(|workers| Step {
+        throughput_per_s: workers * 100.0,
+        in_flight: workers,
+        service_s: 0.01,
+        client_clear: true,
+        ..Step::default()
+    });
+    assert!(text(&with_disk(steps.into(), 5000.0)).contains("nothing limits the store yet"));
+}
