@@ -113,7 +113,8 @@ pub enum Answer {
     Shared(usize, f64),
     /// This share of the operations failed where throughput was level: the store refuses, or breaks.
     Refused(f64),
-    /// No unit that was looked at is busy: something lets only about so many operations in at once.
+    /// No unit that was looked at is busy. By Little's law so many operations were under way inside, each as long as alone: a
+    /// whole number is the sign of as many workers, any other of a rate, a link or a lock.
     Limit(f64),
     /// Units are busy, and none of them explains the plateau.
     Unexplained,

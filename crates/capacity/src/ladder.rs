@@ -44,6 +44,8 @@ pub struct Step {
     pub failed_share: f64,
     /// Operations that came due per second by the clock, whatever the store did; `None` of workers that wait for answers.
     pub offered_per_s: Option<f64>,
+    /// Bytes of an operation's body on average; 0 where none were counted.
+    pub bytes_each: f64,
     /// In the order of the ladder's units.
     pub usage: Vec<Usage>,
 }

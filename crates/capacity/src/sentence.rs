@@ -76,11 +76,10 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             percent(*share)
         ),
         Answer::Limit(about) => format!(
-            "no sampled resource explains the plateau of {plateau}: none is busier than {}; by Little's law about \
-             {about:.1} operations are let in at once: look for a limit of workers or connections{}, a limit of the \
-             rate, and machines that are not among the nodes",
+            "no sampled resource explains the plateau of {plateau}: none is busier than {}; {}, and machines that are not among the \
+             nodes",
             percent(diagnosis.busiest_at_plateau.unwrap_or(0.0)),
-            if *about < 1.5 { ", one lock" } else { "" }
+            limit(ladder, *about, &plateau)
         ),
         Answer::Unexplained => format!(
             "no sampled resource explains the plateau of {plateau}{}: {}look at locks, limits of workers, and machines that \
@@ -104,6 +103,29 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     }
 }
 
+/// So near to a whole number is one: noise, and what operations wait for each other inside.
+const WHOLE: f64 = 0.1;
+
+/// What to look for where no resource is busy.
+fn limit(ladder: &Ladder, about: f64, plateau: &str) -> String {
+    let moved = ladder.sorted().last().map_or(0.0, |step| step.throughput_per_s * step.bytes_each);
+    let rate =
+        if moved > 0.0 { format!("{plateau}, {} MB/s", digits(moved / 1e6)) } else { plateau.to_owned() };
+    let whole = about.round().max(1.0);
+    if (about - whole).abs() > WHOLE * whole {
+        return format!(
+            "by Little's law {} operations are inside at once, which is no number of workers: look for a limit of the rate or a \
+             link ({rate}), what serves one operation after the other (a lock)",
+            digits(about)
+        );
+    }
+    format!(
+        "by Little's law about {about:.1} operations are let in at once: look for a limit of workers or connections{}, a limit of \
+         the rate or a link ({rate})",
+        if about < 1.5 { ", one lock" } else { "" }
+    )
+}
+
 /// Throughput that still grew, or did not because too little was added.
 fn not_reached(ladder: &Ladder, grew: f64) -> String {
     let steps = ladder.sorted();
@@ -122,9 +144,11 @@ fn not_reached(ladder: &Ladder, grew: f64) -> String {
             rate(served),
             rate(offered)
         ),
-        None if grew <= LEVEL => "throughput hardly grew with the last step, and hardly more operations were under way: go on \
+        None if grew <= LEVEL => {
+            "throughput hardly grew with the last step, and hardly more operations were under way: go on \
                                   with more load"
-            .to_owned(),
+                .to_owned()
+        }
         None => format!(
             "throughput still grew by {} with the last step: nothing limits the store yet; go on with more load",
             percent(grew)

@@ -1,4 +1,4 @@
-//! Ladders that are known to the last digit: loads that come by the clock.
+//! Ladders that are known to the last digit: of limits that are no resource, and of loads that come by the clock.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use cosmark_capacity::bottleneck::{Answer, diagnose};
@@ -16,8 +16,47 @@ fn with_disk(steps: Vec<Step>, most_per_s: f64) -> Ladder {
     Ladder { units: vec![disk], idle: vec![Some(0.0)], steps: steps.into_iter().map(busy).collect() }
 }
 
+/// Workers that wait for answers, of a store that serves no more than so many a second.
+fn closed(most_per_s: f64, alone_s: f64, bytes_each: f64) -> Ladder {
+    let step = |workers: f64| {
+        let throughput_per_s = most_per_s.min(workers / alone_s);
+        let service_s = workers / throughput_per_s;
+        Step {
+            throughput_per_s,
+            in_flight: workers,
+            service_s,
+            client_clear: true,
+            bytes_each,
+            ..Step::default()
+        }
+    };
+    with_disk([1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(step).into(), most_per_s * 4.0)
+}
+
 fn text(ladder: &Ladder) -> String {
     say(ladder, &diagnose(ladder)).text
+}
+
+#[test]
+fn only_a_whole_number_of_operations_inside_is_called_a_limit_of_workers() {
+    // Four workers of 5 ms each, and one lock that is held throughout.
+    for (most, words) in [(800.0, "about 4.0 operations are let in at once"), (200.0, "one lock")] {
+        let ladder = closed(most, 0.005, 0.0);
+        assert!(matches!(diagnose(&ladder).answer, Answer::Limit(_)), "{most}");
+        let said = text(&ladder);
+        assert!(said.contains(words) && said.contains("limit of workers"), "{said}");
+    }
+    // A limit of the rate, a link of 40 Mbit/s that an operation of 64 KiB keeps for 13.1 of its 18.1 ms, and a lock that is held
+    // for 2 of 5 ms.
+    for (most, alone_s, bytes, words) in [
+        (300.0, 0.005_25, 0.0, "limit of the rate or a link (300/s)"),
+        (5e6 / 65_536.0, 0.005 + 65_536.0 / 5e6, 65_536.0, "limit of the rate or a link (76.3/s, 5.00 MB/s)"),
+        (500.0, 0.005, 0.0, "2.50 operations are inside at once"),
+    ] {
+        let said = text(&closed(most, alone_s, bytes));
+        assert!(said.contains(words) && said.contains("a lock"), "{said}");
+        assert!(said.contains("no number of workers") && !said.contains("let in at once"), "{said}");
+    }
 }
 
 /// Operations that come by the clock, for each of which one of `workers` has to be free.

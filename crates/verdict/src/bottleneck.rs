@@ -111,6 +111,11 @@ fn offered_of(stage: &StageRecord) -> Option<f64> {
     measuring(stage).map(of).sum()
 }
 
+/// Bytes of bodies per second.
+fn bytes_of(stage: &StageRecord) -> f64 {
+    measuring(stage).filter_map(|op| op.bandwidth_bytes_per_s).sum()
+}
+
 /// The same operations, sizes and mix.
 fn alike(a: &StageRecord, b: &StageRecord) -> bool {
     let total = |stage: &StageRecord| real(measuring(stage).map(|op| op.ok).sum::<u64>().max(1));
@@ -280,6 +285,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             client_clear: !full(stage),
             failed_share: failed_share(stage),
             offered_per_s: offered_of(stage),
+            bytes_each: bytes_of(stage) / throughput_per_s,
             usage,
         })
     });
@@ -726,6 +732,7 @@ mod tests {
         (op.throughput_per_s, op.in_flight_mean) = (Some(served), Some(in_flight));
         (op.service_ms.mean, op.arrival) = (Some(in_flight / served * 1e3), Some(LoopKind::Open));
         (op.ok, op.intended) = (u64::from(rate.min(500)) * 60, Some(u64::from(rate) * 60));
+        op.bandwidth_bytes_per_s = Some(served * 4096.0);
         op.bytes = op.ok * 4096;
         stage.nodes[0].units[0] = unit(ResourceKind::Disk, "sda", served / 500.0, in_flight * 0.9);
         stage.nodes[0].units[1] = unit(ResourceKind::Machine, "cpu", 0.05 + served / 2500.0, 0.2);
@@ -747,6 +754,6 @@ mod tests {
         assert_eq!(found[0].candidates[0].busy.last(), Some(&Some(1.0)));
         let run = run(rates.map(by_the_clock).into());
         let steps = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).steps;
-        assert_eq!(steps[4].offered_per_s, Some(1600.0));
+        assert_eq!((steps[4].offered_per_s, steps[4].bytes_each), (Some(1600.0), 4096.0));
     }
 }
