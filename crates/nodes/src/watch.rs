@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::collect::{News, local, now_ns, set_by_ns};
 use crate::figures;
+use crate::quantity as q;
 use crate::reading::Reading;
 use crate::source::Source;
 
@@ -71,6 +72,8 @@ struct Watched {
     gaps: Vec<Gap>,
     /// Who of it does not answer, while the rest does.
     missing: Option<String>,
+    /// Interfaces whose speed the workload says, bytes per second.
+    links: Vec<(String, f64)>,
 }
 
 /// A stretch of time in which nothing came of a machine, by the clock of the readings.
@@ -111,7 +114,8 @@ impl NodeWatch {
         let sources = nodes.iter().map(Source::of).collect::<Result<Vec<_>, _>>()?;
         let watched = nodes.iter().map(|node| {
             let (name, role) = (node.name.clone(), node.role.clone());
-            Watched::new(NodeName { name, role, source: node.source.kind.to_ascii_lowercase() }, shift_ns)
+            let name = NodeName { name, role, source: node.source.kind.to_ascii_lowercase() };
+            Watched { links: node.links.clone(), ..Watched::new(name, shift_ns) }
         });
         let of_agents = agents.iter().map(|agent| {
             let (name, role) = (agent.name.clone(), agent.role.clone());
@@ -238,6 +242,7 @@ impl Watched {
             ahead_ns: None,
             gaps: Vec::new(),
             missing: None,
+            links: Vec::new(),
         }
     }
 
@@ -251,6 +256,18 @@ impl Watched {
         self.lost().or(self.missing.as_deref())
     }
 
+    /// What the workload says of a link holds, whatever the machine does: it tells no speed of a virtual one, and of one that is
+    /// shaped that of the hardware.
+    fn with_links(&self, mut reading: Reading) -> Reading {
+        for (link, speed) in &self.links {
+            reading
+                .samples
+                .retain(|sample| sample.quantity.id != q::NETWORK_SPEED.id || sample.unit != *link);
+            reading.add(&q::NETWORK_SPEED, link, *speed);
+        }
+        reading
+    }
+
     fn take(&mut self, news: News) {
         match news {
             News::Reading(mut reading) => {
@@ -258,6 +275,7 @@ impl Watched {
                 if let Some(gap) = self.gaps.last_mut().filter(|gap| gap.to_ns.is_none()) {
                     gap.to_ns = Some(reading.at_ns);
                 }
+                let reading = self.with_links(reading);
                 if self.samples + reading.samples.len() > MOST_SAMPLES {
                     let mut at = 0;
                     self.readings.retain(|_| {
@@ -632,5 +650,25 @@ mod tests {
         }
         let covered = watched.over(100 * SECOND, 140 * SECOND).covered_share.unwrap();
         assert!((covered - 0.75).abs() < 1e-9, "{covered}");
+    }
+
+    #[test]
+    fn a_link_whose_speed_is_given_is_a_unit_whatever_the_machine_tells_of_it() {
+        let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };
+        let links = vec![("eth0".to_owned(), 5e6), ("veth1".to_owned(), 1e6), ("gone".to_owned(), 1e6)];
+        let mut watched = Watched { links, ..Watched::new(nobody, 0) };
+        for at in 0..4_u32 {
+            let mut reading = Reading { at_ns: u64::from(at) * 1_000_000_000, samples: Vec::new() };
+            reading.add(&q::NETWORK_SPEED, "eth0", 1.25e9);
+            for name in ["eth0", "veth1", "veth2"] {
+                reading.add(&q::NETWORK_SENT, name, f64::from(at) * 8e5);
+            }
+            watched.take(News::Reading(reading));
+        }
+        let busy: Vec<(String, f64)> =
+            watched.over(0, u64::MAX).units.into_iter().map(|unit| (unit.name, unit.busy)).collect();
+        let [eth0, veth1] = busy.as_slice() else { panic!("{busy:?}") };
+        assert!(eth0.0 == "eth0" && (eth0.1 - 0.16).abs() < 1e-9, "{eth0:?}");
+        assert!(veth1.0 == "veth1" && (veth1.1 - 0.8).abs() < 1e-9, "{veth1:?}");
     }
 }

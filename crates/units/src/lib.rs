@@ -8,6 +8,7 @@ mod duration;
 mod number;
 mod rate;
 mod size;
+mod speed;
 
 pub use duration::{
     MAX_DURATION, Plain, duration_text, has_no_unit, parse_duration, parse_duration_as, unit_hint,
@@ -15,6 +16,7 @@ pub use duration::{
 pub use number::{parse_bool, parse_integer, parse_signed};
 pub use rate::{MAX_RATE_PER_S, parse_rate, parse_rate_or_zero, rate_text};
 pub use size::{SizeUnit, bytes_text, parse_size};
+pub use speed::{MAX_SPEED_BYTES_PER_S, parse_speed, speed_text};
 
 /// What is wrong with a value, and what to write instead.
 pub type Complaint = (String, String);

@@ -9,7 +9,6 @@ use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
 use cosmark_metrics::nodes::{machines, quantity as q};
-
 use cosmark_metrics::results::{Cause, Spread};
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, LoopKind, NodeResult, OperationResult, ResourceKind,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cosmark_units::{duration_text, rate_text};
+use cosmark_units::{duration_text, rate_text, speed_text};
 
 use super::{is_nothing, shared};
 use crate::assemble::{blank_work, division_word, type_of};
@@ -161,7 +161,12 @@ impl Writer {
     fn node(&mut self, node: &NodeSpec) {
         self.text("name", &node.name);
         self.text("role", &node.role);
-        self.type_and_keys(&node.source, &["name", "role", "type", "config"]);
+        if !node.links.is_empty() {
+            self.open("links");
+            node.links.iter().for_each(|(name, speed)| self.text(name, &speed_text(*speed)));
+            self.close();
+        }
+        self.type_and_keys(&node.source, &["name", "role", "links", "type", "config"]);
     }
 
     fn config_value(&mut self, key: &str, value: &ConfigValue) {

@@ -12,6 +12,8 @@ pub struct NodeSpec {
     pub name: String,
     /// What it does for the store, in the user's words: proxy, storage, gateway. Machines of one role are compared.
     pub role: String,
+    /// Interfaces whose speed the user knows better than the machine, and bytes per second of each direction.
+    pub links: Vec<(String, f64)>,
     /// Who gives its figures, and the keys of that way.
     pub source: TargetSpec,
 }

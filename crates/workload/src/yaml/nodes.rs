@@ -1,5 +1,7 @@
 //! `nodes:` of native YAML and of target files.
 
+use cosmark_units::parse_speed;
+
 use crate::diagnostics::{Mistakes, shown};
 use crate::model::nodes::{MOST_NODES, NodeSpec};
 use crate::yaml::fields::{self, Fields};
@@ -39,13 +41,34 @@ fn one(item: &Node, mistakes: &mut Mistakes) -> Option<NodeSpec> {
         Some(_) => fields.name("role", mistakes)?,
         None => "store".to_owned(),
     };
+    let links = fields.get("links").map_or_else(Vec::new, |node| links(node, mistakes));
     // What is left is a type and its keys, as of a storage.
     let mut source = item.clone();
     if let NodeKind::Mapping(pairs) = &mut source.kind {
-        pairs.retain(|pair| pair.key != "name" && pair.key != "role");
+        pairs.retain(|pair| !["name", "role", "links"].contains(&pair.key.as_str()));
     }
     let source = fields::target(&source, "node", mistakes)?;
-    Some(NodeSpec { name: name?, role, source })
+    Some(NodeSpec { name: name?, role, links, source })
+}
+
+/// Speeds of interfaces, by their names.
+fn links(node: &Node, mistakes: &mut Mistakes) -> Vec<(String, f64)> {
+    let Some(fields) = Fields::of(node, "links", mistakes) else { return Vec::new() };
+    let mut found: Vec<(String, f64)> = Vec::new();
+    for pair in fields.pairs {
+        let name = pair.key.trim();
+        if name.is_empty() || found.iter().any(|(other, _)| other == name) {
+            let message = format!("the interface `{}` has no name or is given twice", shown(name));
+            mistakes.error(pair.key_span, message, "write each one once: links: {eth0: 40Mbit/s}");
+            continue;
+        }
+        let Some((text, span)) = fields::text_of(&pair.value, &pair.key, mistakes) else { continue };
+        match parse_speed(text) {
+            Ok(speed) => found.push((name.to_owned(), speed)),
+            Err((message, hint)) => mistakes.error(span, message, hint),
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -77,6 +100,18 @@ mod tests {
     }
 
     #[test]
+    fn speeds_of_links_are_read_and_written_again() {
+        let nodes = "nodes:\n  - {name: a, type: local, links: {eth0: 40Mbit/s, \"no\": 1.5 Gbit/s}}\n  - {name: b, type: local}\n";
+        let (workload, mistakes) = parse(&format!("{HEAD}{nodes}"), Format::Yaml, &Environment::default());
+        let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+        assert_eq!(workload.nodes[0].links, [("eth0".to_owned(), 5e6), ("no".to_owned(), 1.875e8)]);
+        assert!(workload.nodes[0].source.config.entries.is_empty() && workload.nodes[1].links.is_empty());
+        let again = parse(&to_yaml(&workload), Format::Yaml, &Environment::default()).0;
+        let again = again.map(|again| again.nodes.into_iter().map(|node| node.links).collect::<Vec<_>>());
+        assert_eq!(again, Some(vec![workload.nodes[0].links.clone(), Vec::new()]));
+    }
+
+    #[test]
     fn mistakes_are_named_at_their_place() {
         for (nodes, words) in [
             ("nodes: 3\n", "nodes is a list"),
@@ -84,6 +119,9 @@ mod tests {
             ("nodes:\n  - {type: local}\n", "a node has no name"),
             ("nodes:\n  - {name: a}\n", "node type cannot be empty"),
             ("nodes:\n  - {name: a, type: local}\n  - {name: a, type: local}\n", "two nodes are called"),
+            ("nodes:\n  - {name: a, type: local, links: 40Mbit/s}\n", "links is a map"),
+            ("nodes:\n  - {name: a, type: local, links: {eth0: 40}}\n", "`40` is not the speed of a link"),
+            ("nodes:\n  - {name: a, type: local, links: {eth0: }}\n", "eth0 has no value"),
         ] {
             let (workload, mistakes) =
                 parse(&format!("{HEAD}{nodes}"), Format::Yaml, &Environment::default());

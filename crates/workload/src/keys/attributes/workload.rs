@@ -68,7 +68,8 @@ pub const WORKLOAD: &[AttributeRow] = &[
         ValueKind::Nested("nodes"),
         "",
         "The machines of the store, whose processors, disks and networks are looked at meanwhile: a list of `{name: proxy1, role: \
-         proxy, type: ssh, host: me@proxy1}`. `cosmark adaptors` lists the types and their keys.",
+         proxy, type: ssh, host: me@proxy1}`. `cosmark adaptors` lists the types and their keys; `links: {eth0: 40Mbit/s}` says \
+         how fast an interface is.",
     ),
     row(
         ("", "consistency"),

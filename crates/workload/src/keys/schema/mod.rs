@@ -60,6 +60,11 @@ pub fn json_schema() -> Value {
                 "name": {"type": ["string", "number"], "description": "Its name in the results"},
                 "role": {"type": "string", "description": "What it does: proxy, storage, gateway"},
                 "type": {"type": "string", "description": "Who gives its figures: local, ssh, prometheus"},
+                "links": {
+                    "type": "object",
+                    "description": "Speeds of interfaces in each direction, where the machine tells none or a limit is laid on them",
+                    "additionalProperties": {"type": "string", "examples": ["40Mbit/s", "1 Gbit/s", "5 MB/s"]},
+                },
             },
             "required": ["name", "type"],
             "additionalProperties": {"$ref": "#/$defs/configValue"},
