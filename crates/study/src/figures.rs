@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::METRICS;
 use cosmark_report::plot::chart::{Axis, Chart, Mark, Scale, Series as Line};
 use cosmark_report::plot::chart_svg;
 
 use crate::design::{Design, matches};
-use crate::measured::Observation;
+use crate::measured::{Observation, SPREAD};
 use crate::page::Part;
 use crate::published::Published;
 use crate::select::{quantity, repetitions};
@@ -42,7 +43,10 @@ pub fn axis_label(metric: &str) -> String {
     if metric == "bandwidth_bytes_per_s" {
         return "Bandwidth (MB/s)".to_owned();
     }
-    METRICS.iter().find(|one| one.id == metric).map_or_else(
+    if metric == SPREAD.0 {
+        return SPREAD.1.to_owned();
+    }
+    METRICS.iter().chain(COSTS).find(|one| one.id == metric).map_or_else(
         || metric.to_owned(),
         |one| {
             let sign = one.unit.sign().trim().to_owned();

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use cosmark_archive::{
     CheckStatus, HistogramLog, Overall, RunRecord, StageRecord, StageState, TimeKind, open_run,
 };
+use cosmark_metrics::nodes::costs::{self, COSTS};
 use cosmark_metrics::results::{Latencies, METRICS, Metric, Reading};
 use cosmark_metrics::{Latency, OperationResult};
 use cosmark_workload::units::{parse_duration, parse_size};
@@ -18,6 +19,18 @@ use crate::template::fill;
 
 /// What fio or a followed disk says is never larger.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// How unevenly a store serves, and its title: the 99 % over the median response time of the same operations.
+pub const SPREAD: (&str, &str) = ("response_spread", "99 % over median response time");
+
+/// Whether cells can have a figure of this id: one of a run's operations, of what its stages cost the store's machines, or
+/// one that a study alone makes.
+#[must_use]
+pub fn is_figure(id: &str) -> bool {
+    METRICS.iter().chain(COSTS).any(|metric| metric.id == id)
+        || DISTANCES.iter().any(|(name, _)| *name == id)
+        || id == SPREAD.0
+}
 
 /// One operation of one point of one cell.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -176,10 +189,15 @@ pub fn of_run(order: &Order<'_>, record: &RunRecord, directory: &Path, place: &s
         let mut levels = levels_of(order);
         levels.extend(point.levels.clone());
         let (verdict, why) = verdict_of(record, stage);
+        // The machines do not know for which operation they work: a cost is that of all of the stage.
+        let paid = costs::of_stage(&stage.nodes, &stage.operations).metrics;
         for (op, results) in by_op(&stage.operations) {
             // One alone has its times in its result.
             let times = if results.len() > 1 { merged(directory, &results) } else { None };
-            all.push(observation(order, levels.clone(), op, &results, times, (verdict, why.clone()), place));
+            let judged = (verdict, why.clone());
+            let mut one = observation(order, levels.clone(), op, &results, times, judged, place);
+            one.values.extend(paid.clone());
+            all.push(one);
         }
     }
     all
@@ -256,6 +274,10 @@ fn observation(
     place: &str,
 ) -> Observation {
     let mut values = figures(results, times);
+    let percentile = |name: &str| values.get(name).copied().filter(|time| *time > 0.0);
+    if let (Some(most), Some(half)) = (percentile("response_ms.p99"), percentile("response_ms.p50")) {
+        values.insert(SPREAD.0.to_owned(), most / half);
+    }
     let (ok, failed) =
         results.iter().fold((0_u64, 0_u64), |(ok, failed), one| (ok + one.ok, failed + one.failed));
     #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -395,7 +417,12 @@ fn fio_observation(
 
 #[cfg(test)]
 mod tests {
+    use cosmark_archive::{HostRecord, Timestamp};
+    use cosmark_metrics::{NodeResult, QuantityResult};
+    use cosmark_workload::{Environment, Format};
+
     use super::*;
+    use crate::design::{Choice, Design};
 
     #[test]
     fn two_operations_that_do_the_same_have_the_times_of_both_or_none() {
@@ -477,5 +504,56 @@ fio: {rw: randread, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 5s}
         for nothing in [r#"{"requests": 1, "distances": 0, "far": 0, "beyond_125000": 0}"#, "{", "[]"] {
             assert!(distances(nothing).is_empty(), "{nothing}");
         }
+    }
+
+    const STUDY: &str = "name: t
+title: t
+question: q
+systems: [{name: a}]
+factors: [{name: n, within: true, levels: [1]}]
+scales: {quick: {}}
+workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
+";
+    const WORKLOAD: &str = "name: w
+storage: {type: none}
+stages:
+  - name: p-1
+    works: [{name: main, workers: 1, runtime: 9s, operations: [{type: write, containers: c(1), objects: c(1), sizes: c(1)KB}]}]
+";
+
+    #[test]
+    fn a_point_has_what_it_cost_the_stores_machines_and_how_unevenly_it_was_served() {
+        let spec = crate::spec::read(STUDY).0.unwrap();
+        let choice = Choice { scale: "quick".to_owned(), ..Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        let order = Order { design: &design, cell: &design.cells[0], repetition: 1, run: "r" };
+        let workload = cosmark_workload::parse(WORKLOAD, Format::Yaml, &Environment::default()).0.unwrap();
+        let mut record =
+            RunRecord::begun("w1".to_owned(), &workload, HostRecord::default(), Timestamp::UNIX_EPOCH);
+        let cpu =
+            QuantityResult { quantity: "cpu_busy_s".into(), unit: String::new(), mean: 0.5, highest: 0.5 };
+        record.stages[0].nodes =
+            vec![NodeResult { readings: 9, quantities: vec![cpu], ..NodeResult::default() }];
+        record.stages[0].operations = vec![OperationResult {
+            op: "write".to_owned(),
+            ok: 900,
+            throughput_per_s: Some(100.0),
+            response_ms: Latencies { p50: Some(4.0), p99: Some(10.0), ..Latencies::default() },
+            ..OperationResult::default()
+        }];
+        let nowhere = Path::new("nowhere");
+        let found = of_run(&order, &record, nowhere, "r");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].values.get("server_cpu_ms_per_op"), Some(&5.0));
+        assert_eq!(found[0].values.get(SPREAD.0), Some(&2.5));
+        // Where a percentile is withheld there is no ratio of it, and without machines no cost.
+        record.stages[0].operations[0].response_ms.p99 = None;
+        record.stages[0].nodes.clear();
+        let values = &of_run(&order, &record, nowhere, "r")[0].values;
+        assert!(!values.contains_key(SPREAD.0) && !values.contains_key("server_cpu_ms_per_op"), "{values:?}");
+        for id in ["server_cpu_ms_per_op", SPREAD.0, "throughput_per_s", "lbn_beyond_125000_share"] {
+            assert!(is_figure(id), "{id}");
+        }
+        assert!(!is_figure("speed"));
     }
 }

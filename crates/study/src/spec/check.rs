@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cosmark_metrics::results::METRICS;
-
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
-use super::{Claim, DISTANCES, Quantity, Spec, System, Take, Where};
+use super::{Claim, Quantity, Spec, System, Take, Where};
+use crate::measured::is_figure;
 use crate::template::names_in;
 
 /// Names of scales.
@@ -352,9 +351,7 @@ impl Check<'_> {
     }
 
     fn metric(&mut self, id: &str, key: &str, item: Option<usize>) {
-        let known =
-            METRICS.iter().any(|metric| metric.id == id) || DISTANCES.iter().any(|(name, _)| *name == id);
-        if !known {
+        if !is_figure(id) {
             let span = self.at(key, item, id);
             let hint = "such as throughput_per_s, bandwidth_bytes_per_s, response_ms.p95, success_ratio";
             self.wrong(span, format!("{id}: no figure of a run"), hint);
