@@ -756,12 +756,18 @@ fn ceph_runs_the_smallest_version_of_iccl_by_librados_and_by_its_gateway() {
     let changes = [
         ("keys: 200, rampup: 2s, runtime: 8s}", "keys: 200, rampup: 0s, runtime: 2s}"),
         ("{count: 100, first", "{count: 20, first"),
+        ("last_delete: 1008000", "last_delete: 1001000"),
+        ("last_delete: 1002000", "last_delete: 1000400"),
     ];
     let only = ["--only", "system=ceph,gateway", "--only", "workload=1cont_4kb", "--only", "workers=16"];
     let report = small_study("iccl", &changes, &[&only[..], &["--only", "mix=r100,r80w15d5"]].concat());
     for system in ["ceph", "gateway"] {
         assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r100 | 16 | read |")) > 0.0);
         assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r80w15d5 | 16 | write |")) > 0.0);
+        // What is deleted was there, each object once.
+        let deletes = format!("| {system} | 1cont_4kb | r80w15d5 | 16 | delete |");
+        let row = report.lines().find(|line| line.starts_with(&deletes)).unwrap();
+        assert_eq!(row.split('|').nth(11).map(str::trim), Some("0"), "{row}");
     }
     assert!(report.contains("gateway / ceph"), "{report}");
 }
