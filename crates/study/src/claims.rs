@@ -3,8 +3,8 @@
 
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::select::{UNREADABLE, one_sided, quantity, repetitions, why_none};
-use crate::spec::{Claim, Condition, Take};
+use crate::select::{Found, UNREADABLE, one_sided, quantity, repetitions, why_none};
+use crate::spec::{Claim, Condition, Quantity, Take};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
 
 /// Fewer repetitions show nothing.
@@ -96,7 +96,7 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
             words.push(text);
         }
     }
-    let sides = claim.test.iter().flat_map(|condition| std::iter::once(&condition.of).chain(&condition.to));
+    let sides = claim.test.iter().flat_map(sides);
     let unreadable =
         sides.flat_map(|side| all.iter().filter(move |one| one.unreadable && one.is_in(&side.cells))).count();
     if unreadable > 0 && !words.iter().any(|text| text == UNREADABLE) {
@@ -115,29 +115,51 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
     with(finding, words.join("; "))
 }
 
+/// All quantities of a condition.
+fn sides(condition: &Condition) -> Vec<&Quantity> {
+    let own = std::iter::once(&condition.of).chain(&condition.to);
+    own.chain(condition.than.iter().flat_map(|than| sides(than))).collect()
+}
+
+/// The value of a condition at one repetition: a quantity, a ratio, or the ratio of two.
+fn value_at(
+    design: &Design<'_>,
+    all: &[Observation],
+    condition: &Condition,
+    repetition: u32,
+) -> Option<Found> {
+    let mut found = quantity(design, all, &condition.of, repetition)?;
+    found.value *= condition.times;
+    let to = condition.to.as_ref().map(|to| quantity(design, all, to, repetition));
+    let than = condition.than.as_ref().map(|than| value_at(design, all, than, repetition));
+    for below in [to, than].into_iter().flatten() {
+        let below = below.filter(|below| below.value != 0.0)?;
+        found.value /= below.value;
+        found.is_false |= below.is_false;
+    }
+    Some(found)
+}
+
+/// Points of a ratio in it of which only one side was measured.
+fn lopsided(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Option<String> {
+    let own = condition.to.as_ref().and_then(|to| one_sided(design, all, &condition.of, to));
+    own.or_else(|| condition.than.as_ref().and_then(|than| lopsided(design, all, than)))
+}
+
 /// A condition over all repetitions, or why nothing of it can be seen.
 fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Result<Seen, String> {
-    if let Some(points) = condition.to.as_ref().and_then(|to| one_sided(design, all, &condition.of, to)) {
+    if let Some(points) = lopsided(design, all, condition) {
         return Err(format!("measured only on one side: {points}"));
     }
-    let mut values = Vec::new();
-    let mut is_false = false;
-    for repetition in repetitions(all) {
-        let Some(of) = quantity(design, all, &condition.of, repetition) else { continue };
-        let to = match &condition.to {
-            None => None,
-            Some(wanted) => match quantity(design, all, wanted, repetition) {
-                Some(to) if to.value != 0.0 => Some(to),
-                _ => continue,
-            },
-        };
-        values.push(of.value / to.map_or(1.0, |to| to.value) * condition.times);
-        is_false |= of.is_false || to.is_some_and(|to| to.is_false);
-    }
+    let found: Vec<Found> = repetitions(all)
+        .into_iter()
+        .filter_map(|repetition| value_at(design, all, condition, repetition))
+        .collect();
+    let is_false = found.iter().any(|one| one.is_false);
+    let values: Vec<f64> = found.iter().map(|one| one.value).collect();
     if values.is_empty() {
-        // The first of both sides that has nothing.
-        let sides = [Some(&condition.of), condition.to.as_ref()];
-        let nothing = sides.into_iter().flatten().find_map(|side| why_none(design, all, side));
+        // The first of the sides that has nothing.
+        let nothing = sides(condition).into_iter().find_map(|side| why_none(design, all, side));
         return Err(nothing.unwrap_or("no repetition has figures of both sides").to_owned());
     }
     let (center, interval) = interval_of_ratio(&values).unwrap_or_else(|| {
@@ -152,7 +174,8 @@ const ROUNDING: f64 = 1e-9;
 
 fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     // A ratio has no unit, and neither has the level of a greatest value.
-    let has_unit = condition.to.is_none() && !matches!(condition.of.take, Take::ArgMax | Take::ArgBest);
+    let is_ratio = condition.to.is_some() || condition.than.is_some();
+    let has_unit = !is_ratio && !matches!(condition.of.take, Take::ArgMax | Take::ArgBest);
     let short = |value: f64| if has_unit { with_unit(&condition.of.metric, value) } else { short(value) };
     let (least, most) =
         (condition.least.unwrap_or(f64::NEG_INFINITY), condition.most.unwrap_or(f64::INFINITY));

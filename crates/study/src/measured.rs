@@ -14,11 +14,16 @@ use serde_json::Value;
 
 use crate::design::{Levels, Order, Point};
 use crate::journal::{CellEnd, CellState};
-use crate::spec::{Block, DISTANCES, Text};
+use crate::spec::{Block, Text};
 use crate::template::fill;
 
 /// What fio or a followed disk says is never larger.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
+/// since a disk does not know for which stage it works.
+pub const DISTANCES: [(&str, &str); 2] =
+    [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
 
 /// How unevenly a store serves, and its title: the 99 % over the median response time of the same operations.
 pub const SPREAD: (&str, &str) = ("response_spread", "99 % over median response time");

@@ -379,6 +379,50 @@ fn a_repetition_of_the_wide_cells_alone_is_none_of_the_whole_and_a_cell_that_did
 }
 
 #[test]
+fn a_claim_may_ask_whether_a_gain_grows() {
+    let text = TEXT.replace(
+        "claims:\n",
+        "claims:
+  - id: GROWS
+    says: c gains more with large objects
+    test: [{of: {where: {system: c, size: 1MB}}, to: {where: {system: a, size: 1MB}},
+            than: {of: {where: {system: c, size: 4KB}}, to: {where: {system: a, size: 4KB}}}, least: 1.5}]
+  - id: GROWS-MORE
+    says: c gains thrice as much with large objects
+    test: [{of: {where: {system: c, size: 1MB}}, to: {where: {system: a, size: 1MB}},
+            than: {of: {where: {system: c, size: 4KB}}, to: {where: {system: a, size: 4KB}}}, least: 3}]
+",
+    );
+    let spec = spec(&text);
+    let design = design(&spec, "full", 1);
+    let mut all: Vec<Observation> = (1..=5)
+        .flat_map(|repetition| {
+            let of = |system, small, large| {
+                [seen(system, "4KB", repetition, small), seen(system, "1MB", repetition, large)]
+            };
+            [of("a", 1000.0, 10.0), of("c", 2000.0, 40.0)].concat()
+        })
+        .collect();
+    let judged = |all: &[Observation], id: &str| {
+        let one = judge(&design, all).into_iter().find(|one| one.id == id).unwrap();
+        (one.finding, one.why)
+    };
+    let (finding, why) = judged(&all, "GROWS");
+    assert!(finding == Finding::Agrees && why.starts_with("2.00 (2.00 to 2.00)"), "{finding:?} {why}");
+    assert_eq!(judged(&all, "GROWS-MORE").0, Finding::Disagrees);
+    all.retain(|one| one.levels["system"] != "a" || one.levels["size"] != "4KB");
+    let (finding, why) = judged(&all, "GROWS");
+    assert_eq!((finding, why.as_str()), (Finding::NotShown, "its cells were not run"));
+    let limited =
+        text.replace("{where: {system: a, size: 4KB}}}", "{where: {system: a, size: 4KB}}, most: 9}");
+    let (none, mistakes) = read(&limited);
+    assert!(
+        none.is_none() && mistakes.iter().any(|one| one.message.contains("has no limits")),
+        "{mistakes:#?}"
+    );
+}
+
+#[test]
 fn a_claim_compares_the_same_points_of_both_sides_or_says_which_were_measured_on_one_alone() {
     let text = TEXT.replace(
         "claims:\n",

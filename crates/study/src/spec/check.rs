@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
-use super::{Claim, Quantity, Spec, System, Take, Where};
+use super::{Claim, Condition, Quantity, Spec, System, Take, Where};
 use crate::measured::is_figure;
 use crate::template::names_in;
 
@@ -472,10 +472,25 @@ impl Check<'_> {
                     "least is at most as large as most",
                 );
             }
-            for quantity in std::iter::once(&condition.of).chain(&condition.to) {
-                self.quantity("claims", at, quantity);
-            }
+            self.quantities(at, condition);
         }
+    }
+
+    /// The quantities of a condition, and of what it is divided by.
+    fn quantities(&mut self, at: usize, condition: &Condition) {
+        for quantity in std::iter::once(&condition.of).chain(&condition.to) {
+            self.quantity("claims", at, quantity);
+        }
+        let Some(than) = &condition.than else { return };
+        if than.least.is_some() || than.most.is_some() {
+            let span = self.at("claims", Some(at), "than");
+            self.wrong(
+                span,
+                "what a condition is divided by has no limits",
+                "least and most stand beside than:",
+            );
+        }
+        self.quantities(at, than);
     }
 
     fn quantity(&mut self, key: &str, at: usize, quantity: &Quantity) {

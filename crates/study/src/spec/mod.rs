@@ -15,11 +15,6 @@ pub use read::read;
 /// Which cells: for each factor (or `system`) the levels that are meant.
 pub type Where = BTreeMap<String, OneOrMore>;
 
-/// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
-/// since a disk does not know for which stage it works.
-pub const DISTANCES: [(&str, &str); 2] =
-    [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
-
 /// An experiment: what is varied, on which systems, how often, what was published, and what is claimed.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -505,6 +500,9 @@ pub struct Condition {
     /// With what, as a ratio; without it the quantity itself is looked at.
     #[serde(default)]
     pub to: Option<Quantity>,
+    /// The same of other cells, by which this is divided: whether a gain grows. It has no `least` and `most` of its own.
+    #[serde(default)]
+    pub than: Option<Box<Condition>>,
     /// A factor on the ratio, such as the copies of each byte.
     #[serde(default = "unit_factor")]
     pub times: f64,
