@@ -589,9 +589,14 @@ check_swift() {
 
 bed_version() {
   settings_load
-  local words
+  local words store=${CEPH_STORE:-file} kind
   words=$(timeout 20 ceph --version 2>/dev/null 9>&-) || words='Ceph of an unknown version'
-  echo "${words%% (*}, CEPH_STORE=${CEPH_STORE:-file}, pools of size 3 (single: 1), 4 OSDs"
+  case $store in
+    file) kind='BlueStore on a file' ;;
+    xfs) kind='BlueStore on a file of an XFS image' ;;
+    *) kind='objects in memory' ;;
+  esac
+  echo "${words%% (*}, $kind for each OSD (CEPH_STORE=$store), pools of size 3 (single: 1), 4 OSDs"
 }
 
 bed_endpoints() {
