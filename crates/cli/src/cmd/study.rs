@@ -200,7 +200,8 @@ fn study(args: &StudyArgs) -> Outcome {
         tag: if args.plan { String::new() } else { tag(&directory, !targets.is_empty())? },
     };
     if choice.as_published && spec.as_published.is_none() {
-        return Err(Problem::usage(format!("{} has no published flaws to put back", spec.name)));
+        let why = "none of the published flaws is one that a workload can put back; the report names them";
+        return Err(Problem::usage(format!("{}: {why}", spec.name)));
     }
     let design = Design::new(&spec, choice).map_err(Problem::usage)?;
     check_workloads(&design)?;
