@@ -765,9 +765,7 @@ fn ceph_runs_the_smallest_version_of_iccl_by_librados_and_by_its_gateway() {
         assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r100 | 16 | read |")) > 0.0);
         assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r80w15d5 | 16 | write |")) > 0.0);
         // What is deleted was there, each object once.
-        let deletes = format!("| {system} | 1cont_4kb | r80w15d5 | 16 | delete |");
-        let row = report.lines().find(|line| line.starts_with(&deletes)).unwrap();
-        assert_eq!(row.split('|').nth(11).map(str::trim), Some("0"), "{row}");
+        assert_eq!(failed_of(&report, &format!("| {system} | 1cont_4kb | r80w15d5 | 16 | delete |")), "0");
     }
     assert!(report.contains("gateway / ceph"), "{report}");
 }
@@ -793,4 +791,91 @@ fn ceph_gives_the_efficiency_of_an_image_beside_the_disk_below_it() {
         report.contains("| geometric mean |") && report.contains("0.89") && report.contains("fair, mixed"),
         "{report}"
     );
+}
+
+/// What stands under "failed" in the row of a cell.
+fn failed_of<'a>(report: &'a str, start: &str) -> &'a str {
+    let row =
+        report.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start}: {report}"));
+    row[start.len()..].split('|').nth(5).unwrap().trim()
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_runs_the_smallest_version_of_the_study_of_container_databases_and_deletes_what_it_wrote() {
+    let changes = [
+        (
+            "{name: 500, set: {span: 499, each: 4, total: 1996}}",
+            "{name: 10, set: {span: 9, each: 2, total: 18}}",
+        ),
+        ("containers: [500, 1000, 2000]}", "containers: [10]}"),
+        ("variables:\n  workers: 16", "variables:\n  workers: 3"),
+        // The bed that is up, without devices of its own.
+        ("SWIFT_BED: zmanda, SWIFT_FS: xfs, SWIFT_DB: own, SWIFT_REPLICAS: 2, SWIFT_DB_IOPS: 60", ""),
+        ("    follow: srv/1/c1\n", ""),
+    ];
+    let report = small_study("zmanda-ssd", &changes, &["--only", "system=slow", "--only", "size=40KB"]);
+    for (phase, op) in [("put", "write"), ("get", "read"), ("delete", "delete")] {
+        let row = format!("| slow | 40KB | 10 | {phase} | {op} |");
+        assert!(rate_of(&report, &row) > 0.0);
+        assert_eq!(
+            failed_of(&report, &row),
+            "0",
+            "each object is written, read and deleted by its scattered name"
+        );
+    }
+    assert!(report.contains("| ZS2 |"), "{report}");
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_runs_the_smallest_version_of_the_study_of_rows_without_objects() {
+    let after = "  after: |
+    - name: dispose
+      works: [{type: dispose, workers: 1, containers: \"r(1,1)\", empty_container: true, acceptable_failure_ratio: 1}]
+  measured: ${{ phase }}";
+    let changes = [
+        ("    variables: {runtime: 60s}", "    variables: {rampup: 0s, runtime: 2s}"),
+        ("SWIFT_BED: pebbles, SWIFT_FS: xfs, SWIFT_DB: own, SWIFT_REPLICAS: 2, SWIFT_DB_IOPS: 30", ""),
+        ("    follow: srv/1/d1\n", ""),
+        ("  measured: ${{ phase }}", after),
+    ];
+    let only = ["--only", "system=slow", "--only", "size=10KB", "--only", "rows=0"];
+    let report = small_study("zmanda-pebbles", &changes, &only);
+    let row = "| slow | 10KB | 0 | put | write |";
+    assert!(rate_of(&report, row) > 0.0);
+    assert_eq!(failed_of(&report, row), "0");
+    assert!(report.contains("| ZP4 |") && report.contains("| ZP6 |"), "{report}");
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_runs_the_smallest_version_of_the_thesis_and_reads_what_is_there() {
+    let changes = [
+        ("{name: 10MB, set: {size: 10MB,", "{name: 10MB, set: {size: 10KB,"),
+        ("variables: {rampup: 2s, runtime: 8s}", "variables: {rampup: 0s, runtime: 1s}"),
+    ];
+    let only = ["--only", "system=gateway", "--only", "size=10MB"];
+    let report = small_study("thesis-object", &changes, &only);
+    for (test, op) in
+        [("read-zipf", "read"), ("read-uniform", "read"), ("80R20W", "read"), ("20R80W", "write")]
+    {
+        let row = format!("| gateway | 10MB | {test} | {op} |");
+        assert!(rate_of(&report, &row) > 0.0);
+        assert_eq!(failed_of(&report, &row), "0");
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_runs_the_smallest_version_of_the_study_of_copies_with_the_printed_factor_beside_it() {
+    let changes = [(
+        "{count: 200, rampup: 2s, runtime: 10s}\n    repetitions: {least: 5}",
+        "{count: 20, rampup: 0s, runtime: 2s}\n    repetitions: {least: 1}",
+    )];
+    let report = small_study("iccl-replicas", &changes, &[]);
+    for system in ["three", "single"] {
+        assert!(rate_of(&report, &format!("| {system} | 128KB | 1 | write |")) > 0.0);
+    }
+    assert!(report.contains("iccl.replicas"), "{report}");
 }

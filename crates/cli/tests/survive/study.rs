@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
 use crate::eventually;
-use crate::support::{cosmark, run, stderr, stdout};
+use crate::support::{cosmark, repository, run, skipped, stderr, stdout};
 
 const STUDY: &str = "name: planted
 title: Three stores, one of them quick
@@ -186,4 +186,30 @@ fn a_study_of_fio_begins_nothing_where_fio_is_not_there() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("apt-get install fio"), "{}", stderr(&output));
     assert!(!place.join("out").exists());
+}
+
+#[test]
+fn the_smallest_version_of_the_baseline_puts_this_disk_beside_the_printed_one() {
+    if std::process::Command::new("fio").arg("--version").output().is_err() {
+        return skipped("fio is not here: apt-get install fio");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let from = repository().join("studies/baseline");
+    let text = fs::read_to_string(from.join("study.yaml")).unwrap();
+    let long = "variables: {image: 1GiB, rampup: 1s, runtime: 5s}";
+    assert!(text.contains(long), "{text}");
+    let text = text.replacen(long, "variables: {image: 16MiB, rampup: 0s, runtime: 1s}", 1);
+    fs::write(directory.path().join("study.yaml"), text).unwrap();
+    fs::copy(from.join("published.csv"), directory.path().join("published.csv")).unwrap();
+    let only = ["--only", "depth=1", "--only", "block=1m", "--only", "pattern=read,write"];
+    let args = [&["study", "study.yaml", "--dir", "out", "--no-nodes"], &only[..]].concat();
+    let output = run(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = fs::read_to_string(directory.path().join("out/report.md")).unwrap();
+    for row in ["| disk | read | 1m | 1 | read |", "| disk | write | 1m | 1 | write |"] {
+        assert!(report.lines().any(|line| line.starts_with(row)), "{row}: {report}");
+    }
+    for words in ["143 MB/s", "123 MB/s", "baseline.disk"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
 }
