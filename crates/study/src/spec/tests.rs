@@ -184,3 +184,63 @@ fn phases_that_build_on_each_other_keep_their_order_and_others_are_drawn() {
     free.factors.iter_mut().for_each(|factor| factor.in_order = false);
     assert_eq!(orders(&free).len(), 6, "every order is drawn sometimes");
 }
+
+#[test]
+fn the_mix_of_iccl_deletes_what_was_written_for_it_and_meets_each_object_once() {
+    let spec = read(crate::library::find("iccl").unwrap().text).0.unwrap();
+    let shared = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    for (scale, as_published) in [("quick", false), ("scaled", false), ("full", false), ("quick", true)] {
+        let choice = Choice { scale: scale.to_owned(), as_published, ..Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        let mut looked_at = 0;
+        for cell in &design.cells {
+            let text = design.workload(cell, 1).unwrap();
+            if as_published {
+                assert!(!text.contains("again-") && !text.contains("s(1,"), "{}: {text}", cell.id);
+                continue;
+            }
+            let mixes = cell.points.iter().filter(|point| point.levels["mix"] == "r80w15d5");
+            for point in mixes.filter(|point| point.refused.is_none()) {
+                let number = |name: &str| point.values[name].0.parse::<u64>().unwrap();
+                let (first, last) = (number("first_delete"), number("last_delete"));
+                let (containers, keys) = (number("containers"), last - first + 1);
+                let place = format!("{scale} {} {}", cell.id, point.stage);
+                // Containers and keys are counted in order side by side, by each worker in steps of all workers.
+                assert_eq!(shared(containers, keys), 1, "{place}");
+                assert!(containers * keys >= 4 * number("workers"), "{place}");
+                let again = format!("again-{}-{}\"", cell.levels["workload"], point.levels["workers"]);
+                let at = text.find(&again).unwrap_or_else(|| panic!("{place}: {text}"));
+                let main = text.find(&format!("name: {}\n", point.stage)).unwrap();
+                assert!(at < main && text[at..main].contains(&format!("r({first},{last})")), "{place}");
+                assert!(text[main..].contains(&format!("s({first},{last})")), "{place}");
+                looked_at += 1;
+            }
+        }
+        assert!(as_published || looked_at >= 30, "{scale}: {looked_at}");
+    }
+}
+
+#[test]
+fn ratios_of_the_thesis_and_gains_of_zmanda_stand_at_their_cells() {
+    let value = |study: &str, wanted: &[(&str, &str)], table: &str| {
+        let entry = crate::library::find(study).unwrap();
+        let spec = read(entry.text).0.unwrap();
+        let numbers = published::numbers(&spec, &published::read(entry.published).unwrap()).unwrap();
+        let fits = |one: &published::Published| {
+            let at = |(factor, level): &(&str, &str)| one.cells[*factor].0.iter().any(|some| some == level);
+            one.table == table && !one.to.is_empty() && wanted.iter().all(at)
+        };
+        numbers.into_iter().find(fits).unwrap().value
+    };
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-6, "{a} {b}");
+    near(value("thesis-object", &[("test", "write"), ("size", "10MB")], "thesis.object_ratio"), 0.588);
+    near(value("thesis-block", &[("system", "rbd"), ("pattern", "mixed")], "thesis.block"), 0.922 / 3.0);
+    near(value("zmanda-ssd", &[("phase", "delete"), ("containers", "20000")], "zmanda.ssd_speedup"), 2.09);
+    near(value("zmanda-pebbles", &[("rows", "1000000")], "zmanda.pebbles"), 1.68);
+    near(value("iccl-replicas", &[("size", "128KB"), ("workers", "1")], "iccl.replicas"), 2.0);
+}
