@@ -39,12 +39,13 @@ kind_port() { # kind_port NODE KIND
 # ---- knobs -----------------------------------------------------------------------------------------------------
 
 # The settings of the last `up` are on file, for status and faults; `up` itself takes them from its environment.
-# Only what the data were laid out by is kept over a down and an up: file system, replicas, place of the databases.
+# Only what the data were laid out by is kept over a down and an up: file system, replicas, place of the databases, and the
+# erasure code.
 settings_load() {
   local key value
   [[ -f $SETTINGS ]] || return 0
   while IFS='=' read -r key value; do
-    case $key in SWIFT_FS | SWIFT_DAEMONS | SWIFT_REPLICAS | SWIFT_DB) printf -v "$key" %s "$value" ;; esac
+    case $key in SWIFT_FS | SWIFT_DAEMONS | SWIFT_REPLICAS | SWIFT_DB | SWIFT_EC) printf -v "$key" %s "$value" ;; esac
   done <"$SETTINGS"
 }
 
@@ -56,21 +57,24 @@ kept() {
 
 settings_choose() {
   local asked_fs=${SWIFT_FS:-} asked_daemons=${SWIFT_DAEMONS:-min} asked_replicas=${SWIFT_REPLICAS:-} asked_db=${SWIFT_DB:-}
-  SWIFT_FS='' SWIFT_DAEMONS='' SWIFT_REPLICAS='' SWIFT_DB=''
+  local asked_ec=${SWIFT_EC:-}
+  SWIFT_FS='' SWIFT_DAEMONS='' SWIFT_REPLICAS='' SWIFT_DB='' SWIFT_EC=''
   settings_load
   if [[ -n $SWIFT_DAEMONS && $SWIFT_DAEMONS != "$asked_daemons" && -n $(process_members proxy) ]]; then
     die "the bed is up with SWIFT_DAEMONS=$SWIFT_DAEMONS; run down first"
   fi
-  # A bed from before these two were settings has what is now their default.
-  if [[ -n $SWIFT_FS ]]; then : "${SWIFT_REPLICAS:=3}" "${SWIFT_DB:=shared}"; fi
+  # A bed from before these were settings has what is now their default.
+  if [[ -n $SWIFT_FS ]]; then : "${SWIFT_REPLICAS:=3}" "${SWIFT_DB:=shared}" "${SWIFT_EC:=none}"; fi
   kept SWIFT_FS "$asked_fs" dir
   kept SWIFT_REPLICAS "$asked_replicas" 3
   kept SWIFT_DB "$asked_db" shared
+  kept SWIFT_EC "$asked_ec" none
   SWIFT_DAEMONS=$asked_daemons
   case $SWIFT_FS in dir | xfs) ;; *) die "SWIFT_FS=$SWIFT_FS: use dir or xfs" ;; esac
   case $SWIFT_DAEMONS in none | min | all) ;; *) die "SWIFT_DAEMONS=$SWIFT_DAEMONS: use none, min or all" ;; esac
   case $SWIFT_REPLICAS in 1 | 2 | 3 | 4) ;; *) die "SWIFT_REPLICAS=$SWIFT_REPLICAS: use 1 to 4" ;; esac
   case $SWIFT_DB in shared | own) ;; *) die "SWIFT_DB=$SWIFT_DB: use shared or own" ;; esac
+  case $SWIFT_EC in none | 2+1 | 2+2 | 3+1) ;; *) die "SWIFT_EC=$SWIFT_EC: use none, 2+1, 2+2 or 3+1" ;; esac
   [[ $SWIFT_DB == shared || $SWIFT_FS == xfs ]] || die "SWIFT_DB=own: a device of its own needs SWIFT_FS=xfs"
   knob_number SWIFT_DB_IOPS 0
   ((SWIFT_DB_IOPS == 0)) || [[ $SWIFT_DB == own ]] || die "SWIFT_DB_IOPS limits the devices of SWIFT_DB=own"
@@ -104,7 +108,7 @@ bed_prepare() {
   bed_install
   check_xattrs
   printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" "SWIFT_REPLICAS=$SWIFT_REPLICAS" \
-    "SWIFT_DB=$SWIFT_DB" >"$SETTINGS"
+    "SWIFT_DB=$SWIFT_DB" "SWIFT_EC=$SWIFT_EC" >"$SETTINGS"
   rings_commit
   write_configuration
   build_rings
@@ -158,7 +162,7 @@ write_configuration() {
   if is_root; then rsync_identity=$'uid = root\ngid = root'; fi
   [[ $SWIFT_FS != xfs ]] || mount_check=true no_fallocate=false
   mkdir -p "$ETC"
-  render "$HERE/templates/swift.conf.in" "$ETC/swift.conf"
+  render "$HERE/templates/swift.conf.in" "$ETC/swift.conf" ERASURE="$(erasure_policy)"
   render "$HERE/templates/proxy-server.conf.in" "$ETC/proxy-server.conf" PORT=$PROXY_PORT USER="$user" ETC="$ETC" \
     WORKERS="$SWIFT_PROXY_WORKERS" MEMCACHED_PORT=$MEMCACHED_PORT LOG_LEVEL="$SWIFT_LOG_LEVEL"
   for n in "${NODES[@]}"; do
@@ -183,13 +187,32 @@ write_configuration() {
   done
 }
 
+# ---- erasure coding --------------------------------------------------------------------------------------------
+# SWIFT_EC=2+1 adds storage policy 2, ec21: of each segment of an object two pieces of data and one of parity, each on a device
+# of its own, by the coder that liberasurecode brings with it.
+
+has_erasure() { [[ ${SWIFT_EC:-none} != none ]]; }
+
+# erasure_name: what the policy is called, ec21.
+erasure_name() { echo "ec${SWIFT_EC/+/}"; }
+
+# erasure_policy: its part of swift.conf; nothing without it. The segment size is Swift's default.
+erasure_policy() {
+  has_erasure || return 0
+  printf '\n%s\n' '[storage-policy:2]'
+  printf '%s = %s\n' name "$(erasure_name)" aliases Policy-2 policy_type erasure_coding ec_type liberasurecode_rs_vand \
+    ec_num_data_fragments "${SWIFT_EC%+*}" ec_num_parity_fragments "${SWIFT_EC#*+}" ec_object_segment_size 1048576
+}
+
 # Rings: 512 partitions (part power 9) over four equal devices; the seed makes them the same on every machine.
-# object-1 is the ring of storage policy 1, silver, with two replicas.
+# object-1 is the ring of storage policy 1, silver, with two replicas; object-2 that of the erasure-coded one, with a place for
+# each piece.
 build_rings() {
   local databases=d
   [[ $SWIFT_DB == shared ]] || databases=c
   build_ring object object "$SWIFT_REPLICAS" d
   build_ring object-1 object 2 d
+  ! has_erasure || build_ring object-2 object $((SWIFT_EC)) d
   build_ring container container "$SWIFT_REPLICAS" $databases
   build_ring account account "$SWIFT_REPLICAS" d
 }
@@ -370,8 +393,9 @@ device_replace() { # device_replace NODE
   if [[ $old == d* ]]; then new=e$n; else new=d$n; fi
   device_forget "$n" "$new"
   mkdir "$ETC/rings"
-  for ring in object object-1 container account; do
-    kind=${ring%-1}
+  for ring in object object-1 object-2 container account; do
+    [[ $ring != object-2 ]] || has_erasure || continue
+    kind=${ring%-[12]}
     [[ $kind != container || ${SWIFT_DB:-shared} == shared ]] || continue
     cp "$ETC/$ring.builder" "$ETC/rings/"
     ring_replace "$ring" "$(node_ip "$n")" "$(kind_port "$n" "$kind")" "$old" "$new"
@@ -486,10 +510,13 @@ proxy_log_since() { # proxy_log_since TARGET: what it has logged since the targe
   tail -c "+$((from + 1))" "$LOG_DIR/proxy.log"
 }
 
-# Every object replicator has ended a pass that began after the heal: Swift itself has no word for being whole. The pass
-# says when it ended and how long it took.
+# Every object replicator, and reconstructor, has ended a pass that began after the heal: Swift itself has no word for being
+# whole. The pass says when it ended and how long it took.
 bed_whole() { # bed_whole TARGET
   local n since answer ended took
+  local passes=(replication) pass
+  settings_load
+  ! has_erasure || passes+=(reconstruction)
   [[ -n $(find "$RUN_DIR" -name 'node?.object-replicator.pid' | head -n 1) ]] || {
     say "no replicator runs (SWIFT_DAEMONS=none): nothing makes copies again"
     exit 77
@@ -497,18 +524,20 @@ bed_whole() { # bed_whole TARGET
   [[ -s $BED_DIR/healed.$1 ]] || die "$1 was never healed"
   since=$(<"$BED_DIR/healed.$1")
   for n in "${NODES[@]}"; do
-    answer=$(curl -sS -m 5 "http://$(node_ip "$n"):$(kind_port "$n" object)/recon/replication/object" 2>/dev/null) || return 1
-    read -r ended took < <(python3 -c 'import json, sys
-a = json.load(sys.stdin)
-print(a.get("object_replication_last") or 0, (a.get("object_replication_time") or 0) * 60)' <<<"$answer") || return 1
-    awk -v ended="$ended" -v took="$took" -v since="$since" 'BEGIN { exit !(ended - took >= since) }' || return 1
+    for pass in "${passes[@]}"; do
+      answer=$(curl -sS -m 5 "http://$(node_ip "$n"):$(kind_port "$n" object)/recon/$pass/object" 2>/dev/null) || return 1
+      read -r ended took < <(python3 -c 'import json, sys
+a, name = json.load(sys.stdin), "object_" + sys.argv[1]
+print(a.get(name + "_last") or 0, (a.get(name + "_time") or 0) * 60)' "$pass" <<<"$answer") || return 1
+      awk -v ended="$ended" -v took="$took" -v since="$since" 'BEGIN { exit !(ended - took >= since) }' || return 1
+    done
   done
   n=${1#node.}
   if [[ -e $BED_DIR/devices/$n.new ]]; then
     "$PYTHON" "$HERE/partitions.py" "$ETC" "$BED_DIR/srv" "$(device_name "$n")" || return 1
     rm -f "$BED_DIR/devices/$n.new"
   fi
-  say 'every object replicator has ended a pass that it began after the heal'
+  say "every object replicator$(! has_erasure || echo ' and reconstructor') has ended a pass that it began after the heal"
 }
 
 # Rows of containers without their objects; see prefill.
@@ -563,10 +592,12 @@ bed_release() {
 # ---- processes -------------------------------------------------------------------------------------------------
 
 daemons() {
+  local reconstructor=''
+  ! has_erasure || reconstructor=object-reconstructor
   case $SWIFT_DAEMONS in
     none) ;;
-    min) echo object-replicator object-updater container-replicator container-updater account-replicator ;;
-    all) echo object-replicator object-updater object-auditor container-replicator container-updater \
+    min) echo object-replicator $reconstructor object-updater container-replicator container-updater account-replicator ;;
+    all) echo object-replicator $reconstructor object-updater object-auditor container-replicator container-updater \
       container-auditor account-replicator account-auditor account-reaper ;;
   esac
 }
@@ -643,12 +674,13 @@ login() {
   done
 }
 
-# An object through the Swift API in both storage policies, and one through the S3 API.
+# An object through the Swift API in each storage policy, and one through the S3 API.
 bed_check() {
-  local policy container
+  local policy policies=(gold silver) container
+  ! has_erasure || policies+=("$(erasure_name)")
   http 200 /dev/null "http://127.0.0.1:$PROXY_PORT/healthcheck"
   login
-  for policy in gold silver; do
+  for policy in "${policies[@]}"; do
     container=$STORAGE_URL/testbed-check-$policy
     http '201 202' /dev/null "$container" -X PUT -H "X-Auth-Token: $TOKEN" -H "X-Storage-Policy: $policy"
     check_object "$container/object" -H "X-Auth-Token: $TOKEN"
@@ -661,7 +693,8 @@ bed_check() {
 bed_version() {
   settings_load
   echo "OpenStack Swift $SWIFT_VERSION, SWIFT_FS=${SWIFT_FS:-dir}, SWIFT_DAEMONS=${SWIFT_DAEMONS:-min}, \
-${SWIFT_REPLICAS:-3} replicas, container databases on ${SWIFT_DB:-shared} devices$(limits_in_force)"
+${SWIFT_REPLICAS:-3} replicas, $(has_erasure && printf 'erasure coding %s, ' "$SWIFT_EC")container databases on \
+${SWIFT_DB:-shared} devices$(limits_in_force)"
 }
 
 limits_in_force() {
@@ -674,7 +707,9 @@ limits_in_force() {
 
 bed_endpoints() {
   cat <<E
-  Swift   $AUTH_URL   user test:tester   key testing   policies gold (${SWIFT_REPLICAS:-3} replicas, default), silver (2)
+  Swift   $AUTH_URL   user test:tester   key testing   policies gold (${SWIFT_REPLICAS:-3} replicas, default), silver (2)$(
+    ! has_erasure || printf ', %s' "$(erasure_name)"
+  )
   S3      http://127.0.0.1:$PROXY_PORT   access key test:tester   secret key testing   region us-east-1, path style
   nodes   node.1 to node.4 at 127.0.0.11 to 127.0.0.14
   targets $HERE/target.yaml, $HERE/s3.yaml

@@ -12,7 +12,13 @@ from pathlib import Path
 from swift.common.ring import RingData
 
 # ring: the directory of its partitions on a device
-KINDS = {"object": "objects", "object-1": "objects-1", "container": "containers", "account": "accounts"}
+KINDS = {
+    "object": "objects",
+    "object-1": "objects-1",
+    "object-2": "objects-2",
+    "container": "containers",
+    "account": "accounts",
+}
 
 
 def filled(directory: Path) -> set[str]:
@@ -31,6 +37,8 @@ def main() -> None:
     here = devices / device[1:] / device
     asked, missing = 0, []
     for ring, place in KINDS.items():
+        if ring == "object-2" and not (rings / "object-2.ring.gz").exists():  # the bed has no erasure-coded policy
+            continue
         data = RingData.load(str(rings / f"{ring}.ring.gz"))
         number = next((dev["id"] for dev in data.devs if dev and dev["device"] == device), None)
         if number is None:  # the container databases may have devices of their own
