@@ -33,6 +33,7 @@ pub const LIBRARY: &[Entry] = &[
     entry!("baseline"),
     entry!("signatures"),
     entry!("proxies"),
+    entry!("erasure"),
 ];
 
 /// What `cosmark study new` writes: a whole small study, to be changed.
