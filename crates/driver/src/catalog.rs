@@ -200,6 +200,7 @@ pub(crate) mod tests {
         Key::new("endpoint", KeyKind::Url, "").default("https://s3.example").alias(&["url"]),
         Key::new("accesskey", KeyKind::Text, ""),
         Key::new("secretkey", KeyKind::Text, "").secret(),
+        Key::new("ca_file", KeyKind::File, ""),
     ];
     const AZURE: &[Key] = &[
         Key::new("account", KeyKind::Text, ""),

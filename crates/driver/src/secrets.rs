@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cosmark_adaptor_api::Key;
+use cosmark_adaptor_api::{Key, Reach};
 use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
@@ -46,7 +46,7 @@ pub trait SecretSource {
     /// A variable that a key has in the table of adaptors; `None` when it is not set, or not to be used.
     fn habitual(&self, name: &str) -> Option<String>;
 
-    /// The home directory, for defaults that lie in it; `None` where nobody's home is to be used.
+    /// The home directory, for what lies in it (`~/..`); `None` where nobody's home is to be used.
     fn home(&self) -> Option<String>;
 }
 
@@ -219,7 +219,10 @@ fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSourc
     for entry in &mut spec.config.entries {
         let key = &entry.key;
         let value = match &entry.value {
-            ConfigValue::Text(_) => continue,
+            ConfigValue::Text(text) => match file_in_home(catalog, kind, key, text, from) {
+                Some(path) => path,
+                None => continue,
+            },
             ConfigValue::Env(name) => from.variable(name).map_err(|why| {
                 format!("{kind}: `{key}` comes from the environment variable {name}, {why}")
             })?,
@@ -241,6 +244,20 @@ fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSourc
     }
     add_habitual(catalog, spec, from);
     Ok(())
+}
+
+/// The path of a file that a key gives as one of the home directory, `~/..`.
+fn file_in_home(
+    catalog: &Catalog,
+    kind: &str,
+    key: &str,
+    text: &str,
+    from: &dyn SecretSource,
+) -> Option<String> {
+    let rest = text.trim().strip_prefix("~/")?;
+    let names_a_file = |row: &Key| row.answers_to(key.trim()) && row.kind.reach() == Reach::File;
+    let is_file = catalog.keys_of(kind).any(names_a_file);
+    from.home().filter(|_| is_file).map(|home| format!("{home}/{rest}"))
 }
 
 /// Adds what the environment gives for keys that have a variable, if the workload gives none of them, and their defaults that
@@ -410,7 +427,7 @@ fn value_in(entry: &str) -> Range<usize> {
 mod tests {
     use cosmark_workload::{Environment, Format, parse_what_is_there};
 
-    use super::{Secrets, hide_in_source, logins_in, stars_over_secrets};
+    use super::{SecretSource, Secrets, hide_in_source, logins_in, resolve, stars_over_secrets};
     use crate::catalog::tests::STORES;
 
     /// Hides what is secret in a text whose storage has this secret key, and gives the value that was read of it.
@@ -464,6 +481,49 @@ mod tests {
             assert!(!shown.contains(leak), "{shown}");
             assert!(shown.contains("accesskey=AKID;secretkey=***;endpoint=http://h\""), "{shown}");
         }
+    }
+
+    /// Somebody with a home, or without one, and with nothing else.
+    struct Somebody(Option<&'static str>);
+
+    impl SecretSource for Somebody {
+        fn variable(&self, _name: &str) -> Result<String, String> {
+            Err("which is not there".to_owned())
+        }
+
+        fn file(&self, _path: &str) -> Result<String, String> {
+            Err("which is not there".to_owned())
+        }
+
+        fn named(&self, _name: &str) -> Result<String, String> {
+            Err("which is not there".to_owned())
+        }
+
+        fn habitual(&self, _name: &str) -> Option<String> {
+            None
+        }
+
+        fn home(&self) -> Option<String> {
+            self.0.map(str::to_owned)
+        }
+    }
+
+    #[test]
+    fn a_file_in_the_home_directory_is_found_there_by_whoever_has_one() {
+        let source = "name: n\nstorage: {type: s3, ca_file: ~/own/ca.pem, accesskey: ~/word}\nstages:\n  - name: s\n    works: \
+                      [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]\n";
+        let seen = |home: Option<&'static str>, key: &str| {
+            let format = Format::detect("w.yaml", source);
+            let mut read = parse_what_is_there(source, format, &Environment::default()).0.unwrap();
+            resolve(&STORES, &mut read, &Somebody(home)).unwrap();
+            let entries = &read.stages[0].works[0].storage.config.entries;
+            let value = entries.iter().find(|entry| entry.key == key).map(|entry| entry.value.clone());
+            let Some(cosmark_workload::model::ConfigValue::Text(value)) = value else { panic!("{read:?}") };
+            value
+        };
+        assert_eq!(seen(Some("/home/me"), "ca_file"), "/home/me/own/ca.pem");
+        assert_eq!(seen(Some("/home/me"), "accesskey"), "~/word", "no file");
+        assert_eq!(seen(None, "ca_file"), "~/own/ca.pem");
     }
 
     #[test]
