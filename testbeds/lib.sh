@@ -448,7 +448,7 @@ check_object() (
 # in the URL, because an access key may hold a colon, and through a descriptor, to stay out of the process list. Some
 # servers insist on the header with the payload's hash.
 s3() {
-  local hash url=${S3_ENDPOINT/#http:\/\//http://${S3_ACCESS//:/%3A}:${S3_SECRET//:/%3A}@}$4
+  local hash url=${S3_ENDPOINT/:\/\//://${S3_ACCESS//:/%3A}:${S3_SECRET//:/%3A}@}$4
   hash=$(sha256sum <"$3" | cut -d' ' -f1)
   http "$1" "$2" '' -H "x-amz-content-sha256: $hash" --aws-sigv4 aws:amz:us-east-1:s3 \
     -K <(printf 'url = "%s"\n' "$url") "${@:5}"
