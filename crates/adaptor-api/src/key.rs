@@ -372,6 +372,11 @@ pub const STORE_FACTS: &[Key] = &[
         "`short`: a window below 60 s is meant so, and what the store does less often is not asked for",
     ),
     Key::new(
+        "sut_connections",
+        KeyKind::Choice(&["new"]),
+        "`new`: what a new connection for each request costs is what is measured",
+    ),
+    Key::new(
         "sut_background",
         KeyKind::Text,
         "`none`, or what else the store was doing, e.g. recovery, rebalancing, scrubbing",

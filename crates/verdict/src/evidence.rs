@@ -299,6 +299,8 @@ pub struct StoreEvidence {
     pub cache_intended: bool,
     /// The window is short on purpose: what happens less often than once in it is not asked for.
     pub short_intended: bool,
+    /// The user measures what new connections cost, and says so.
+    pub new_connections_intended: bool,
     /// Something that is written compresses and is alike: zeros. `None` when nothing is written or it is not known.
     pub writes_zeros: Option<bool>,
     /// What the store did beside, as the user says: `none`, `recovery`, ..

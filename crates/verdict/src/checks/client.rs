@@ -326,7 +326,8 @@ pub(super) fn connections(evidence: &Evidence) -> Finding {
     }
     let again = opened.saturating_sub(evidence.workers());
     let share = again as f64 / requests as f64;
-    if share > 0.01 {
+    let is_intended = evidence.store.new_connections_intended;
+    if share > 0.01 && !is_intended {
         let handshake: f64 = evidence
             .operations
             .iter()
@@ -358,6 +359,11 @@ pub(super) fn connections(evidence: &Evidence) -> Finding {
             client.driver
         );
         return Finding::warn(full, 0.5, message);
+    }
+    if is_intended {
+        return Finding::does_not_apply(
+            "the workload says that it measures new connections (sut_connections)",
+        );
     }
     Finding::pass(
         share,

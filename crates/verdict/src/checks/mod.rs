@@ -299,7 +299,7 @@ pub const CHECKS: &[CheckRow] = &[
         needs: "requests over a network",
         warns: "more than 1 % of the requests opened a new connection, or TIME_WAIT fills half of the ports",
         fails: "more than 20 %",
-        remedy: "let the store keep connections alive, or say that new connections are what you measure",
+        remedy: "let the store keep connections alive; sut_connections: new if new ones are what you measure",
         moves: Moves::Share(MEDIAN),
         look: client::connections,
     },

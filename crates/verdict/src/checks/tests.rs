@@ -93,6 +93,7 @@ fn healthy() -> Evidence {
             ram_bytes: Some(64e9),
             cache_intended: false,
             short_intended: false,
+            new_connections_intended: false,
             writes_zeros: Some(false),
             background: Some("none".into()),
         },
@@ -671,6 +672,17 @@ const CASES: &[Case] = &[
     ("V18", healthy, |e| e.operations[0].connections = 47_000, Status::Fail, "opened a new connection"),
     ("V18", healthy, |e| e.operations[0].connections = 1_000, Status::Warn, "2.1 %"),
     ("V18", healthy, |e| e.clients[0].time_wait_max = Some(20_000), Status::Warn, "of the ports"),
+    ("V18", healthy, only_new_connections, Status::NotRun, "sut_connections"),
+    (
+        "V18",
+        healthy,
+        |e| {
+            only_new_connections(e);
+            e.clients[0].time_wait_max = Some(20_000);
+        },
+        Status::Warn,
+        "of the ports",
+    ),
     (
         "V19",
         healthy,
@@ -866,6 +878,12 @@ fn few_arrivals(evidence: &mut Evidence, due: u64, ended: u64) {
     evidence.operations[0].intended = Some(due);
     evidence.operations[0].ok = ended;
     evidence.series.clear();
+}
+
+/// A connection for each request, as is meant.
+fn only_new_connections(evidence: &mut Evidence) {
+    evidence.operations[0].connections = evidence.operations[0].requests;
+    evidence.store.new_connections_intended = true;
 }
 
 /// Two drivers with so many deletions each.

@@ -315,6 +315,8 @@ fn facts_of(stage: &Stage) -> StoreEvidence {
         ram_bytes: fact("sut_ram").and_then(|text| parse_size(&text).ok()).map(|bytes| bytes as f64),
         cache_intended: fact("sut_cache").is_some_and(|text| text.eq_ignore_ascii_case("intended")),
         short_intended: is_short_on_purpose(stage),
+        new_connections_intended: fact("sut_connections")
+            .is_some_and(|text| text.eq_ignore_ascii_case("new")),
         writes_zeros: None,
         background: fact("sut_background").map(|text| text.to_ascii_lowercase()),
     }
