@@ -34,6 +34,7 @@ pub const LIBRARY: &[Entry] = &[
     entry!("signatures"),
     entry!("proxies"),
     entry!("erasure"),
+    entry!("tls"),
 ];
 
 /// What `cosmark study new` writes: a whole small study, to be changed.
