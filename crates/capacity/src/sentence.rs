@@ -3,7 +3,7 @@
 use cosmark_metrics::nodes::skew;
 
 use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, peer};
-use crate::ladder::{Kind, LEVEL, Ladder, Unit};
+use crate::ladder::{FULL, Kind, LEVEL, Ladder, Unit};
 
 /// What a person reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,7 +87,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             nearest(ladder, diagnosis),
             unmeasured(ladder, diagnosis)
         ),
-        Answer::NotReached(grew) => not_reached(ladder, *grew),
+        Answer::NotReached(grew) => used_up(ladder, *grew).unwrap_or_else(|| not_reached(ladder, *grew)),
         Answer::TooFewSteps => {
             "too few steps below 60 % of the plateau to predict a ceiling from: add lower loads, and let \
                                 the store idle before the first"
@@ -154,6 +154,25 @@ fn not_reached(ladder: &Ladder, grew: f64) -> String {
             percent(grew)
         ),
     }
+}
+
+/// Throughput grew although a limit that somebody has set was used up at the highest load: operations share what it lets
+/// through (a journal takes several at once), the more of them the longer they wait.
+fn used_up(ladder: &Ladder, grew: f64) -> Option<String> {
+    let last = *ladder.sorted().last()?;
+    let is_full = |unit: &usize| {
+        let is_set = matches!(ladder.units[*unit].kind, Kind::CpuQuota | Kind::IoLimit);
+        is_set && last.usage.get(*unit).and_then(|usage| usage.busy).is_some_and(|busy| busy >= FULL)
+    };
+    let full: Vec<usize> = (0..ladder.units.len()).filter(is_full).collect();
+    (grew > LEVEL && !full.is_empty()).then(|| {
+        format!(
+            "throughput still grew by {} with the last step, though {} had nothing left there: what grows is how many operations \
+             share what it lets through; raise it, or go on with more load until throughput is level",
+            percent(grew),
+            name(ladder, &full)
+        )
+    })
 }
 
 /// `(93 % busy; 184 us each: predicted ceiling 5400/s from steps below 60 %, observed 5020/s)`.

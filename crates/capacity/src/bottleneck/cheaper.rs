@@ -41,7 +41,9 @@ pub(super) fn at_plateau(
     let most = if stops { MOST_OF_STOPPED } else { MOST };
     let is_cheaper = (1.0 - MEETS..=most).contains(&(plateau / ceiling));
     let is_far = plateau > MOST * ceiling;
-    let alone = one.against.iter().all(|why| by_prediction.contains(why));
+    // A group that is stopped in every period is full, though a part of each processor's slice may be left.
+    let is_excused = |why: &Against| by_prediction.contains(why) || (stops && *why == Against::NotFull);
+    let alone = one.against.iter().all(is_excused);
     if one.against.is_empty() || !(alone && is_its_own && is_cheaper) {
         return None;
     }
@@ -51,10 +53,12 @@ pub(super) fn at_plateau(
         _ => step.usage.get(one.unit)?.busy,
     };
     let at_last: Vec<f64> = last.iter().filter_map(|step| busy(step)).collect();
-    let is_full = at_last.iter().sum::<f64>() >= WITHOUT_PAUSE * real(at_last.len().max(1));
+    let full_from = if stops { BUSY } else { WITHOUT_PAUSE };
+    let is_full = at_last.iter().sum::<f64>() >= full_from * real(at_last.len().max(1));
     // One that works in larger batches the longer it is full is so from the predicted ceiling on.
     let once_full = if is_far { ceiling * (1.0 - MEETS) } else { plateau * ONCE_FULL };
-    let mut full = steps.iter().filter(|step| busy(step).is_some_and(|busy| busy >= FULL));
+    let is_stopped = |step: &Step| stops && stopped(one.unit, &[step]).any(|share| share >= STOPPED);
+    let mut full = steps.iter().filter(|step| is_stopped(step) || busy(step).is_some_and(|busy| busy >= FULL));
     let is_level = full.all(|step| step.throughput_per_s >= once_full);
     let own = (one.busy_at_plateau? - one.demand.idle).max(0.0);
     (is_full && is_level && own > 0.0).then_some(own / plateau)
