@@ -121,15 +121,17 @@ fn one_rate_beyond_what_is_served_is_too_few_and_not_nothing() {
 #[test]
 fn a_limit_that_is_used_up_while_throughput_grows_is_said_to_be() {
     // A group may write 300 times a second, and the more operations wait the more of them a write carries.
-    let steps = [(2.0, 5.0), (4.0, 8.0), (8.0, 14.0), (16.0, 20.0), (32.0, 29.0)].map(|(workers, rate)| Step {
-        throughput_per_s: rate,
-        in_flight: workers,
-        service_s: workers / rate,
-        client_clear: true,
-        usage: vec![Usage { busy: Some(1.0), ..Usage::default() }],
-        ..Step::default()
-    });
-    let unit = Unit { node: "s1".into(), role: "osd".into(), kind: Kind::IoLimit, name: "osds 8:0 writes".into() };
+    let steps =
+        [(2.0, 5.0), (4.0, 8.0), (8.0, 14.0), (16.0, 20.0), (32.0, 29.0)].map(|(workers, rate)| Step {
+            throughput_per_s: rate,
+            in_flight: workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: vec![Usage { busy: Some(1.0), ..Usage::default() }],
+            ..Step::default()
+        });
+    let unit =
+        Unit { node: "s1".into(), role: "osd".into(), kind: Kind::IoLimit, name: "osds 8:0 writes".into() };
     let mut ladder = Ladder { units: vec![unit], idle: vec![Some(0.0)], steps: steps.into() };
     let said = text(&ladder);
     assert!(said.contains("still grew by 45 %") && said.contains("osds 8:0 writes"), "{said}");

@@ -4,7 +4,8 @@ use cosmark_history::{Operation, Report, Rules, Wrong, check, jepsen_edn, porcup
 use cosmark_stats::proportions::clopper_pearson;
 use serde::{Deserialize, Serialize};
 
-use crate::life::{Look, Seen};
+use crate::life::Seen;
+use crate::when::Look;
 use crate::{Class, OFFSETS_MS};
 
 /// Violations that are told in words.

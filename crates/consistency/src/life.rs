@@ -7,18 +7,9 @@ use cosmark_adaptor_api::{Client, Error, Marks, clock};
 use cosmark_history::Operation;
 use futures_util::future::{join, join_all};
 
+use crate::Plan;
 use crate::change::{CHANGES, Change, Place};
-use crate::when::When;
-use crate::{Class, Plan};
-
-/// One look at the store.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    pub(crate) class: Class,
-    /// From the acknowledgement to the begin of the request, ns.
-    pub(crate) after_ns: u64,
-    pub(crate) is_stale: bool,
-}
+use crate::when::{Look, When};
 
 /// Everything that was seen.
 #[derive(Default)]

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use cosmark_stats::bootstrap::Random;
 
-use crate::life::Look;
 use crate::{Class, OFFSETS_MS, SHORT};
 
 /// Looks behind the last miss of a class: one each up to so many times its time.
@@ -21,6 +20,15 @@ const MOST_WAITS: u32 = 3;
 /// Behind the last step is not looked, and this share before it is.
 const LAST_MS: u64 = OFFSETS_MS[OFFSETS_MS.len() - 1];
 const LAST_FROM: f64 = 0.9;
+
+/// One look at the store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) class: Class,
+    /// From the acknowledgement to the begin of the request, ns.
+    pub(crate) after_ns: u64,
+    pub(crate) is_stale: bool,
+}
 
 /// What is known of a class.
 #[derive(Default)]

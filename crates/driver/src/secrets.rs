@@ -521,8 +521,8 @@ mod tests {
             let Some(cosmark_workload::model::ConfigValue::Text(value)) = value else { panic!("{read:?}") };
             value
         };
-        assert_eq!(seen(Some("/home/me"), "ca_file"), "/home/me/own/ca.pem");
-        assert_eq!(seen(Some("/home/me"), "accesskey"), "~/word", "no file");
+        assert_eq!(seen(Some("/its/home"), "ca_file"), "/its/home/own/ca.pem");
+        assert_eq!(seen(Some("/its/home"), "accesskey"), "~/word", "no file");
         assert_eq!(seen(None, "ca_file"), "~/own/ca.pem");
     }
 

@@ -385,6 +385,24 @@ mod tests {
     }
 
     #[test]
+    fn a_quota_is_read_however_often_its_files_were_printed() {
+        for lines in [
+            "cpu/a/cpu.cfs_quota_us:50000\ncpu/a/cpu.cfs_period_us:100000\ncpuacct/a/cpuacct.usage:1500000000",
+            "a/cpu.max:50000 100000\na/cpu.stat:usage_usec 1500000",
+        ] {
+            let mut frame = Frame::default();
+            for line in lines.lines().chain(lines.lines()) {
+                frame.add_line(&format!("{}/{line}", groups::ROOT));
+            }
+            let samples = frame.read(0).samples.into_iter();
+            let mut found: Vec<_> = samples.map(|one| (one.quantity.id, one.unit, one.value)).collect();
+            found.sort_by(|a, b| a.0.cmp(b.0));
+            let expected = [("quota_processors", 0.5), ("quota_used_s", 1.5)];
+            assert_eq!(found, expected.map(|(id, value)| (id, "a".to_owned(), value)), "{lines}");
+        }
+    }
+
+    #[test]
     fn the_files_of_this_machine_are_read() {
         let files =
             FILES.iter().filter_map(|path| Some(((*path).to_owned(), std::fs::read_to_string(path).ok()?)));

@@ -8,7 +8,8 @@ use cosmark_report::plot::chart::{Axis, Chart, Mark, Scale, Series as Line};
 use cosmark_report::plot::chart_svg;
 
 use crate::design::{Design, matches};
-use crate::measured::{Observation, SPREAD};
+use crate::measured::Observation;
+use crate::metric::SPREAD;
 use crate::page::Part;
 use crate::published::Published;
 use crate::select::{quantity, repetitions};

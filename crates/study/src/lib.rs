@@ -14,6 +14,7 @@ pub mod journal;
 pub mod library;
 pub mod measured;
 pub mod memory;
+mod metric;
 pub mod page;
 pub mod paper;
 pub mod place;

@@ -58,7 +58,8 @@ pub(super) fn at_plateau(
     // One that works in larger batches the longer it is full is so from the predicted ceiling on.
     let once_full = if is_far { ceiling * (1.0 - MEETS) } else { plateau * ONCE_FULL };
     let is_stopped = |step: &Step| stops && stopped(one.unit, &[step]).any(|share| share >= STOPPED);
-    let mut full = steps.iter().filter(|step| is_stopped(step) || busy(step).is_some_and(|busy| busy >= FULL));
+    let mut full =
+        steps.iter().filter(|step| is_stopped(step) || busy(step).is_some_and(|busy| busy >= FULL));
     let is_level = full.all(|step| step.throughput_per_s >= once_full);
     let own = (one.busy_at_plateau? - one.demand.idle).max(0.0);
     (is_full && is_level && own > 0.0).then_some(own / plateau)

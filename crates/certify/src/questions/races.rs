@@ -7,14 +7,22 @@ use futures_util::future::join_all;
 
 use super::integrity::bare;
 use super::pattern;
-use super::together::{ROUNDS, WRITERS, writer_of};
 use crate::request::{Finding, Found, status_of};
 use crate::room::{Room, within};
 
+/// Writers of one name.
+pub(super) const WRITERS: usize = 16;
+/// Races; a store that lets two win does not do it each time.
+pub(super) const ROUNDS: usize = 12;
 /// Bytes of each write.
 const LENGTH: usize = 3000;
 /// A write that was refused and lands nevertheless has done so by then.
 const LANDED_WITHIN: Duration = Duration::from_millis(200);
+
+/// Number of the writer whose content this is.
+pub(super) fn writer_of(content: &[u8], length: usize) -> Option<usize> {
+    (0..WRITERS).find(|writer| pattern(length, *writer as u64 + 1000) == content)
+}
 
 /// Sends requests that only differ in their bodies, at once over connections of their own.
 async fn race(

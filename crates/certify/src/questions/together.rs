@@ -9,7 +9,8 @@ use cosmark_adaptor_api::{
 use futures_util::future::join_all;
 
 use super::operations::late;
-use super::{Group, Of, Question, S3, by, pattern, races, row};
+use super::races::{self, ROUNDS, WRITERS, writer_of};
+use super::{Group, Of, Question, S3, by, pattern, row};
 use crate::request::{Finding, Found};
 use crate::room::{Room, unprepared, within};
 
@@ -22,16 +23,12 @@ const NAMES_A_PAGE: u32 = 7;
 const PAGES: usize = 200;
 /// A slow store is listed for so long.
 const LISTED_FOR: Duration = Duration::from_secs(30);
-/// Writers of one name.
-pub(super) const WRITERS: usize = 16;
 /// A store that was restarted answers every request again by then.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
 /// Between two looks whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The command that restarts it has 180 s, the store has [`BACK_WITHIN`], and as much is left for the requests.
 const MOST_OF_A_RESTART: Duration = Duration::from_secs(320);
-/// Races; a store that lets two win does not do it each time.
-pub(super) const ROUNDS: usize = 12;
 
 pub(super) const ROWS: &[Question] = &[
     row(
@@ -134,11 +131,6 @@ async fn put(
     let (mut marks, source) = (Marks::default(), BytesSource(content));
     let name = ObjectName { container, object };
     within(patience, client.put(name, &source, PutOptions::default(), &mut marks)).await.map(drop)
-}
-
-/// Number of the writer whose content this is.
-pub(super) fn writer_of(content: &[u8], length: usize) -> Option<usize> {
-    (0..WRITERS).find(|writer| pattern(length, *writer as u64 + 1000) == content)
 }
 
 async fn sixteen_writers(room: &mut Room) -> Found {

@@ -77,6 +77,7 @@ impl Gate {
             write(&format!("scripts/{name}.sh"), body);
         }
         write("scripts/deny.sh", "");
+        fs::write(here.join("scripts/site.py"), "").unwrap();
         write("bin/cargo", CARGO);
         write("bin/clippy-driver", "");
         write("ordinary", "say ordinary\necho 'test result: ok. 5 passed; 0 failed; 0 ignored'\n");

@@ -6,7 +6,7 @@ use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
 use super::{Claim, Condition, Quantity, Spec, System, Take, Where};
-use crate::measured::is_figure;
+use crate::metric::is_figure;
 use crate::template::names_in;
 
 /// Names of scales.

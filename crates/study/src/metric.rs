@@ -1,0 +1,33 @@
+//! Which figures cells can have: those of a run, what its stages cost the store's machines, and those that a study alone makes.
+
+use cosmark_metrics::nodes::costs::COSTS;
+use cosmark_metrics::results::METRICS;
+
+/// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
+/// since a disk does not know for which stage it works.
+pub(crate) const DISTANCES: [(&str, &str); 2] =
+    [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
+
+/// How unevenly a store serves, and its title: the 99 % over the median response time of the same operations.
+pub(crate) const SPREAD: (&str, &str) = ("response_spread", "99 % over median response time");
+
+/// Whether cells can have a figure of this id: one of a run's operations, of what its stages cost the store's machines, or
+/// one that a study alone makes.
+pub(crate) fn is_figure(id: &str) -> bool {
+    METRICS.iter().chain(COSTS).any(|metric| metric.id == id)
+        || DISTANCES.iter().any(|(name, _)| *name == id)
+        || id == SPREAD.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_one_of_a_run_of_its_costs_or_of_a_study_alone() {
+        for id in ["server_cpu_ms_per_op", SPREAD.0, "throughput_per_s", "lbn_beyond_125000_share"] {
+            assert!(is_figure(id), "{id}");
+        }
+        assert!(!is_figure("speed"));
+    }
+}

@@ -1,0 +1,351 @@
+//! Tests of [`super`].
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use super::*;
+use cosmark_metrics::results::Bound;
+use cosmark_metrics::{Latencies, QuantityResult, UnitResult};
+use serde_json::json;
+
+fn unit(kind: ResourceKind, name: &str, busy: f64, queue: f64) -> UnitResult {
+    let waiting = Some(Waiting::Queue(queue));
+    UnitResult { kind, name: name.to_owned(), busy, highest_busy: busy, waiting }
+}
+
+fn node(units: Vec<UnitResult>) -> NodeResult {
+    NodeResult { name: "s1".into(), role: "storage".into(), readings: 9, units, ..NodeResult::default() }
+}
+
+/// Reads of 4 KiB by `workers`, each 2 ms of one disk and 3 ms elsewhere.
+fn stage(workers: u32, bytes_each: u64) -> StageRecord {
+    let many = f64::from(workers);
+    let rate = (many / 0.005).min(500.0);
+    let service_ms = Latencies { mean: Some(many / rate * 1e3), ..Latencies::default() };
+    let operation = OperationResult {
+        name: "read".into(),
+        op: "read".into(),
+        ok: 1000,
+        bytes: 1000 * bytes_each,
+        throughput_per_s: Some(rate),
+        in_flight_mean: Some(many),
+        service_ms,
+        ..OperationResult::default()
+    };
+    let text = json!({"id": format!("s{workers}-w"), "name": "w", "state": "completed"});
+    let mut stage: StageRecord = serde_json::from_value(text).unwrap();
+    stage.operations = vec![operation];
+    let waits = (many - 2.5).max(0.1);
+    stage.nodes = vec![node(vec![
+        unit(ResourceKind::Disk, "sda", rate / 500.0, waits),
+        unit(ResourceKind::Machine, "cpu", 0.05 + rate / 2500.0, 0.2),
+    ])];
+    stage
+}
+
+fn run(stages: Vec<StageRecord>) -> RunRecord {
+    let text = json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "description": null, "state": "finished",
+        "reason": null, "seed": 1, "submitted": null, "started": null, "ended": null, "process": null});
+    let mut run: RunRecord = serde_json::from_value(text).unwrap();
+    run.idle_nodes = vec![node(vec![
+        unit(ResourceKind::Disk, "sda", 0.0, 0.0),
+        unit(ResourceKind::Machine, "cpu", 0.05, 0.1),
+    ])];
+    run.stages = stages;
+    run
+}
+
+#[test]
+fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_load() {
+    let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+    stages.push(stage(32, 1 << 20));
+    let found = bottlenecks(&run(stages));
+    let [one] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((one.answer.as_str(), one.units.as_slice()), ("named", ["s1 disk sda".to_owned()].as_slice()));
+    assert_eq!((one.stages.len(), one.plateau_per_s), (5, Some(500.0)));
+    assert!((one.ceiling_per_s.unwrap() - 500.0).abs() < 25.0, "{one:?}");
+    assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
+}
+
+/// A machine that has time left, and a group of which only is known how often its quota stopped it.
+fn quota_of_unknown_use(stage: &mut StageRecord, stopped: f64) {
+    let figure = |quantity: &str, mean: f64| QuantityResult {
+        quantity: quantity.to_owned(),
+        unit: "proxies".to_owned(),
+        mean,
+        highest: mean,
+    };
+    let rate = load_of(stage).unwrap().0;
+    stage.nodes = vec![NodeResult {
+        quantities: vec![
+            figure("quota_processors", 0.25),
+            figure("quota_periods", 10.0),
+            figure("quota_stopped_periods", 10.0 * stopped * rate / 500.0),
+        ],
+        ..node(vec![unit(ResourceKind::Machine, "cpu", 0.05 + rate / 2500.0, 0.2)])
+    }];
+}
+
+#[test]
+fn a_quota_whose_use_nobody_counts_is_not_spoken_of_as_idle() {
+    let ladder = |stopped: f64| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        stages.iter_mut().for_each(|stage| quota_of_unknown_use(stage, stopped));
+        let found = bottlenecks(&run(stages));
+        (found[0].answer.clone(), found[0].text.clone())
+    };
+    let (answer, text) = ladder(0.95);
+    assert_eq!(answer, "unexplained", "{text}");
+    assert!(text.contains("how busy CPU quota proxies of s1 (storage) was there is not known"), "{text}");
+    assert!(text.contains("cpuacct") && !text.contains("none is busier"), "{text}");
+    // A group that is hardly ever stopped has time left.
+    let (answer, text) = ladder(0.1);
+    assert_eq!(answer, "limit", "{text}");
+    assert!(text.contains("none is busier than 25 %"), "{text}");
+}
+
+#[test]
+fn a_machine_that_was_away_for_most_of_a_step_is_not_measured_there() {
+    let answered = |covered: Option<f64>| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        for stage in &mut stages[2..] {
+            stage.nodes[0].covered_share = covered;
+        }
+        let run = run(stages);
+        let stages: Vec<&StageRecord> = run.stages.iter().collect();
+        let measured = ladder(&run, &stages).steps.iter().all(|step| step.usage[0].busy.is_some());
+        (measured, bottlenecks(&run)[0].clone())
+    };
+    for covered in [None, Some(1.0), Some(0.6)] {
+        let (measured, found) = answered(covered);
+        assert!(measured && found.answer == "named", "{covered:?}: {found:?}");
+    }
+    let (measured, found) = answered(Some(0.03));
+    assert!(!measured && found.answer == "nothing_measured", "{found:?}");
+    assert!(found.text.contains("did not answer in most of the time"), "{}", found.text);
+}
+
+/// Processors that are full from four workers on, of a machine that is read by these ways, and a client that takes
+/// 40 % of them.
+fn on_one_machine(sources: &[&str], booted_s: f64) -> RunRecord {
+    let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+    let figure = |quantity: &str, mean: f64| QuantityResult {
+        quantity: quantity.to_owned(),
+        unit: String::new(),
+        mean,
+        highest: mean,
+    };
+    for stage in &mut stages {
+        let rate = load_of(stage).unwrap().0;
+        let waits = stage.nodes[0].units[0].waiting;
+        let nodes = sources.iter().map(|source| NodeResult {
+            name: (*source).to_owned(),
+            source: (*source).to_owned(),
+            quantities: vec![figure("boot_time_s", booted_s), figure("memory_total_bytes", 8e9)],
+            ..node(vec![UnitResult {
+                waiting: waits,
+                ..unit(ResourceKind::Machine, "cpu", rate / 500.0, 0.0)
+            }])
+        });
+        stage.nodes = nodes.collect();
+        stage.clients = vec![ClientRecord {
+            process_cpu_share: Some(0.8 * rate / 500.0),
+            cpus: Some(2),
+            machine_busy_share: Some(rate / 500.0),
+            boot_time_s: Some(1e9),
+            memory_bytes: Some(8_000_000_000),
+            ..ClientRecord::default()
+        }];
+    }
+    let mut run = run(stages);
+    run.idle_nodes = run.stages[0].nodes.clone();
+    run.idle_nodes.iter_mut().for_each(|node| node.units[0].busy = 0.0);
+    run
+}
+
+#[test]
+fn a_client_on_the_stores_machine_is_seen_by_whatever_way_the_machine_is_read() {
+    for source in ["local", "prometheus", "ssh", "agent"] {
+        let found = &bottlenecks(&on_one_machine(&[source], 1e9))[0];
+        assert_eq!(found.answer, "shared", "{source}: {}", found.text);
+    }
+    let found = &bottlenecks(&on_one_machine(&["prometheus"], 2e9))[0];
+    assert_eq!(found.answer, "named", "another machine: {}", found.text);
+}
+
+#[test]
+fn a_machine_that_is_read_by_two_ways_has_its_parts_once() {
+    let of = |run: &RunRecord| {
+        let stages: Vec<&StageRecord> = run.stages.iter().collect();
+        let units = ladder(run, &stages).units.into_iter();
+        units.map(|unit| format!("{} {}", unit.node, unit.kind.word())).collect::<Vec<_>>()
+    };
+    let mut run = on_one_machine(&["local", "prometheus"], 1e9);
+    let processors = ResourceKind::Machine.word();
+    assert_eq!(of(&run), [format!("local {processors}")]);
+    // The processors stay with the daemons' threads.
+    for stage in &mut run.stages {
+        stage.nodes[1].units.push(unit(ResourceKind::Thread, "osd/7", 0.3, 0.0));
+    }
+    let thread = ResourceKind::Thread.word();
+    assert_eq!(of(&run), [format!("prometheus {processors}"), format!("prometheus {thread}")]);
+    for stage in &mut run.stages {
+        stage.nodes[1].quantities[0].mean = 2e9;
+    }
+    assert_eq!(of(&run).len(), 3, "two machines");
+}
+
+#[test]
+fn what_neither_the_client_nor_a_named_daemon_took_of_a_machine_is_known_where_daemons_are_named() {
+    let with = |source: &str, daemons: f64, client: Option<f64>| {
+        let mut stage = stage(4, 4096);
+        let units = vec![
+            unit(ResourceKind::Core, "cpu0", 0.9, 0.0),
+            unit(ResourceKind::Core, "cpu1", 0.7, 0.0),
+            unit(ResourceKind::Machine, "cpu", 0.8, 0.0),
+            unit(ResourceKind::Thread, "osd/7", 0.4, 0.0),
+        ];
+        let figure = |quantity: &str, mean: f64| QuantityResult {
+            quantity: quantity.to_owned(),
+            unit: String::new(),
+            mean,
+            highest: mean,
+        };
+        let quantities = vec![figure("cpu_interrupts_s", 0.1), figure("daemons_busy_s", daemons)];
+        stage.nodes = vec![NodeResult { source: source.into(), quantities, ..node(units) }];
+        stage.clients =
+            vec![ClientRecord { process_cpu_share: client, cpus: Some(2), ..ClientRecord::default() }];
+        let ladder = ladder(&run(vec![]), &[&stage]);
+        let machine = ladder.units.iter().position(|unit| unit.kind == ResourceKind::Machine).unwrap();
+        let others = ladder.steps[0].usage.iter().map(|usage| usage.by_others);
+        assert!(others.enumerate().all(|(at, others)| at == machine || others.is_none()));
+        ladder.steps[0].usage[machine].by_others
+    };
+    // Of 1.6 processors 0.5 are the daemons', 0.3 the client's, and 0.1 go to interrupts.
+    assert!((with("local", 0.5, Some(0.3)).unwrap() - 0.35).abs() < 1e-9);
+    // No client is on another machine.
+    assert!((with("agent", 0.5, Some(0.3)).unwrap() - 0.5).abs() < 1e-9);
+    assert_eq!(with("agent", 1.9, None), Some(0.0));
+    for (source, daemons, client) in [("local", 0.0, Some(0.3)), ("local", 0.3, None), ("ssh", 0.0, None)] {
+        assert_eq!(with(source, daemons, client), None, "{source} {daemons:?} {client:?}");
+    }
+}
+
+#[test]
+fn the_busiest_unit_is_reported_also_where_no_load_is_low_enough_to_predict_from() {
+    let stages: Vec<StageRecord> = [4, 8, 16, 32]
+        .map(|workers| {
+            let mut stage = stage(workers, 4096);
+            stage.nodes[0].units.retain(|unit| unit.kind == ResourceKind::Machine);
+            stage
+        })
+        .into();
+    let mut run = run(stages);
+    run.idle_nodes.clear();
+    let text = bottlenecks(&run)[0].text.clone();
+    assert!(text.contains("none is busier than 25 %"), "{text}");
+}
+
+#[test]
+fn a_full_client_one_load_and_a_run_without_nodes_name_nothing() {
+    let mut full = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+    let checks: Vec<_> = [4, 8, 16]
+        .map(|workers| {
+            json!({"id": "V5", "name": "client_cpu", "stage": format!("s{workers}-w"), "status": "fail",
+                "allows": "false", "value": 1.0, "limit": 0.9, "message": "full"})
+        })
+        .into();
+    full.verdict =
+        serde_json::from_value(json!({"overall": "false", "reason": null, "checks": checks})).unwrap();
+    assert_eq!(bottlenecks(&full)[0].answer, "client");
+    // The highest load alone is left out; those below it suffice.
+    full.verdict.checks.drain(..2);
+    assert_eq!(bottlenecks(&full)[0].answer, "named");
+    // Nor does a client say anything of the store that its own quota stops.
+    let stopped = |share: f64| {
+        let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+        let client = ClientRecord { quota_stopped_share: Some(share), ..ClientRecord::default() };
+        run.stages[2..].iter_mut().for_each(|stage| stage.clients = vec![client.clone()]);
+        bottlenecks(&run)[0].answer.clone()
+    };
+    assert_eq!((stopped(0.9).as_str(), stopped(0.1).as_str()), ("client", "named"));
+    assert_eq!(bottlenecks(&run(vec![stage(1, 4096), stage(2, 4096)])), []);
+    let mut bare = run([1, 2, 4, 8].map(|workers| stage(workers, 4096)).into());
+    bare.stages.iter_mut().for_each(|stage| stage.nodes.clear());
+    assert_eq!(bottlenecks(&bare), []);
+}
+/// What V6 says of the upper steps, whose figure is known only within a share of it because of this.
+fn widened(status: &str, figure: &str, share: f64, cause: Cause) -> RunRecord {
+    let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+    let checks: Vec<_> = [4, 8, 16]
+        .map(|workers| {
+            json!({"id": "V6", "name": "pauses", "stage": format!("s{workers}-w"), "status": status,
+                "allows": "true", "value": 0.9, "limit": 0.05, "message": "paused"})
+        })
+        .into();
+    run.verdict =
+        serde_json::from_value(json!({"overall": "true", "reason": null, "checks": checks})).unwrap();
+    for stage in &mut run.stages[2..] {
+        let op = &mut stage.operations[0];
+        let value = if figure == "throughput_per_s" { op.throughput_per_s } else { op.service_ms.mean };
+        let by = value.map(|value| value * share);
+        let client = Spread { below: by, above: by };
+        op.bounds.insert(figure.to_owned(), Bound { client, cause: Some(cause), ..Bound::default() });
+    }
+    run
+}
+
+#[test]
+fn a_client_that_is_stopped_and_continued_is_the_limit_and_one_whose_tail_alone_pauses_moved_is_not() {
+    for (status, figure, share, cause, said) in [
+        ("warn", "service_ms.mean", 0.5, Cause::Pauses, "client"),
+        ("warn", "throughput_per_s", 0.5, Cause::Pauses, "client"),
+        ("fail", "service_ms.p99", 0.9, Cause::Pauses, "client"),
+        ("warn", "service_ms.mean", 0.08, Cause::Pauses, "named"),
+        ("warn", "service_ms.mean", 0.5, Cause::BusyThreads, "named"),
+        ("warn", "service_ms.p99", 0.9, Cause::Pauses, "named"),
+        ("pass", "service_ms.mean", 0.5, Cause::Pauses, "named"),
+    ] {
+        let found = bottlenecks(&widened(status, figure, share, cause));
+        assert_eq!(found[0].answer, said, "{status} {figure} {share}: {}", found[0].text);
+    }
+    // A rate of which nobody can say how much higher it would have been.
+    let mut run = widened("warn", "throughput_per_s", 0.0, Cause::Pauses);
+    for stage in &mut run.stages[2..] {
+        stage.operations[0].bounds.values_mut().for_each(|bound| bound.client.above = None);
+    }
+    assert_eq!(bottlenecks(&run)[0].answer, "client");
+}
+
+/// Reads that come by the clock, of which 64 workers take as many as they can: the disk does 500 a second.
+fn by_the_clock(rate: u32) -> StageRecord {
+    let offered = f64::from(rate);
+    let served = offered.min(500.0);
+    let in_flight = if offered < 500.0 { offered * 0.005 } else { 64.0 };
+    let mut stage = stage(rate, 4096);
+    let op = &mut stage.operations[0];
+    (op.throughput_per_s, op.in_flight_mean) = (Some(served), Some(in_flight));
+    (op.service_ms.mean, op.arrival) = (Some(in_flight / served * 1e3), Some(LoopKind::Open));
+    (op.ok, op.intended) = (u64::from(rate.min(500)) * 60, Some(u64::from(rate) * 60));
+    op.bandwidth_bytes_per_s = Some(served * 4096.0);
+    op.bytes = op.ok * 4096;
+    stage.nodes[0].units[0] = unit(ResourceKind::Disk, "sda", served / 500.0, in_flight * 0.9);
+    stage.nodes[0].units[1] = unit(ResourceKind::Machine, "cpu", 0.05 + served / 2500.0, 0.2);
+    stage
+}
+
+#[test]
+fn rates_beyond_what_is_served_reach_the_limit_although_no_more_workers_are_in_use() {
+    let rates = [50, 100, 200, 400, 1600, 800];
+    let found = bottlenecks(&run(rates.map(by_the_clock).into()));
+    assert_eq!(
+        (found[0].answer.as_str(), found[0].units.as_slice()),
+        ("named", ["s1 disk sda".to_owned()].as_slice()),
+        "{}",
+        found[0].text
+    );
+    let stages: Vec<&str> = found[0].steps.iter().map(|step| step.stage.as_str()).collect();
+    assert_eq!(stages, ["s50-w", "s100-w", "s200-w", "s400-w", "s800-w", "s1600-w"]);
+    assert_eq!(found[0].candidates[0].busy.last(), Some(&Some(1.0)));
+    let run = run(rates.map(by_the_clock).into());
+    let steps = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).steps;
+    assert_eq!((steps[4].offered_per_s, steps[4].bytes_each), (Some(1600.0), 4096.0));
+}
