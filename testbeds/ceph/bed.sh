@@ -132,12 +132,13 @@ make_daemons() {
     register_osd "$n"
   done
   # Most of the time of the first start: side by side.
-  local making=()
+  local making=() failed=''
   for n in "${OSDS[@]}"; do
-    make_osd "$n" &
+    make_osd "$n" 9>&- &
     making+=($!)
   done
-  for n in "${making[@]}"; do wait "$n" || die "an OSD could not be made; see above"; done
+  for n in "${making[@]}"; do wait "$n" || failed=yes; done
+  [[ -z $failed ]] || die 'an OSD could not be made; see above'
 }
 
 # One after the other: the monitor counts them.

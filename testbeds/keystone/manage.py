@@ -6,6 +6,7 @@ configuration is one for the whole process. Ends with the first code that is not
 
 import os
 import sys
+import traceback
 
 from keystone.cmd import cli
 
@@ -19,7 +20,11 @@ def command(arguments):
             sys.argv = ["keystone-manage", *arguments]
             code = cli.main(argv=sys.argv) or 0
         except SystemExit as end:
+            if end.code is not None and not isinstance(end.code, int):
+                print(end.code, file=sys.stderr)
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:  # what it printed is all that is left of it
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -114,7 +114,8 @@ fn renewed<'a>(inside: &[&'a Reading]) -> Vec<&'a Reading> {
     let gaps = gaps(&new);
     let shortest = gaps.iter().copied().fold(f64::INFINITY, f64::min);
     let longest = gaps.iter().copied().fold(0.0, f64::max);
-    let by_a_clock = never_stands_still || longest <= REGULAR * shortest;
+    // Two of them have one gap, which is as long as itself.
+    let by_a_clock = never_stands_still || (new.len() > 2 && longest <= REGULAR * shortest);
     let rare = usual_gap_s(inside).is_some_and(|usual| shortest > RARE * usual);
     if rare && by_a_clock { new } else { inside.to_vec() }
 }

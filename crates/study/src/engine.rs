@@ -161,10 +161,18 @@ impl<'a> Engine<'a> {
             }
             Belongs::Whole => {}
         }
-        let Some(Step::Design { seed, tag, targets, .. }) = journal.steps.iter().find(|step| is_design(step))
+        let Some(Step::Design { seed, tag, targets, within, .. }) =
+            journal.steps.iter().find(|step| is_design(step))
         else {
             return Err("the journal does not begin with a design".to_owned());
         };
+        if *within != design.only_within() {
+            let before = if within.is_empty() { "without such a choice" } else { within };
+            return Err(format!(
+                "this study was begun with --only {before}: runs that are over have those points alone; give the \
+                 same, or another --dir"
+            ));
+        }
         if *tag != choice.tag {
             return Err(
                 "another call began this study at the same moment; run the same command again".to_owned()
@@ -480,9 +488,9 @@ fn is_design(step: &Step) -> bool {
 /// Whether steps are of this design; `text` is that of the study with its targets.
 ///
 /// # Errors
-/// When they are of another study, scale or choice.
+/// When they are of another study or scale.
 pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belongs, String> {
-    let Some(Step::Design { study, scale, as_published, digest: before, within, .. }) =
+    let Some(Step::Design { study, scale, as_published, digest: before, .. }) =
         steps.iter().find(|step| is_design(step))
     else {
         return Ok(Belongs::NothingBegun);
@@ -494,13 +502,6 @@ pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belong
             "this directory holds {study} --scale {scale}{}: what was measured there is not of this study, scale and choice; \
              give another --dir",
             if *as_published { " --as-published" } else { "" }
-        ));
-    }
-    if *within != design.only_within() {
-        let before = if within.is_empty() { "without such a choice" } else { within };
-        return Err(format!(
-            "this study was begun with --only {before}: runs that are over have those points alone; give the \
-             same, or another --dir"
         ));
     }
     Ok(if *before == digest(text) { Belongs::Whole } else { Belongs::OtherText })

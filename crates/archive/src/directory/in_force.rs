@@ -93,8 +93,6 @@ impl fmt::Display for Heal {
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often a command that heals is tried by whoever has to.
 const TRIES: u32 = 3;
-/// What was healed may take so long to be gone.
-const GONE_WITHIN: Duration = Duration::from_secs(30);
 /// Beside that: for whatever else belongs to it.
 const BESIDE: Duration = Duration::from_secs(10);
 
@@ -104,7 +102,8 @@ impl Heal {
     pub fn longest(&self) -> Duration {
         match self {
             Self::Command { within, .. } => {
-                let tried = within.saturating_add(GONE_WITHIN.min(*within));
+                // As long again, what was healed may take to be gone.
+                let tried = within.saturating_mul(2);
                 tried.saturating_mul(TRIES).saturating_add(BESIDE)
             }
             // Beside its tries: being connected, and waiting for that machine's own limit, which may heal it this moment.

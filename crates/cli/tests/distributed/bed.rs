@@ -87,8 +87,16 @@ impl Drop for Process {
     }
 }
 
+/// A port that no other bed of this process has had, and that the system gives nobody: while NATS is away its port is free, and
+/// a server that comes back finds it so.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let own = std::process::id().wrapping_mul(211);
+    let next = |_| own.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % 12_000 + 10_000;
+    (0..1000)
+        .filter_map(|at: u32| u16::try_from(next(at)).ok())
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap()
 }
 
 /// One test's machines.

@@ -19,9 +19,8 @@ const MOST_BYTES: usize = 64 << 10;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long the rest of its output is waited for: what it started may hold the pipe open for good.
 const REST: Duration = Duration::from_millis(200);
-/// How often it is looked whether what was healed is gone, and for how long at most.
+/// How often it is looked whether what was healed is gone.
 const GONE_EVERY: Duration = Duration::from_millis(100);
-const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a command came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +193,7 @@ pub fn until_gone(proof: &[String], directory: &Path, within: Duration) -> Resul
     })
 }
 
-/// Looks until `look` has nothing to say any more, for `within` or a while at most.
+/// Looks until `look` has nothing to say any more, for `within` at most: a service may take long to be there again.
 ///
 /// # Errors
 /// What it said last.
@@ -202,7 +201,7 @@ pub fn until_over(within: Duration, mut look: impl FnMut() -> Result<(), String>
     let began = Instant::now();
     loop {
         let said = look();
-        if said.is_ok() || began.elapsed() >= within.min(GONE_WITHIN) {
+        if said.is_ok() || began.elapsed() >= within {
             return said;
         }
         std::thread::sleep(GONE_EVERY);

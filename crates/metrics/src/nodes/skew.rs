@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::costs::is_stacked;
+use super::machines;
 use crate::{ClientRecord, NodeResult, ResourceKind as Kind};
 
 /// A unit this many times as busy as the mean of its peers is a sentence of its own.
@@ -137,13 +138,12 @@ pub fn of_stage<'a>(
     idle: &[NodeResult],
     clients: &[ClientRecord],
 ) -> Vec<(&'a str, String)> {
-    let has_client = clients.iter().any(ClientRecord::is_at_the_controller);
     let idle_of = |node: &NodeResult, kind: Kind, name: &str| {
         let same = idle.iter().find(|other| other.name == node.name)?;
         same.units.iter().find(|unit| unit.kind == kind && unit.name == name).map(|unit| unit.busy)
     };
     let of_node = |node: &'a NodeResult| {
-        let is_shared = has_client && node.source == "local";
+        let is_shared = clients.iter().any(|client| machines::runs(node, client));
         let counts = move |kind: Kind| !is_shared || !matches!(kind, Kind::Machine | Kind::Core);
         node.units.iter().filter(move |unit| counts(unit.kind)).map(move |unit| Peer {
             node: node.name.as_str(),

@@ -102,7 +102,9 @@ fn ahead(there_s: f64, at_ns: u64) -> Option<i64> {
 
 /// Why the figures of several machines at once are none, as the `/federate` of a Prometheus server gives them.
 fn several_machines(series: &[Series]) -> Option<String> {
-    let of_machines = series.iter().filter(|one| one.name.starts_with("node_"));
+    let known = prometheus::names();
+    let is_read = |one: &&Series| one.name.starts_with("node_") && known.contains(one.name.as_str());
+    let of_machines = series.iter().filter(is_read);
     let instances: BTreeSet<&str> = of_machines.filter_map(|one| one.label("instance")).collect();
     let first = instances.first().filter(|_| instances.len() > 1)?;
     let some: Vec<&str> = instances.iter().take(3).copied().collect();

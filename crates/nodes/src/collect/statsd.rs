@@ -206,7 +206,9 @@ fn timing(line: &str) -> Option<Timing<'_>> {
 
 /// The device of Swift's `object-server.PUT.DEVICE`, which is in milliseconds for each kB and no time of a request.
 fn device_of(name: &str) -> Option<&str> {
-    name.split_once("object-server.PUT.").map(|(_, device)| device).filter(|device| !device.is_empty())
+    let (_, device) = name.split_once("object-server.PUT.")?;
+    // The times of requests that failed are whole ones, as those of other methods.
+    (!device.is_empty() && device != "errors").then_some(device)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn line_of(pick: &Pick<'_>, picks: &[Pick<'_>], runs: &[PlotRun]) -> String {
 /// What a line of a series and a group is called among others.
 fn name_in(keys: &[(String, String)], wanted: &(String, String)) -> String {
     let several = keys.iter().any(|(line, _)| *line != wanted.0);
-    let grouped = keys.iter().any(|(_, group)| *group != wanted.1);
+    let grouped = !wanted.1.is_empty() && keys.iter().any(|(_, group)| *group != wanted.1);
     match (several, grouped) {
         (true, true) => format!("{}: {}", wanted.0, wanted.1),
         (false, true) => wanted.1.clone(),
@@ -326,10 +326,14 @@ fn ladders(picks: &[Pick<'_>], runs: &[PlotRun]) -> Vec<(String, String)> {
         };
         distinct(distinct(own().map(place)).into_iter().map(workers)).len() > 1
     };
-    if distinct(whole.iter()).into_iter().any(has_several) {
-        return whole;
-    }
-    whole.into_iter().map(|(line, _)| (line, String::new())).collect()
+    // Each series for itself: one of a matrix says nothing of the names of another.
+    let laddered = distinct(whole.iter()).into_iter().filter(|key| has_several(key));
+    let split: Vec<String> = laddered.map(|(line, _)| line.clone()).collect();
+    let group_in = |(line, group): &(String, String)| {
+        let group = if split.contains(line) { group.clone() } else { String::new() };
+        (line.clone(), group)
+    };
+    whole.iter().map(group_in).collect()
 }
 
 /// Throughput and time of each load of one series, in the order of the load: beyond the knee a store may do less than before.
