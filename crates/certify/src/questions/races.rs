@@ -135,52 +135,69 @@ fn are_all_refused(replies: &[Option<Reply>]) -> bool {
     })
 }
 
-/// What the object has to be after a race, at once and a little later; `None`: it cannot be said.
-async fn is_left(
-    room: &mut Room,
-    key: &str,
-    replies: &[Option<Reply>],
+/// What the object of a race has to be after it.
+struct Left {
+    key: String,
     winner: Option<usize>,
-    before: Option<&[u8]>,
-) -> Result<(), Finding> {
-    if winner.is_none() && !are_all_refused(replies) {
-        return Ok(());
-    }
-    for is_later in [false, true] {
-        if is_later {
-            tokio::time::sleep(LANDED_WITHIN).await;
-        }
-        let now = room.content(key).await?;
-        let is_right = match winner {
+    before: Option<Vec<u8>>,
+}
+
+impl Left {
+    async fn is_there(&self, room: &mut Room, when: &str) -> Result<(), Finding> {
+        let now = room.content(&self.key).await?;
+        let is_right = match self.winner {
             Some(winner) => now.as_deref().is_some_and(|now| writer_of(now, LENGTH) == Some(winner)),
-            None => now.as_deref() == before,
+            None => now == self.before,
         };
-        if !is_right {
-            let when = if is_later { ", a little later" } else { "" };
-            return Err(Finding::no(match winner {
-                Some(_) => format!("the object is not that of the write that won{when}"),
-                None => format!("all were refused, and the object was written{when}"),
-            }));
+        if is_right {
+            return Ok(());
         }
+        Err(Finding::no(match self.winner {
+            Some(_) => format!("the object is not that of the write that won{when}"),
+            None => format!("all were refused, and the object was written{when}"),
+        }))
+    }
+}
+
+/// Looks at what a race left, unless that cannot be said.
+async fn look(
+    room: &mut Room,
+    all: &mut Vec<Left>,
+    replies: &[Option<Reply>],
+    one: Left,
+) -> Result<(), Finding> {
+    if one.winner.is_some() || are_all_refused(replies) {
+        one.is_there(room, "").await?;
+        all.push(one);
+    }
+    Ok(())
+}
+
+/// Looks once more, at all of them, a little later.
+async fn look_again(room: &mut Room, all: &[Left]) -> Result<(), Finding> {
+    tokio::time::sleep(LANDED_WITHIN).await;
+    for one in all {
+        one.is_there(room, ", a little later").await?;
     }
     Ok(())
 }
 
 pub(super) async fn create(room: &mut Room) -> Found {
-    let mut races = Races::default();
+    let (mut races, mut all) = (Races::default(), Vec::new());
     for round in 0..ROUNDS {
         let key = room.key(&format!("once-{round}"));
         let replies = race(room, &key, ("if-none-match", "*"), WRITERS).await?;
         let winner = races.add(&replies)?;
-        is_left(room, &key, &replies, winner, None).await?;
+        look(room, &mut all, &replies, Left { key, winner, before: None }).await?;
     }
+    look_again(room, &all).await?;
     Ok(races.finding(ROUNDS))
 }
 
 pub(super) async fn match_one(room: &mut Room) -> Found {
-    let mut races = Races::default();
-    let key = room.key("match");
+    let (mut races, mut all) = (Races::default(), Vec::new());
     for round in 0..ROUNDS {
+        let key = room.key(&format!("match-{round}"));
         let before = pattern(LENGTH, round as u64);
         let reply = room.write(&key, &before).await?;
         let Some(etag) = reply.line("etag") else {
@@ -189,8 +206,9 @@ pub(super) async fn match_one(room: &mut Room) -> Found {
         let etag = format!("\"{}\"", bare(Some(etag)));
         let replies = race(room, &key, ("if-match", &etag), WRITERS / 2).await?;
         let winner = races.add(&replies)?;
-        is_left(room, &key, &replies, winner, Some(&before)).await?;
+        look(room, &mut all, &replies, Left { key, winner, before: Some(before) }).await?;
     }
+    look_again(room, &all).await?;
     Ok(races.finding(ROUNDS))
 }
 
