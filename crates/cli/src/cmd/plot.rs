@@ -47,7 +47,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
     let kinds: Vec<&str> = args.kinds.iter().map(String::as_str).collect();
     let drawn = pictures(&runs, &kinds, &options)?;
     fs::create_dir_all(&args.output).map_err(|cause| cannot_write(&args.output, &cause))?;
-    let (mut written, mut too_large) = (0_usize, 0_usize);
+    let (mut written, mut too_large) = (0_u64, 0_usize);
     for picture in &drawn.pictures {
         for format in &args.formats {
             let (ending, bytes) = match format {
@@ -78,7 +78,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
             units::count(too_large as u64, "picture")
         );
     }
-    println!("{written} files in {}", args.output.display());
+    println!("{} in {}", units::count(written, "file"), args.output.display());
     Ok(Exit::Done)
 }
 
