@@ -221,6 +221,24 @@ fn an_object_written_in_parts_is_their_sequence() {
 }
 
 #[test]
+fn a_last_part_of_no_bytes_adds_nothing_and_may_be_the_only_one() {
+    let (_store, client) = started();
+    let id = begin_upload(&client);
+    let none = put_part(&client, &id, 1, b"");
+    let done = complete(&client, &id, &[(1, &none)]);
+    assert_eq!(done.status, 200, "{}", done.text());
+    let read = client.get("/bucket/key");
+    assert!(read.status == 200 && read.body.is_empty());
+    assert!(read.header("etag").is_some_and(|tag| tag.ends_with("-1\"")));
+    let id = begin_upload(&client);
+    let first = pattern(5 << 20);
+    let (one, two) = (put_part(&client, &id, 1, &first), put_part(&client, &id, 2, b""));
+    let done = complete(&client, &id, &[(1, &one), (2, &two)]);
+    assert_eq!(done.status, 200, "{}", done.text());
+    assert!(client.get("/bucket/key").body == first);
+}
+
+#[test]
 fn an_aborted_upload_gives_its_space_back() {
     let (store, client) = started();
     let id = begin_upload(&client);

@@ -218,8 +218,13 @@ fn open_part(bucket: &Bucket, part: &Part) -> S3Result<std::fs::File> {
     })
 }
 
+/// Those that have a file: one of no bytes has none, and adds nothing.
+fn with_bytes(parts: &[Arc<Part>]) -> impl Iterator<Item = &Arc<Part>> {
+    parts.iter().filter(|part| part.size_bytes > 0)
+}
+
 fn join_plain(bucket: &Bucket, parts: &[Arc<Part>], mut draft: Draft) -> S3Result<Draft> {
-    for part in parts {
+    for part in with_bytes(parts) {
         let file = open_part(bucket, part)?;
         draft.copy(&file, &(0..part.size_bytes)).map_err(|error| fault::write(&error))?;
     }
@@ -233,7 +238,7 @@ fn join_hashed(
     algorithm: Algorithm,
 ) -> S3Result<(Draft, Option<Digest>)> {
     let mut sink = Sink::new(draft, Some(Hasher::new(algorithm)));
-    for part in parts {
+    for part in with_bytes(parts) {
         let file = open_part(bucket, part)?;
         copy_hashed(&file, &(0..part.size_bytes), &mut sink).map_err(|error| fault::write(&error))?;
     }
