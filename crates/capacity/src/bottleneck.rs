@@ -13,6 +13,7 @@ mod cheaper;
 pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
 
+use crate::ceiling::{self, Predicted};
 use crate::demand::{Demand, of_unit};
 use crate::ladder::{FULL, Kind, Ladder, Step, Unit, lacks_workers, level, plateau};
 use crate::number::real;
@@ -47,8 +48,11 @@ pub struct Candidate {
     /// Whether work waits for it.
     pub waits: Waits,
     /// Seconds that an operation costs it at the plateau, where it is full there and an operation costs it more at the low steps:
-    /// its ceiling rises with the load, and the one that these steps predict is none.
+    /// its ceiling rises with the load, and no straight line through these steps predicts it.
     pub when_full: Option<f64>,
+    /// Of such a unit: the ceiling by laws whose costs fall with the load; `None` where the steps below [`PREDICTED_FROM`] are
+    /// too few for one.
+    pub predicted: Option<Predicted>,
     /// Why it is not the bottleneck; empty for one that may be.
     pub against: Vec<Against>,
 }
@@ -59,6 +63,20 @@ impl Candidate {
     #[must_use]
     pub fn ceiling_per_s(&self) -> f64 {
         self.when_full.map_or(self.demand.ceiling_per_s(), |seconds| (1.0 - self.demand.idle) / seconds)
+    }
+
+    /// The ceiling that the low steps predict, with its 95 % interval, whatever was seen at the plateau; `None` where they
+    /// predict none.
+    #[must_use]
+    pub fn forecast_per_s(&self) -> Option<(f64, f64, f64)> {
+        let (value, low, high) = if self.when_full.is_none() {
+            let (low, high) = self.demand.ceiling_interval();
+            (self.demand.ceiling_per_s(), low, high)
+        } else {
+            let found = self.predicted.as_ref()?;
+            (found.per_s, found.low, found.high)
+        };
+        value.is_finite().then_some((value, low, high))
     }
 }
 
@@ -87,8 +105,8 @@ pub enum Confidence {
     /// What waits for it was not measured.
     Low,
     /// Another unit's ceiling lies within a quarter above, another's was exceeded although its demand says that it cannot be,
-    /// one step alone is the ground of the prediction, or no ceiling could be predicted because operations cost less while
-    /// it is full.
+    /// one step alone is the ground of the prediction, or no straight line predicts the ceiling because operations cost less
+    /// while it is full.
     Medium,
     /// All conditions hold, and the next ceiling is far.
     High,
@@ -280,10 +298,15 @@ fn candidate(
     if busy_at_plateau.is_some_and(|busy| demand.seconds * plateau < OWN * busy) {
         against.push(Against::BusyAnyway);
     }
-    let mut found = Candidate { unit, demand, busy_at_plateau, by_client, waits, when_full: None, against };
+    let (when_full, predicted) = (None, None);
+    let mut found =
+        Candidate { unit, demand, busy_at_plateau, by_client, waits, when_full, predicted, against };
     found.when_full = cheaper::at_plateau(own, &found, plateau, steps, beyond(level));
     if found.when_full.is_some() {
         found.against.clear();
+        let last = beyond(level);
+        let in_flight = last.iter().map(|step| step.in_flight).sum::<f64>() / real(last.len().max(1));
+        found.predicted = ceiling::of_unit(ladder, unit, plateau * PREDICTED_FROM, in_flight);
     }
     Some(found)
 }

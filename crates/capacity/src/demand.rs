@@ -5,7 +5,7 @@ use cosmark_stats::special::t_critical;
 
 use crate::ladder::{Kind, Ladder};
 use crate::number::real;
-use crate::regression::of_classes;
+use crate::regression::{Line, of_classes};
 
 /// What one operation costs one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,6 +27,9 @@ pub struct Demand {
     /// Seconds that an operation costs beside [`Self::seconds`] where it finds the unit asleep: what it takes to wake it. A
     /// unit that is full never sleeps.
     pub waking: f64,
+    /// 95 % interval of the throughput at which the unit has no time left, per second. It widens with the way from the steps to
+    /// there.
+    pub full_between_per_s: (f64, f64),
 }
 
 impl Demand {
@@ -37,10 +40,12 @@ impl Demand {
         ceiling(self.idle, self.seconds)
     }
 
-    /// The 95 % interval of the ceiling.
+    /// The 95 % interval of the ceiling, per second; the ceiling alone where two points leave nothing to judge it by.
     #[must_use]
     pub fn ceiling_interval(&self) -> (f64, f64) {
-        (ceiling(self.idle, self.high), ceiling(self.idle, self.low))
+        let ceiling = self.ceiling_per_s();
+        let (low, high) = self.full_between_per_s;
+        (low.min(ceiling), high.max(ceiling))
     }
 }
 
@@ -63,32 +68,25 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Demand> {
     if points.len() < 2 {
         return None;
     }
-    let count = real(points.len());
-    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
-    let mean_u = points.iter().map(|point| point.1).sum::<f64>() / count;
-    let spread = points.iter().map(|point| (point.0 - mean_x).powi(2)).sum::<f64>();
-    if spread <= (mean_x * 0.01).powi(2) {
-        return None;
-    }
-    let slope = points.iter().map(|(x, u)| (x - mean_x) * (u - mean_u)).sum::<f64>() / spread;
-    let idle = mean_u - slope * mean_x;
-    let distance = |(x, u): &(f64, f64)| u - idle - slope * x;
-    let squares = points.iter().map(|point| distance(point).powi(2)).sum::<f64>();
-    let degrees = count - 2.0;
-    let error = match degrees > 0.0 {
-        true => (squares / degrees / spread).sqrt() * t_critical(0.05, degrees),
+    let line = Line::through(&points)?;
+    let degrees = real(points.len()) - 2.0;
+    // What the sum of squares may grow by.
+    let more = match degrees > 0.0 {
+        true => line.squares / degrees * t_critical(0.05, degrees).powi(2),
         false => 0.0,
     };
-    let residual = points.iter().map(|point| distance(point).abs()).fold(0.0, f64::max);
+    let residual = points.iter().map(|(x, u)| (u - line.at(*x)).abs()).fold(0.0, f64::max);
+    let error = line.error(more);
     Some(Demand {
-        seconds: slope.max(0.0),
-        low: (slope - error).max(0.0),
-        high: (slope + error).max(0.0),
-        idle: idle.clamp(0.0, 1.0),
+        seconds: line.slope.max(0.0),
+        low: (line.slope - error).max(0.0),
+        high: (line.slope + error).max(0.0),
+        idle: line.idle.clamp(0.0, 1.0),
         residual,
         constant: residual <= LARGEST_RESIDUAL,
         steps: points.len(),
         waking: 0.0,
+        full_between_per_s: line.full_between(more),
     })
 }
 
@@ -117,15 +115,18 @@ fn fit_waking(points: &[(f64, f64)], line: &Demand) -> Option<Demand> {
     (is_better && seconds > 0.0 && waking > 0.0 && waking <= seconds * MOST_WAKING).then(|| {
         // How sure it is: as the line is by its own distances, which are larger.
         let error = (line.high - line.seconds).max(0.0);
+        let (low, high) = ((seconds - error).max(0.0), seconds + error);
+        let idle = plane.idle.clamp(0.0, 1.0);
         Demand {
             seconds,
-            low: (seconds - error).max(0.0),
-            high: seconds + error,
-            idle: plane.idle.clamp(0.0, 1.0),
+            low,
+            high,
+            idle,
             residual: plane.farthest(),
             constant: plane.farthest() <= LARGEST_RESIDUAL,
             steps: points.len(),
             waking,
+            full_between_per_s: (ceiling(idle, high), ceiling(idle, low)),
         }
     })
 }

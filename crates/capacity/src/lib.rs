@@ -6,6 +6,7 @@
 //! 1978); E. D. Lazowska, J. Zahorjan, G. S. Graham and K. C. Sevcik, Quantitative System Performance (1984).
 
 pub mod bottleneck;
+pub mod ceiling;
 pub mod change;
 pub mod demand;
 pub mod energy;

@@ -1,5 +1,7 @@
 //! What each kind of operation costs a unit, from loads that mix several: least squares with costs that are not negative.
-//! Source: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems (1974), chapter 23.
+//! And a line through the utilisations of one unit, with the interval of the place where it comes to 1.
+//! Sources: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems (1974), chapter 23; of the interval E. C. Fieller,
+//! Some Problems in Interval Estimation (Journal of the Royal Statistical Society B 16, 1954).
 
 use crate::number::real;
 
@@ -31,6 +33,90 @@ impl Plane {
     #[must_use]
     pub fn farthest(&self) -> f64 {
         self.residuals.iter().map(|one| one.abs()).fold(0.0, f64::max)
+    }
+}
+
+/// A line through (x, busy).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Line {
+    /// How busy the unit is at x = 0.
+    pub idle: f64,
+    /// What one x more keeps it busy with.
+    pub slope: f64,
+    /// Sum of the squared distances from it.
+    pub squares: f64,
+    /// Middle of the x; 0 where the line has to begin at 0.
+    mean: f64,
+    /// Sum of the squared distances from that.
+    spread: f64,
+    /// Of the variance of one point, that of the line's middle: one over the number of points; 0 where it begins at 0.
+    of_middle: f64,
+}
+
+impl Line {
+    /// By least squares. `None` with fewer than two points, or where their x are all alike or not finite.
+    pub fn through(points: &[(f64, f64)]) -> Option<Self> {
+        if points.len() < 2 || points.iter().any(|(x, u)| !x.is_finite() || !u.is_finite()) {
+            return None;
+        }
+        let count = real(points.len());
+        let mean = points.iter().map(|point| point.0).sum::<f64>() / count;
+        let middle = points.iter().map(|point| point.1).sum::<f64>() / count;
+        let spread = points.iter().map(|point| (point.0 - mean).powi(2)).sum::<f64>();
+        if spread <= (mean * 0.01).powi(2) {
+            return None;
+        }
+        let slope = points.iter().map(|(x, u)| (x - mean) * (u - middle)).sum::<f64>() / spread;
+        let idle = middle - slope * mean;
+        let line = Self { idle, slope, squares: 0.0, mean, spread, of_middle: 1.0 / count };
+        Some(Self { squares: line.squares_of(points), ..line })
+    }
+
+    /// The same, but never below 0 without load: a unit cannot be less than idle.
+    pub fn from_idle(points: &[(f64, f64)]) -> Option<Self> {
+        let free = Self::through(points)?;
+        if free.idle >= 0.0 {
+            return Some(free);
+        }
+        let spread = points.iter().map(|point| point.0.powi(2)).sum::<f64>();
+        let slope = points.iter().map(|(x, u)| x * u).sum::<f64>() / spread;
+        let line = Self { idle: 0.0, slope, squares: 0.0, mean: 0.0, spread, of_middle: 0.0 };
+        Some(Self { squares: line.squares_of(points), ..line })
+    }
+
+    fn squares_of(&self, points: &[(f64, f64)]) -> f64 {
+        points.iter().map(|(x, u)| (u - self.at(*x)).powi(2)).sum()
+    }
+
+    /// How busy at this x.
+    pub fn at(&self, x: f64) -> f64 {
+        self.idle + self.slope * x
+    }
+
+    /// The x at which the unit has no time left; infinite where it is not busier at larger x.
+    pub fn full_at(&self) -> f64 {
+        if self.slope > 0.0 { (1.0 - self.idle).max(0.0) / self.slope } else { f64::INFINITY }
+    }
+
+    /// By how much the slope may be off while the sum of the squared distances grows by no more than `more`.
+    pub fn error(&self, more: f64) -> f64 {
+        (more.max(0.0) / self.spread).sqrt()
+    }
+
+    /// The interval of [`Self::full_at`]: all x at which the line may come to 1 while the sum of its squared distances grows by
+    /// no more than `more`. It widens with the way from the points to there, and has no upper end where the line may be level.
+    pub fn full_between(&self, more: f64) -> (f64, f64) {
+        let error = self.error(more);
+        if self.slope <= error {
+            let steepest = self.slope + error;
+            let low = if steepest > 0.0 { (1.0 - self.idle).max(0.0) / steepest } else { f64::INFINITY };
+            return (low, f64::INFINITY);
+        }
+        let way = (1.0 - self.idle) / self.slope - self.mean;
+        let left = 1.0 - (error / self.slope).powi(2);
+        let half =
+            more.max(0.0).sqrt() / self.slope * (left * self.of_middle + way.powi(2) / self.spread).sqrt();
+        ((self.mean + (way - half) / left).max(0.0), (self.mean + (way + half) / left).max(0.0))
     }
 }
 

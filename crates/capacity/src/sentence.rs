@@ -42,7 +42,8 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     match &diagnosis.answer {
         Answer::Named { units, confidence } => {
             let least = diagnosis.candidates.iter().find(|one| units.contains(&one.unit));
-            let numbers = least.map(|one| numbers(one, &plateau)).unwrap_or_default();
+            let plateau_per_s = diagnosis.plateau_per_s.unwrap_or_default();
+            let numbers = least.map(|one| numbers(one, plateau_per_s)).unwrap_or_default();
             let name = name(ladder, units);
             match confidence {
                 Confidence::Low => format!(
@@ -175,28 +176,56 @@ fn used_up(ladder: &Ladder, grew: f64) -> Option<String> {
     })
 }
 
-/// `(93 % busy; 184 us each: predicted ceiling 5400/s from steps below 60 %, observed 5020/s)`.
-fn numbers(one: &Candidate, plateau: &str) -> String {
+/// `(93 % busy; an operation costs it 184 us: ceiling 5400/s [5210/s, 5610/s] predicted by a straight line from the steps below
+/// 60 %, 5020/s observed)`.
+fn numbers(one: &Candidate, plateau_per_s: f64) -> String {
     let busy = one.busy_at_plateau.map(|busy| format!("{} busy; ", percent(busy))).unwrap_or_default();
+    let plateau = rate(plateau_per_s);
     if let Some(seconds) = one.when_full {
         return format!(
-            "({busy}an operation costs it {} where it is full and {} at the steps below 60 %, which would have let it come to \
-             {} only: no ceiling is predicted, {plateau} observed; a limit that nobody looked at may lie not far above)",
+            "({busy}an operation costs it {} where it is full and {} at the steps below 60 %; {}, {plateau} observed; a limit that \
+             nobody looked at may lie not far above)",
             duration(seconds),
             duration(one.demand.seconds),
-            rate(one.demand.ceiling_per_s()),
+            by_falling_costs(one, plateau_per_s),
         );
     }
-    let (low, high) = one.demand.ceiling_interval();
-    let interval = if high.is_finite() && high > low {
-        format!(" [{}, {}]", rate(low), rate(high))
-    } else {
-        String::new()
-    };
+    let between = one.forecast_per_s().map(|(_, low, high)| interval(low, high)).unwrap_or_default();
+    let by = if one.demand.waking > 0.0 { "a line beside what waking costs" } else { "a straight line" };
     format!(
-        "({busy}an operation costs it {}: ceiling {}{interval} predicted from the steps below 60 %, {plateau} observed)",
+        "({busy}an operation costs it {}: ceiling {}{between} predicted by {by} from the steps below 60 %, {plateau} \
+         observed)",
         duration(one.demand.seconds),
         rate(one.demand.ceiling_per_s()),
+    )
+}
+
+/// ` [5100/s, 5700/s]`; nothing where there is none.
+fn interval(low: f64, high: f64) -> String {
+    match (high > low, high.is_finite()) {
+        (false, _) => String::new(),
+        (true, true) => format!(" [{}, {}]", rate(low), rate(high)),
+        (true, false) => format!(" (at least {})", rate(low)),
+    }
+}
+
+/// `ceiling 153/s [87.9/s, 261/s] predicted from these by costs that fall with the load (waking 98.4/s, its queue 110/s, all under
+/// way 202/s; a straight line 95.1/s)`.
+fn by_falling_costs(one: &Candidate, plateau_per_s: f64) -> String {
+    let line = rate(one.demand.ceiling_per_s());
+    let Some(found) = &one.predicted else {
+        return format!(
+            "these are too few to show how costs fall, and a straight line would let it come to {line} only: no ceiling is predicted"
+        );
+    };
+    let by: Vec<String> =
+        found.by.iter().map(|one| format!("{} {}", one.law.word(), rate(one.per_s))).collect();
+    let beyond = if found.holds(plateau_per_s) { "" } else { ", which does not hold what was" };
+    format!(
+        "ceiling {}{} predicted from these by costs that fall with the load ({}; a straight line {line}){beyond}",
+        rate(found.per_s),
+        interval(found.low, found.high),
+        by.join(", "),
     )
 }
 

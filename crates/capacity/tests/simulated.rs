@@ -392,7 +392,7 @@ fn an_operation_that_need_not_wake_a_server_costs_it_less_and_the_ceiling_is_tha
 }
 
 #[test]
-fn a_thread_or_quota_that_does_more_at_once_the_more_waits_is_named_without_a_predicted_ceiling() {
+fn a_thread_or_quota_that_does_more_at_once_the_more_waits_is_named_and_its_ceiling_is_in_the_interval() {
     for kind in [Kind::Thread, Kind::CpuQuota] {
         let mut unpredicted = 0;
         for (saved, seed) in [(0.15, 1), (0.2, 2), (0.25, 3), (0.3, 4), (0.3, 5)] {
@@ -416,8 +416,14 @@ fn a_thread_or_quota_that_does_more_at_once_the_more_waits_is_named_without_a_pr
             let truth = 2e-3 * (1.0 - saved);
             assert!((seconds / truth - 1.0).abs() < 0.08, "{seconds} for {truth}");
             assert!(*confidence == Confidence::Medium && seconds < one.demand.seconds, "{found:?}");
+            let (value, low, high) = one.forecast_per_s().unwrap();
+            let plateau = found.plateau_per_s.unwrap();
+            assert!(low <= plateau && plateau <= high && low < high, "{plateau} of {value} [{low}, {high}]");
+            // Nearer than the straight line, which knows of no batches.
+            let off = |per_s: f64| (per_s / plateau).ln().abs();
+            assert!(off(value) <= off(one.demand.ceiling_per_s()) + 0.01, "{value} for {plateau}");
             let said = say(&ladder, &found);
-            assert!(said.text.contains("no ceiling is predicted"), "{said:?}");
+            assert!(said.text.contains("costs that fall with the load (waking "), "{said:?}");
         }
         assert!(unpredicted >= 2, "{kind:?}: {unpredicted}");
     }

@@ -318,15 +318,16 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         ladder.units.get(*unit).map(|unit| format!("{} {} {}", unit.node, unit.kind.word(), unit.name))
     };
     let ceiling = found.candidates.iter().find(|one| named.contains(&one.unit));
+    let forecast = ceiling.and_then(Candidate::forecast_per_s);
     BottleneckResult {
         answer: word.to_owned(),
         confidence: confidence.map(str::to_owned),
         units: named.iter().filter_map(name).collect(),
         plateau_per_s: found.plateau_per_s,
-        ceiling_per_s: ceiling
-            .filter(|one| one.when_full.is_none())
-            .map(|one| one.demand.ceiling_per_s())
-            .filter(|rate| rate.is_finite()),
+        ceiling_per_s: forecast.map(|(per_s, _, _)| per_s),
+        ceiling_low_per_s: forecast.map(|(_, low, _)| low),
+        ceiling_high_per_s: forecast.map(|(_, _, high)| high).filter(|high| high.is_finite()),
+        ceiling_by: forecast.and(ceiling).map(|one| predicted_by(one).to_owned()),
         text: said.text,
         second: said.second,
         refute: said.refute,
@@ -339,6 +340,15 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
             .take(MOST_CANDIDATES)
             .filter_map(|one| candidate(&ladder, one))
             .collect(),
+    }
+}
+
+/// What the ceiling of a unit was predicted by.
+fn predicted_by(one: &Candidate) -> &'static str {
+    match (one.when_full, one.demand.waking > 0.0) {
+        (Some(_), _) => "falling_costs",
+        (None, true) => "waking",
+        (None, false) => "line",
     }
 }
 
@@ -365,7 +375,10 @@ fn steps_of(ladder: &Ladder, stages: &[&StageRecord]) -> Vec<LadderStepResult> {
 fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
     let unit = ladder.units.get(one.unit)?;
     let finite = |rate: f64| Some(rate).filter(|rate| rate.is_finite());
-    let (low, high) = one.demand.ceiling_interval();
+    let (per_s, low, high) = one.forecast_per_s().unwrap_or_else(|| {
+        let (low, high) = one.demand.ceiling_interval();
+        (one.demand.ceiling_per_s(), low, high)
+    });
     let against = one.against.iter().map(|why| match why {
         Against::CeilingElsewhere => "its ceiling lies away from the plateau",
         Against::NotBusy => "it had time left at the plateau",
@@ -383,7 +396,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
         demand_low_ms: one.demand.low * 1e3,
         demand_high_ms: one.demand.high * 1e3,
         idle: one.demand.idle,
-        ceiling_per_s: finite(one.demand.ceiling_per_s()),
+        ceiling_per_s: finite(per_s),
         ceiling_low_per_s: finite(low),
         ceiling_high_per_s: finite(high),
         busy: ladder

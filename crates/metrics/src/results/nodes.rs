@@ -151,6 +151,16 @@ pub struct BottleneckResult {
     pub plateau_per_s: Option<f64>,
     /// Operations per second at which the named unit has no time left, predicted from the lower loads.
     pub ceiling_per_s: Option<f64>,
+    /// 95 % interval of that: lower end.
+    #[serde(default)]
+    pub ceiling_low_per_s: Option<f64>,
+    /// Upper end; null where there is none.
+    #[serde(default)]
+    pub ceiling_high_per_s: Option<f64>,
+    /// What it was predicted by: `line`, `waking` (a line beside what it takes to wake the unit), or `falling_costs` (several
+    /// laws by which an operation costs less under load); null where nothing was.
+    #[serde(default)]
+    pub ceiling_by: Option<String>,
     /// The answer in words.
     pub text: String,
     /// What would be full next.

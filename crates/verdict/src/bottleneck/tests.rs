@@ -62,6 +62,9 @@ fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_l
     assert_eq!((one.answer.as_str(), one.units.as_slice()), ("named", ["s1 disk sda".to_owned()].as_slice()));
     assert_eq!((one.stages.len(), one.plateau_per_s), (5, Some(500.0)));
     assert!((one.ceiling_per_s.unwrap() - 500.0).abs() < 25.0, "{one:?}");
+    let (low, high) = (one.ceiling_low_per_s.unwrap(), one.ceiling_high_per_s.unwrap());
+    assert!(low <= one.ceiling_per_s.unwrap() && one.ceiling_per_s.unwrap() <= high, "{one:?}");
+    assert_eq!(one.ceiling_by.as_deref(), Some("line"));
     assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
 }
 
