@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cosmark_capacity::change::More;
-use cosmark_capacity::ladder::{Kind, Unit, Usage};
+use cosmark_capacity::ladder::{Kind, Unit, Usage, Waiting};
 use cosmark_capacity::model::{Cannot, ClassLoad, Load, Observed};
 use cosmark_capacity::mva::{Station, closed};
 use cosmark_capacity::plan::{Demanded, Planner, Wanted, hold_out, why_not};
@@ -362,6 +362,35 @@ fn what_is_cheaper_while_it_is_full_is_planned_by_what_it_costs_then_and_what_go
             "{why:?}"
         );
     }
+}
+
+#[test]
+fn a_quota_that_stops_its_group_in_every_period_is_planned_as_full_though_a_part_of_it_is_left() {
+    let cheaper = |many: f64| 1.5 * (1.0 + 2.0 / many);
+    let mut units = units();
+    units[0].kind = Kind::CpuQuota;
+    let two = |stopped: f64| {
+        let mut loads = changing(cheaper, 1);
+        for load in &mut loads {
+            let busy = load.usage[0].busy.unwrap();
+            load.usage[0].waiting = Some(Waiting::Share(if busy >= 0.97 { stopped } else { 0.1 }));
+            load.usage[0].busy = Some(busy * 0.955);
+        }
+        let mut asked = wanted(48);
+        asked.more.units = vec![("quota".to_owned(), 2.0)];
+        Planner::of(&observed(&["read"], units.clone(), loads))?.predict(&asked)
+    };
+    let half = [cheaper(24.0) / 2.0; 2];
+    let truth = simulate(&store(&[half, [0.2; 2], [0.3; 2]]), &[1.0], 48, 20_000, 9).rate_per_s();
+    let said = two(0.97).unwrap();
+    near(said.throughput_per_s.value, truth, 0.15, "twice the quota");
+    assert_eq!(said.limits[0].0, 0, "{said:?}");
+    // Stopped now and then only, it had time left, and what an operation costs it where it is full was not seen.
+    let why = two(0.3).expect_err("a quota that was not used up");
+    assert!(
+        matches!(why, Cannot::DemandChanges(0) | Cannot::Scattered(_) | Cannot::Unexplained(_)),
+        "{why:?}"
+    );
 }
 
 /// Whatever was drawn, what is said keeps the laws: no more than the ceiling, N = X R, more load never makes less.

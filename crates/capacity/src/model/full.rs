@@ -4,13 +4,18 @@
 use cosmark_stats::bootstrap::Random;
 
 use super::{LARGEST_RESIDUALS, LEAST_LOADS, Load, MATTERS, Observed, Row};
-use crate::ladder::FULL;
+use crate::ladder::{FULL, Kind, Usage};
 use crate::number::real;
 use crate::regression::Plane;
 
 /// Of the highest load, the share from which on (and at [`LEAST_LOADS`] at least) a unit has to be full for its costs to be
 /// those of these loads.
 const HIGHEST: f64 = 0.5;
+/// A group that its quota stops in this share of its periods has no time left, though a part of each processor's slice may be:
+/// it used at least [`USED_WHEN_STOPPED`]. Source: Linux kernel, scheduler/sched-bwc.rst.
+const STOPPED: f64 = 0.9;
+/// Of the quota.
+const USED_WHEN_STOPPED: f64 = 0.9;
 /// How far the costs at these loads may lie from their mean.
 const STEADY_WHEN_FULL: f64 = 0.12;
 
@@ -45,8 +50,9 @@ impl Full {
             return None;
         }
         let idle = observed.idle.get(unit).copied().flatten().unwrap_or(plane.idle).clamp(0.0, 1.0);
+        let kind = observed.units.get(unit)?.kind;
         let times = |load: &&Load| {
-            let busy = load.usage.get(unit)?.busy.filter(|busy| *busy >= FULL)?;
+            let busy = when_full(kind, load.usage.get(unit)?)?;
             let work = plane.work(&columns(load));
             (work > 0.0).then(|| (busy - idle) / work)
         };
@@ -64,6 +70,17 @@ impl Full {
     /// With the cost at one of these loads, which shows how sure the mean is.
     pub fn drawn(&self, random: &mut Random) -> Self {
         Self { times: vec![self.times[random.below(self.times.len())]], ..self.clone() }
+    }
+}
+
+/// How busy a unit is where it is full; `None` where it is not.
+fn when_full(kind: Kind, usage: &Usage) -> Option<f64> {
+    let busy = usage.busy?;
+    let is_stopped = kind == Kind::CpuQuota && usage.waiting.is_some_and(|waits| waits.amount() >= STOPPED);
+    match busy {
+        _ if is_stopped && busy >= USED_WHEN_STOPPED => Some(1.0),
+        _ if busy >= FULL => Some(busy),
+        _ => None,
     }
 }
 
