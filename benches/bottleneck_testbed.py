@@ -132,6 +132,11 @@ class TestbedRun(Run):
         }
 
     def said(self):
+        run, share = self.measured()
+        return self.answer(run), share
+
+    def measured(self):
+        """The program of the ladder, which is over, and how much of the machine others took meanwhile."""
         self.is_up = True
         self.bring_up()
         (self.directory / "run.yaml").write_text(json.dumps(self.workload()))  # JSON is YAML
@@ -145,7 +150,7 @@ class TestbedRun(Run):
         watch.start()
         run.wait_until(run.is_over, "the ladder does not end")
         watch.join()
-        return self.answer(run), (shares[-1] if shares else 0.0)
+        return run, (shares[-1] if shares else 0.0)
 
     def end(self):
         # Before its groups: what is in them goes first.

@@ -1,0 +1,139 @@
+"""Is `cosmark plan` right of a real store? A ladder against one proxy of the Swift bed under a quota of processor time, the plan of
+twice as much, and two such proxies, each under the same quota, measured. Client, proxies and storage share the processors of
+one machine, which nobody doubles: what was measured with these full decides nothing."""
+
+import json
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from bottleneck_bed import Failed
+from bottleneck_swift import SwiftRun
+
+FIRST, SECOND = 23080, 23090
+# Seconds until a proxy under a small quota has begun to serve.
+PATIENCE_S = 90
+# A machine that is busier than this has nothing left that a second proxy could have.
+FULL = 0.9
+# What is asked of the plan: another machine like this one, or twice the quota on the same one.
+WISHES = [["--nodes", "2x"], ["--units", "quota=2x"]]
+
+
+class ProxiesRun(SwiftRun):
+    """One ladder against one or two proxies with a worker each, every one in a group of its own with the same quota."""
+
+    other_conf = None
+
+    def reach(self):
+        ports = [FIRST, SECOND][: self.plant["proxies"]]
+        return {
+            # Each worker keeps to one of them, so that both have the same number of workers.
+            "storage": {
+                "type": "s3", "endpoint": ",".join(f"http://127.0.0.1:{port}" for port in ports), "accesskey": "test:tester", "secretkey": "testing",
+                "path_style_access": True, "region": "us-east-1", "bucket_exists_ok": True, "timeout": "60s",
+            },
+            "nodes": [{"name": "all in one", "role": "swift", "type": "local", "interval": "500ms", "daemons": "swift-"}],
+        }
+
+    def bring_up(self):
+        self.bed("up", SWIFT_DAEMONS="none", SWIFT_PROXY_WORKERS="1")
+        if self.plant["proxies"] == 2:
+            self.add_proxy()
+        self.limit("proxy1", "proxy-server.conf", self.plant["quota"])
+
+    def add_proxy(self):
+        """As the bed starts its own, with another port, before that one is slowed down."""
+        own = self.processes_of("proxy-server.conf")[0]
+        words = [word.decode() for word in Path(f"/proc/{own}/cmdline").read_bytes().split(b"\0") if word]
+        conf = next(word for word in words if word.endswith("/proxy-server.conf"))
+        # Beside it, where the user that a proxy becomes may read it.
+        self.other_conf = Path(conf).with_name("second-proxy.conf")
+        text = Path(conf).read_text()
+        if f"bind_port = {FIRST}" not in text:
+            raise Failed(f"{conf} does not say port {FIRST}")
+        self.other_conf.write_text(text.replace(f"bind_port = {FIRST}", f"bind_port = {SECOND}"))
+        # A session of its own: at its end it signals its whole process group.
+        words = [str(self.other_conf) if word == conf else word for word in words]
+        second = self.start("second-proxy", "setsid", *words)
+        group = self.group("proxy2")
+        group.cpu(self.plant["quota"])
+        # Before it has children, which are then in the group, too.
+        group.take(second.child.pid)
+        until = time.monotonic() + PATIENCE_S
+        while not answers(SECOND):
+            if second.is_over() or time.monotonic() > until:
+                raise Failed(f"the second proxy does not serve: {second.said()[-600:]}")
+            time.sleep(0.2)
+
+    def end(self):
+        super().end()
+        if self.other_conf:
+            self.other_conf.unlink(missing_ok=True)
+
+    def archived(self):
+        """Measures, and gives the directory of the run with the share of the machine that others took."""
+        run, share = self.measured()
+        found = next((self.directory / "archive").glob("w*-*/run.json"), None)
+        if found is None:
+            raise Failed(f"no run.json: {run.said()[-600:]}")
+        return found.parent, share
+
+
+def answers(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as there:
+            there.settimeout(5)
+            there.sendall(b"GET /healthcheck HTTP/1.0\r\n\r\n")
+            return b"200" in there.recv(64)
+    except OSError:
+        return False
+
+
+def of_load(run, workers):
+    """Operations per second of one load, and how busy the whole machine was."""
+    record = json.loads((run / "run.json").read_text())
+    stage = next(stage for stage in record["stages"] if stage["name"] == f"read{workers}")
+    rate = sum(operation["throughput_per_s"] or 0 for operation in stage["operations"])
+    busy = [unit["busy"] for node in stage["nodes"] for unit in node["units"] if unit["kind"] == "machine"]
+    return rate, max(busy, default=0.0)
+
+
+def planned(binary, run, wish, workers):
+    """What the plan says, or why it says nothing."""
+    command = [binary, "plan", run, "--json", *wish, "--workers", str(workers)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        return None, (done.stderr or done.stdout).strip().splitlines()[-1:]
+    return json.loads(done.stdout)[0]["planned"]["throughput_per_s"], []
+
+
+def compare(options, near, too_busy, directory, lines):
+    """Rows of a table: the wish and the load, planned, measured, how far off, and what to call it."""
+    quota, loads, asked = options.quota, [4, 8, 12, 16, 24, 32], [32, 64]
+
+    def run(proxies, loads):
+        place = directory / f"{proxies}-proxies"
+        place.mkdir()
+        plant = {"proxies": proxies, "quota": quota, "rates": [], "loads": loads}
+        one = ProxiesRun(options.binary, plant, options.step, place)
+        try:
+            return one.archived()
+        finally:
+            one.end()
+
+    before, others_before = run(1, loads)
+    after, others_after = run(2, asked)
+    for wish in WISHES:
+        for workers in asked:
+            truth, busy = of_load(after, workers)
+            said, why = planned(options.binary, before, wish, workers)
+            what = f"{' '.join(wish)}, {workers} workers, {quota} processors each; one alone {of_load(before, loads[-1])[0]:.1f}/s"
+            if said is None:
+                lines.append([what, "refused", f"{truth:.1f}", "-", f"missed: {''.join(why)[:300]}"])
+                continue
+            off = said["value"] / truth - 1 if truth else float("inf")
+            high = "?" if said["high"] is None else f"{said['high']:.1f}"
+            is_shared = busy >= FULL or max(others_before, others_after) > too_busy
+            state = "right" if abs(off) <= near else f"INCONCLUSIVE: the processors are {100 * busy:.0f} % busy" if is_shared else "WRONG"
+            lines.append([what, f"{said['value']:.1f} ({said['low']:.1f} to {high})", f"{truth:.1f}", f"{100 * off:+.1f} %", state])
