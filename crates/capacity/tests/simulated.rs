@@ -546,6 +546,17 @@ fn a_gateway_whose_operations_cost_half_under_load_is_named_by_the_periods_in_wh
     assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
     let one = found.candidates.iter().find(|one| one.unit == 0).unwrap();
     assert!(found.plateau_per_s.unwrap() > 1.7 * one.demand.ceiling_per_s(), "{found:?}");
+    let (_, low, high) = one.forecast_per_s().unwrap();
+    assert!(low < 181.0 && 181.0 < high, "{low} to {high}");
+    assert!(say(&gateway(0.03, 1.0), &found).text.contains("predicted from these by costs that fall"));
+    // Of two steps below 60 % nothing can be seen to fall.
+    let mut few = gateway(0.03, 1.0);
+    few.steps.remove(1);
+    let found = diagnose(&few);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    let one = found.candidates.iter().find(|one| one.unit == 0).unwrap();
+    assert_eq!(one.forecast_per_s(), None);
+    assert!(say(&few, &found).text.contains("no ceiling is predicted"), "{:?}", say(&few, &found));
     for (stopped, used) in [(0.7, 1.0), (0.03, 0.6)] {
         let found = diagnose(&gateway(stopped, used));
         assert!(!matches!(found.answer, Answer::Named { .. }), "{stopped} {used}: {found:?}");
