@@ -29,6 +29,7 @@ pub use csv::cosbench::{OperationBuckets, StageTables, TimelineRow};
 pub use csv::intervals::IntervalLine;
 pub use csv::layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use csv::line::harmless;
+pub use csv::probes::ProbeLine;
 pub use csv::timeline::{TimelineEntry, TimelineValue};
 pub use datasets::{
     DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,

@@ -20,6 +20,16 @@ pub fn text(record: &RunRecord) -> String {
         if !found.classes.is_empty() {
             lines.push(table(&found.classes));
         }
+        if let Some(between) = found.between_drivers.as_ref().filter(|between| !between.classes.is_empty()) {
+            lines.push(format!(
+                "from other drivers{of} ({} changes, {} readings by {} drivers; times are right within {}):",
+                between.changes,
+                between.reads,
+                between.drivers.len(),
+                millis(between.clock_error_ms)
+            ));
+            lines.push(table(&between.classes));
+        }
         lines.extend(cosmark_report::data::consistency_remarks(found));
     }
     lines.join("\n")

@@ -8,6 +8,8 @@ mod beside;
 mod machines;
 #[path = "cluster/overtaken.rs"]
 mod overtaken;
+#[path = "cluster/seen.rs"]
+mod seen;
 #[path = "service/bed.rs"]
 mod service;
 mod support;

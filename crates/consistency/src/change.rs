@@ -11,7 +11,7 @@ use crate::Class;
 
 /// Bytes of a version.
 const BYTES: usize = 1024;
-/// Changes of a key: a first write, overwrites, a delete, and once more.
+/// Changes of a key: a first write, an overwrite, a delete, and once more. A key that lives longer begins anew behind them.
 pub(crate) const CHANGES: u64 = 5;
 
 /// Where keys are, and how long a request may take.
@@ -54,9 +54,14 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// From 1 to [`CHANGES`].
+    fn turn(&self) -> u64 {
+        self.version.saturating_sub(1) % CHANGES + 1
+    }
+
     /// The third is a delete; the fourth writes what was deleted again.
     pub(crate) fn is_delete(&self) -> bool {
-        self.version == 3 || self.version == CHANGES
+        self.turn() == 3 || self.turn() == CHANGES
     }
 
     /// What the register holds after it.
@@ -65,7 +70,7 @@ impl Change<'_> {
     }
 
     pub(crate) fn class(&self) -> Class {
-        match self.version {
+        match self.turn() {
             1 | 4 => Class::ReadAfterCreate,
             2 => Class::ReadAfterOverwrite,
             _ => Class::ReadAfterDelete,

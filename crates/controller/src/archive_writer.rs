@@ -9,7 +9,7 @@ use cosmark_archive::{
     StageLayout, StageRecord, StageState, StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::nodes::reading::NodeLook;
-use cosmark_metrics::{HealthSample, NodeResult, OpSnapshot, Snapshot};
+use cosmark_metrics::{HealthSample, NodeResult, OpSnapshot, ProbeOperation, Snapshot};
 use cosmark_wire::ContainersBefore;
 use cosmark_wire::RunClock;
 use cosmark_workload::Workload;
@@ -304,6 +304,18 @@ impl ArchiveWriter {
             self.tell_measured(stage, &Measured::Client(&lines));
         }
         let result = self.dir.append_client(stage, driver, start_ns, sample);
+        self.keep(result);
+    }
+
+    /// What a driver's prober did; `clock` is when the load began on its clock, and by how much that may be off, ns.
+    pub(crate) fn append_probes(
+        &mut self,
+        stage: usize,
+        driver: &str,
+        clock: (u64, u64),
+        operations: &[ProbeOperation],
+    ) {
+        let result = self.dir.append_probes(stage, driver, clock, operations);
         self.keep(result);
     }
 

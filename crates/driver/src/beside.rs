@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{Adaptor, Capability, Client, Error, ErrorKind, Marks, Session, clock};
-use cosmark_consistency::{Beside, Control, Joined, Lines, beside};
+use cosmark_consistency::{Beside, Control, Joined, Lines, Sharing, beside};
 use cosmark_engine::{Flow, LoadPermit, Mission, Pulse, SessionCache};
-use cosmark_metrics::ConsistencySums;
-use cosmark_wire::{Failure, FailureClass, StageOrder};
+use cosmark_metrics::{ConsistencySums, ProbeOperation};
+use cosmark_wire::{DriverEvent, Failure, FailureClass, ProbeShare, StageOrder};
 use cosmark_workload::leftovers::PROBE;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -25,6 +25,9 @@ const END_WITHIN: Duration = Duration::from_secs(8);
 const REMOVE_WITHIN: Duration = Duration::from_secs(2);
 /// A container whose listing lags behind cannot be taken away at once.
 const REMOVE_AGAIN_AFTER: Duration = Duration::from_millis(400);
+
+/// Requests in one event.
+const MOST_IN_EVENT: usize = 2000;
 
 /// The store that is probed.
 struct Store {
@@ -75,7 +78,7 @@ impl Prober {
             );
             return Err(refused(text));
         }
-        let tag = tag(order);
+        let tag = order.probes.map_or_else(|| tag(order), |share| share.tag_of(share.number));
         let is_own = spec.container.is_none();
         if is_own && !capability.has(Capability::CONTAINERS) {
             let text = format!(
@@ -83,7 +86,7 @@ impl Prober {
             );
             return Err(refused(text));
         }
-        let container = spec.container.clone().unwrap_or_else(|| format!("{PROBE}{tag:016x}"));
+        let container = spec.container.clone().unwrap_or_else(|| container_of(tag));
         let store = Store {
             adaptor: Arc::clone(&mission.adaptor),
             sessions: Arc::clone(&mission.sessions),
@@ -112,9 +115,11 @@ impl Prober {
             reach: spec.reach,
             patience: mission.adaptor.timeout().unwrap_or(PATIENCE).min(PATIENCE),
             container,
-            prefix: format!("{PROBE}{tag:016x}/"),
+            prefix: prefix_of(tag),
             seed: order.seed ^ tag,
             ends_ns: None,
+            records: order.probes.is_some(),
+            sharing: order.probes.and_then(|share| sharing(share, spec.container.as_deref())),
         };
         Ok(Some(Self { store: Some(store), plan, flow: Arc::clone(flow) }))
     }
@@ -124,10 +129,15 @@ impl Prober {
         self.store.as_ref().filter(|store| store.is_own).map(|store| store.container.as_str())
     }
 
-    /// Begins to probe; `ends_ns` is when the load ends by its plan. `None` = the system gives no thread.
-    pub fn start(mut self, ends_ns: Option<u64>) -> Option<Running> {
+    /// Begins to probe; `ends_ns` is when the load ends by its plan, `origin_ns` the common instant of all drivers, both on the
+    /// clock of [`clock::now_ns`]. `None` = the system gives no thread.
+    pub fn start(mut self, ends_ns: Option<u64>, origin_ns: u64) -> Option<Running> {
         let store = self.store.take()?;
-        let plan = Beside { ends_ns: ends_ns.filter(|ends_ns| *ends_ns != u64::MAX), ..self.plan.clone() };
+        let mut plan =
+            Beside { ends_ns: ends_ns.filter(|ends_ns| *ends_ns != u64::MAX), ..self.plan.clone() };
+        if let Some(sharing) = &mut plan.sharing {
+            sharing.origin_ns = origin_ns;
+        }
         let (control, sums) = (Arc::<Control>::default(), Arc::<Mutex<ConsistencySums>>::default());
         let deadline_ns = Arc::new(AtomicU64::new(u64::MAX));
         let place = format!("{}/{}", plan.container, plan.prefix);
@@ -155,8 +165,8 @@ impl Running {
         &self.control
     }
 
-    /// Ends it, and says what it saw.
-    pub fn end(self) -> ConsistencySums {
+    /// Ends it, and says what it saw: its sums, and the requests that were not said before.
+    pub fn end(self) -> (ConsistencySums, Vec<DriverEvent>) {
         let is_at_once = self.flow.is_aborting();
         let within = if is_at_once { Duration::from_secs(3) } else { END_WITHIN };
         self.deadline_ns.store(clock::now_ns() + within.as_nanos() as u64, Ordering::Release);
@@ -168,8 +178,39 @@ impl Running {
         if had_panicked {
             sums.left.push(self.place);
         }
-        sums
+        (sums, recorded(&self.control))
     }
+}
+
+/// What a prober has done and seen since this was asked for last, in events of a size that can be sent.
+pub fn recorded(control: &Control) -> Vec<DriverEvent> {
+    let (operations, mut missed) = control.take_recorded();
+    let parts = operations.chunks(MOST_IN_EVENT).map(<[ProbeOperation]>::to_vec);
+    let mut events: Vec<DriverEvent> = parts
+        .map(|operations| DriverEvent::Probes { operations, missed: std::mem::take(&mut missed) })
+        .collect();
+    if missed > 0 {
+        events.push(DriverEvent::Probes { operations: Vec::new(), missed });
+    }
+    events
+}
+
+fn container_of(tag: u64) -> String {
+    format!("{PROBE}{tag:016x}")
+}
+
+fn prefix_of(tag: u64) -> String {
+    format!("{PROBE}{tag:016x}/")
+}
+
+/// What is known of the other drivers' probes, in containers of their own or all in this one; `None` = there are none.
+fn sharing(share: ProbeShare, container: Option<&str>) -> Option<Sharing> {
+    let place = |number| {
+        let tag = share.tag_of(number);
+        (container.map_or_else(|| container_of(tag), str::to_owned), prefix_of(tag))
+    };
+    let places = || (0..share.of).map(place).collect();
+    (share.of > 1).then(|| Sharing { tag: share.tag, number: share.number, places: places(), origin_ns: 0 })
 }
 
 /// Another one for each driver, stage and run.

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::ask::{ask, class_of, failure};
 use crate::before;
-use crate::beside::Prober;
+use crate::beside::{Prober, recorded};
 use crate::catalog::Catalog;
 use crate::health::{self, Sampler};
 use crate::permit::Permit;
@@ -384,14 +384,17 @@ impl Job {
         let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock, plans, endpoints, containers };
         let _ = self.events.blocking_send(DriverEvent::Launched(launched));
         let ends = (0..works.len()).filter_map(|at| running.plan(at)).map(|plan| plan.stop_ns).max();
-        let prober = prober.and_then(|prober| prober.start(ends));
+        let prober = prober.and_then(|prober| prober.start(ends, origin_ns));
         let sampler = self.watch_itself(&running);
         self.pass_on(&mut engine_events, prober.as_ref().map(|prober| prober.control()));
         if let Some(sampler) = sampler {
             sampler.stop();
         }
         if let Some(prober) = prober {
-            let _ = self.events.blocking_send(DriverEvent::Consistency(prober.end()));
+            let (sums, rest) = prober.end();
+            for event in rest.into_iter().chain([DriverEvent::Consistency(sums)]) {
+                let _ = self.events.blocking_send(event);
+            }
         }
         let ends = running.wait().map_err(engine_failure)?;
         let missions = works
@@ -447,6 +450,7 @@ impl Job {
                 let ready = slices.take(now_ns.saturating_sub(THREADS_LAG_NS));
                 ready.into_iter().for_each(|slice| send(DriverEvent::Snapshot(slice)));
                 send(DriverEvent::Told { up_to_ns: now_ns.saturating_sub(TOLD_LAG_NS) });
+                beside.map(recorded).into_iter().flatten().for_each(&send);
                 self.tell_pauses();
             }
         }

@@ -74,6 +74,31 @@ pub struct StageOrder {
     pub drain: Option<Duration>,
     /// What the whole workload knows about the lengths of objects that this stage reads.
     pub lengths: Vec<ObjectLength>,
+    /// This driver's part in the probes beside the load; `None` = its probes are its own affair, and nobody asks what they did.
+    pub probes: Option<ProbeShare>,
+}
+
+/// A driver's part in the probes beside a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ProbeShare {
+    /// What all names of this stage's probes are made of; another one for each stage and run.
+    pub tag: u64,
+    /// This driver's number among those that probe, from 0.
+    pub number: u32,
+    /// Drivers that write and read each other's objects; 1: there is nobody else.
+    pub of: u32,
+}
+
+impl ProbeShare {
+    /// What the names of driver `number`'s objects are made of: any driver can say it of any other.
+    #[must_use]
+    pub fn tag_of(&self, number: u32) -> u64 {
+        // SplitMix64 (G. Steele and others, OOPSLA 2014).
+        let mut mixed = self.tag ^ u64::from(number).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
 }
 
 /// A trigger script to be run.

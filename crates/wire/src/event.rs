@@ -1,6 +1,8 @@
 //! Events that a driver reports while it works.
 
-use cosmark_metrics::{ClientFacts, ConsistencySums, HealthSample, Sample, SlicePlan, Snapshot};
+use cosmark_metrics::{
+    ClientFacts, ConsistencySums, HealthSample, ProbeOperation, Sample, SlicePlan, Snapshot,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a driver tells while it works on a stage.
@@ -56,6 +58,14 @@ pub enum DriverEvent {
     },
     /// What the prober beside the load has seen; once, before the end.
     Consistency(ConsistencySums),
+    /// What the prober did and saw since it last said so; only where [`crate::StageOrder::probes`] asks for it.
+    Probes {
+        /// Its requests: those of an object of its own all together, once that is over.
+        operations: Vec<ProbeOperation>,
+        /// Requests that are left out, because there are too many.
+        #[serde(default)]
+        missed: u64,
+    },
     /// What a trigger script did; the only event of its step.
     Triggered(TriggerReport),
     /// Nothing was heard of the driver for too long; said by the controller, and heard in its place among what the driver

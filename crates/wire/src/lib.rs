@@ -12,7 +12,7 @@ mod split;
 mod stage_text;
 
 pub use clock::{RunClock, unix_ns};
-pub use driver_link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
+pub use driver_link::{DriverLink, EventSender, FromDriver, Gone, ProbeShare, StageOrder, TriggerOrder};
 pub use event::{
     Began, ClockDrift, ClockFix, ContainersBefore, DriverEvent, Failure, FailureClass, FailureExample,
     Launched, MissionReport, PauseReason, TriggerReport,

@@ -161,6 +161,9 @@ pub struct StageMessage {
     /// See [`StageOrder::lengths`]: work, operation, least and most bytes.
     #[serde(default)]
     pub lengths: Vec<(usize, usize, u64, u64)>,
+    /// See [`StageOrder::probes`].
+    #[serde(default)]
+    pub probes: Option<crate::ProbeShare>,
 }
 
 /// A [`MissionShare`] on its way.
@@ -198,6 +201,7 @@ impl StageMessage {
                 .iter()
                 .map(|one| (one.work, one.op, one.least_bytes, one.most_bytes))
                 .collect(),
+            probes: order.probes,
         }
     }
 
@@ -225,6 +229,7 @@ impl StageMessage {
             log_operations: self.log_operations,
             drain: self.drain_ms.map(Duration::from_millis),
             lengths: self.lengths.iter().map(of_length).collect(),
+            probes: self.probes,
         })
     }
 }

@@ -13,6 +13,11 @@ pub fn split(event: &DriverEvent) -> Option<(DriverEvent, DriverEvent)> {
             let of = |part: &[_]| DriverEvent::Samples { work: *work, samples: part.to_vec() };
             Some((of(left), of(right)))
         }
+        DriverEvent::Probes { operations, missed } if operations.len() > 1 => {
+            let (left, right) = operations.split_at(operations.len() / 2);
+            let of = |part: &[_], missed| DriverEvent::Probes { operations: part.to_vec(), missed };
+            Some((of(left, *missed), of(right, 0)))
+        }
         DriverEvent::Snapshot(snapshot) => {
             let (left, right) = split_snapshot(snapshot)?;
             Some((DriverEvent::Snapshot(left), DriverEvent::Snapshot(right)))

@@ -6,14 +6,15 @@ use std::path::Path;
 
 use cosmark_metrics::{
     ClientFacts, ConsistencySums, HealthSample, Latency, LookClass, LookFrom, MachineHealth, NicHealth,
-    OpSnapshot, Outcome, Phase, Sample, SlicePlan, Snapshot, ThreadHealth, WireTimes,
+    OpSnapshot, Outcome, Phase, ProbeKind, ProbeOperation, Sample, SlicePlan, Snapshot, ThreadHealth,
+    WireTimes,
 };
 use cosmark_wire::message::{
     Control, Event, Order, Registration, ShareMessage, StageMessage, decode, encode,
 };
 use cosmark_wire::{
     Began, ClockFix, ContainersBefore, DriverEvent, Failure, FailureClass, FailureExample, Launched,
-    MissionReport, TriggerOrder, TriggerReport, split, stage_from_text, stage_to_text,
+    MissionReport, ProbeShare, TriggerOrder, TriggerReport, split, stage_from_text, stage_to_text,
 };
 use cosmark_workload::{Environment, Format, parse};
 use proptest::prelude::*;
@@ -174,6 +175,15 @@ fn every_kind_of_event_order_and_decision_comes_back() {
     let mut probed = ConsistencySums { changes: 3, left: vec!["c/o".into()], ..ConsistencySums::default() };
     probed.look(LookClass::ListAfterDelete, LookFrom::OtherEndpoint, 12_345, true);
     probed.change(LookClass::ListAfterDelete, 12_345, Some(12_345));
+    let probe = ProbeOperation {
+        key: ProbeOperation::shared_key(2, 3),
+        process: 1,
+        kind: ProbeKind::Read,
+        call_ns: 5,
+        return_ns: 6,
+        value: u64::MAX,
+        is_done: true,
+    };
     for event in [
         DriverEvent::Authed,
         DriverEvent::Probed,
@@ -191,6 +201,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         DriverEvent::Told { up_to_ns: 3 },
         DriverEvent::SamplesLost { count: 1 },
         DriverEvent::Consistency(probed),
+        DriverEvent::Probes { operations: vec![probe], missed: 4 },
         DriverEvent::Refused(failure.clone()),
         DriverEvent::Ended { missions: vec![report], gave_up: Some(failure) },
         DriverEvent::Triggered(TriggerReport { output: "o".into(), error: None }),
@@ -209,6 +220,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         log_operations: true,
         drain_ms: Some(5),
         lengths: vec![(0, 1, 2, u64::MAX)],
+        probes: Some(ProbeShare { tag: u64::MAX, number: 1, of: 3 }),
     };
     let trigger = TriggerOrder { script: "s.sh".into(), args: vec!["a b".into()] };
     for order in [

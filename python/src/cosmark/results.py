@@ -283,6 +283,12 @@ class Run:
         """``clients.csv``: how each driver itself was doing, second by second."""
         return _read_csv(self._ours("seconds of its drivers") / "clients.csv")
 
+    @property
+    def probes(self) -> Table:
+        """``probes.csv``: every request of the probers beside the load; empty without ``consistency:``."""
+        path = self._ours("requests of probers") / "probes.csv"
+        return _read_csv(path, ("stage", "driver", "op")) if path.exists() else Table([])
+
     def series(
         self,
         stage: str,

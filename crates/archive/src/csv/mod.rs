@@ -7,5 +7,6 @@ pub(crate) mod intervals;
 pub(crate) mod layout;
 pub(crate) mod line;
 pub(crate) mod number;
+pub(crate) mod probes;
 pub(crate) mod table;
 pub(crate) mod timeline;

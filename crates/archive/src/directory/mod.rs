@@ -7,6 +7,7 @@ pub(crate) mod index;
 pub(crate) mod log;
 pub(crate) mod notes;
 pub(crate) mod open;
+mod probes;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod reader;

@@ -56,6 +56,8 @@ pub struct RunDir {
     pub(super) scripts: Vec<String>,
     /// From the first look at a node on.
     nodes: Option<NodeLog>,
+    /// From what the first prober did on.
+    pub(super) probes: Option<GrowingFile>,
     indexed: bool,
 }
 
@@ -99,6 +101,7 @@ impl RunDir {
             timelines: layout.iter().map(|_| Timeline::default()).collect(),
             scripts: vec![String::new(); layout.len() + 1],
             nodes: None,
+            probes: None,
             indexed: false,
             archive,
             path,
@@ -135,6 +138,7 @@ impl RunDir {
             log,
             scripts: vec![String::new(); layout.len() + 1],
             nodes: None,
+            probes: None,
             indexed: false,
             archive,
             path: path.to_owned(),
@@ -181,7 +185,7 @@ impl RunDir {
         let files =
             [&mut self.clients, &mut self.intervals, &mut self.events, &mut self.log, self.histograms.file()];
         let mut whole = true;
-        for file in files.into_iter().chain(timelines) {
+        for file in files.into_iter().chain(timelines).chain(&mut self.probes) {
             file.catch_up()?;
             whole &= file.is_whole();
         }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use cosmark_archive::{ArchiveError, BesideRecord, Timestamp};
 use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
-use cosmark_wire::{DriverLink, MESSAGE_VERSION, RunClock, StageOrder, unix_ns};
+use cosmark_wire::{DriverLink, MESSAGE_VERSION, ProbeShare, RunClock, StageOrder, unix_ns};
 use cosmark_workload::model::Workload;
 use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::spread_stage;
@@ -125,6 +125,7 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
             log_operations: true,
             drain: Some(Duration::MAX),
             lengths: lengths_of_stage(workload, index),
+            probes: Some(ProbeShare { tag: u64::MAX, number: u32::MAX, of: u32::MAX }),
         };
         let message = encode(&Order::Stage(StageMessage::of(&order)));
         let bytes = message.map_or(usize::MAX, |message| message.len().saturating_add(ENVELOPE));

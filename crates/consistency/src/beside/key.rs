@@ -112,6 +112,9 @@ impl Field<'_> {
     /// What a key's history says.
     fn judge(&self, life: Life) {
         let history = life.history.into_inner();
+        if self.plan.records {
+            self.control.add_own(&history);
+        }
         let Ok(report) = check(&history, Rules::default()) else { return };
         let back = (0..self.hands.len())
             .map(|hand| went_back(&history, hand as u32, life.latest.get()))

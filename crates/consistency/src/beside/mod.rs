@@ -8,6 +8,7 @@
 
 mod key;
 mod requests;
+mod shared;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,13 +18,14 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::{Client, Session, clock};
 use cosmark_history::Operation;
-use cosmark_metrics::{ConsistencySums, LookClass};
+use cosmark_metrics::{ConsistencySums, LookClass, ProbeOperation};
 use futures_util::StreamExt;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, join};
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
 
 use crate::change::Change;
+pub use shared::Sharing;
 
 /// How to probe beside a load.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +48,23 @@ pub struct Beside {
     pub seed: u64,
     /// When the load ends by its plan, on the clock of [`clock::now_ns`]; `None` = that is not known.
     pub ends_ns: Option<u64>,
+    /// Every request is recorded: see [`Control::take_recorded`].
+    pub records: bool,
+    /// Objects that drivers share; `None` = there is no other driver.
+    pub sharing: Option<Sharing>,
+}
+
+/// Requests that are recorded of one driver and stage: of its own objects, and as many of those that are shared. A row takes about
+/// 100 bytes on its way.
+const MOST_RECORDED: u64 = 100_000;
+
+/// Requests of the prober, for others.
+#[derive(Debug, Default)]
+struct Recorded {
+    waiting: Vec<ProbeOperation>,
+    own: u64,
+    shared: u64,
+    missed: u64,
 }
 
 /// What the prober hears of the load.
@@ -55,6 +74,7 @@ pub struct Control {
     is_ending: AtomicBool,
     is_at_once: AtomicBool,
     ended: Notify,
+    recorded: Mutex<Recorded>,
 }
 
 impl Control {
@@ -75,6 +95,37 @@ impl Control {
         self.is_at_once.fetch_or(at_once, Ordering::Release);
         self.is_ending.store(true, Ordering::Release);
         self.ended.notify_waiters();
+    }
+
+    /// What was done and seen since this was asked for last, and how many requests are not recorded because there are too many. Of an
+    /// object of its own all requests come together, or none.
+    pub fn take_recorded(&self) -> (Vec<ProbeOperation>, u64) {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        (std::mem::take(&mut recorded.waiting), std::mem::take(&mut recorded.missed))
+    }
+
+    /// All requests of an object that nobody else reads.
+    fn add_own(&self, life: &[Operation]) {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = life.len() as u64;
+        if recorded.own + count > MOST_RECORDED {
+            recorded.missed += count;
+            return;
+        }
+        recorded.own += count;
+        recorded.waiting.extend(life.iter().map(shared::recorded));
+    }
+
+    /// A request of an object that is shared.
+    fn add_shared(&self, operation: ProbeOperation) {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.shared += 1;
+        recorded.waiting.push(operation);
+    }
+
+    /// No more of them are recorded: without the changes no reading says anything.
+    fn has_all_shared(&self) -> bool {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).shared >= MOST_RECORDED
     }
 
     fn is_ending(&self) -> bool {
@@ -146,8 +197,10 @@ pub async fn beside(
         missed_us: RefCell::default(),
         next_key: Cell::new(0),
         there: RefCell::default(),
+        shared: Cell::new(0),
     };
     let mut lives = FuturesUnordered::new();
+    let (mut sharing, mut is_shared_over) = (Box::pin(field.share()), false);
     while !control.is_ending() {
         let has_room = lives.len() < MOST_KEYS && field.there.borrow().len() < MOST_THERE;
         if has_room && field.waiting.get() == 0 && field.may_begin() {
@@ -155,13 +208,22 @@ pub async fn beside(
         }
         tokio::select! {
             Some(()) = lives.next() => {}
+            () = sharing.as_mut(), if !is_shared_over => is_shared_over = true,
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
     let is_at_once = control.is_at_once.load(Ordering::Acquire);
-    let ending = async { while lives.next().await.is_some() {} };
+    let ending = async {
+        let shared = async {
+            if !is_shared_over {
+                sharing.as_mut().await;
+            }
+        };
+        join(async { while lives.next().await.is_some() {} }, shared).await
+    };
     let _ = tokio::time::timeout(if is_at_once { Duration::ZERO } else { GRACE }, ending).await;
-    drop(lives);
+    // They may hold connections that are needed now.
+    drop((lives, sharing));
     field.clean(CLEANING[usize::from(is_at_once)]).await;
     Ok(())
 }
@@ -186,6 +248,8 @@ struct Field<'a> {
     next_key: Cell<u32>,
     /// What was written and not deleted.
     there: RefCell<BTreeSet<String>>,
+    /// Of the requests that were sent, those for what is shared.
+    shared: Cell<u64>,
 }
 
 /// What one key's looks need.

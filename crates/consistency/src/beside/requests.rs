@@ -17,7 +17,7 @@ impl Field<'_> {
     }
 
     /// A connection, once it is free.
-    async fn hand(&self, at: usize) -> Option<tokio::sync::MutexGuard<'_, Joined>> {
+    pub(super) async fn hand(&self, at: usize) -> Option<tokio::sync::MutexGuard<'_, Joined>> {
         let hand = self.hands.get(at)?;
         if let Ok(free) = hand.try_lock() {
             return Some(free);
@@ -96,11 +96,11 @@ impl Field<'_> {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(super) fn place(&self) -> Place<'_> {
         Place { container: &self.plan.container, patience: self.plan.patience }
     }
 
-    fn count(&self, marks: &Marks) {
+    pub(super) fn count(&self, marks: &Marks) {
         let operations = self.control.operations();
         self.sum(|sums| {
             sums.requests += u64::from(marks.requests.max(1));
@@ -108,7 +108,7 @@ impl Field<'_> {
         });
     }
 
-    async fn failed(&self, hand: &mut Joined, error: &Error) {
+    pub(super) async fn failed(&self, hand: &mut Joined, error: &Error) {
         self.sum(|sums| {
             sums.unanswered += 1;
             sums.unanswered_why.get_or_insert_with(|| error.message().to_owned());

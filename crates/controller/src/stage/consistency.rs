@@ -13,7 +13,6 @@ const SHARES: [f64; 3] = [0.9, 0.99, 0.999];
 
 /// Makes the result of the sums.
 pub fn result(sums: &ConsistencySums) -> ConsistencyResult {
-    let classes = LookClass::TABLE.iter().filter_map(|(class, ..)| one_class(*class, sums));
     ConsistencyResult {
         requests: sums.requests,
         load_operations: sums.load_operations,
@@ -25,8 +24,15 @@ pub fn result(sums: &ConsistencySums) -> ConsistencyResult {
         unanswered: sums.unanswered,
         unanswered_why: sums.unanswered_why.clone(),
         left: sums.left.clone(),
-        classes: classes.collect(),
+        classes: classes(sums),
+        between_drivers: None,
+        not_recorded: 0,
     }
+}
+
+/// The classes that were looked at.
+pub fn classes(sums: &ConsistencySums) -> Vec<ConsistencyClass> {
+    LookClass::TABLE.iter().filter_map(|(class, ..)| one_class(*class, sums)).collect()
 }
 
 fn one_class(class: LookClass, sums: &ConsistencySums) -> Option<ConsistencyClass> {

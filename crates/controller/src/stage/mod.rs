@@ -2,6 +2,7 @@
 //! when an event arrives: a run that is taken up by another controller hears the same events again, faster, and comes to
 //! the same results.
 
+mod between;
 mod clocks;
 mod consistency;
 mod endpoints;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, EventKind, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
-use cosmark_metrics::{ConsistencySums, OpSnapshot, Phase, Sample, Snapshot};
+use cosmark_metrics::{OpSnapshot, Phase, Sample, Snapshot};
 use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
@@ -78,7 +79,7 @@ pub struct StageRun<'r, 'a> {
     /// Its faults were begun.
     has_faults: bool,
     /// What the probers beside the load have seen.
-    probed: Option<ConsistencySums>,
+    probed: between::Heard,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -114,7 +115,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             endpoints: EndpointNames::default(),
             looks: Looks::default(),
             has_faults: false,
-            probed: None,
+            probed: between::Heard::default(),
             stage,
         }
     }
@@ -177,6 +178,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             }
         };
         let lengths = lengths_of_stage(self.job.workload, self.job.planned_stage);
+        let probes = self.probe_shares(&shares);
         let (sender, events) = mpsc::channel(256);
         for (number, (driver, peer)) in self.job.drivers.iter_mut().zip(&mut self.peers).enumerate() {
             peer.shares = shares.iter().filter(|share| share.driver == number).copied().collect();
@@ -193,6 +195,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 log_operations: self.job.operation_log.is_some(),
                 drain: self.job.drain,
                 lengths: lengths.clone(),
+                probes: probes.get(number).copied().flatten(),
             };
             driver.start(order, EventSender::new(number, sender.clone()));
         }
@@ -322,7 +325,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
             DriverEvent::Paused { from_ns, to_ns, why } => {
                 self.note_pause(driver, from_ns, to_ns, why, observer)
             }
-            DriverEvent::Consistency(sums) => self.probed.get_or_insert_default().merge(&sums),
+            DriverEvent::Consistency(sums) => self.probed.sums.get_or_insert_default().merge(&sums),
+            DriverEvent::Probes { operations, missed } => self.take_probes(driver, &operations, missed),
             DriverEvent::Triggered(_) => {}
         }
         if may_be_the_last {

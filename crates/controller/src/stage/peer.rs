@@ -8,6 +8,9 @@ use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, SlicePlan};
 use cosmark_wire::{Began, ClockDrift, ClockFix, Launched, PauseReason};
 use cosmark_workload::share::MissionShare;
 
+/// How far a clock may stray until it is compared again.
+const STRAYS_NS: u64 = 500_000_000;
+
 /// How far a driver is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DriverPhase {
@@ -80,7 +83,6 @@ impl Launch {
     /// By how much times of this driver may be off against those of others, ns: what the comparison left open, and what a clock may
     /// stray until the next. One in the same process has the same clock.
     pub fn clock_error_ns(&self) -> i64 {
-        const STRAYS_NS: u64 = 500_000_000;
         self.clock
             .map_or(0, |clock| i64::try_from(clock.error_ns.saturating_add(STRAYS_NS)).unwrap_or(i64::MAX))
     }
@@ -213,6 +215,15 @@ impl Peer {
 
     fn clock(&self) -> Option<ClockFix> {
         self.launch.as_ref().and_then(|launch| launch.clock)
+    }
+
+    /// By how much its times may be off against those of others all through the stage, ns: what the first comparison and the last one
+    /// left open, and how far its clock strayed between them; of one that was not asked again, how far a clock may stray.
+    pub fn clock_bound_ns(&self) -> u64 {
+        let Some(first) = self.clock() else { return 0 };
+        let strayed_ns =
+            self.clock_drift.map_or(STRAYS_NS, |drift| drift.strayed_ns.saturating_add(drift.last.error_ns));
+        first.error_ns.saturating_add(strayed_ns)
     }
 
     /// Its clock is not the controller's.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, StageState, StageTables};
-use cosmark_metrics::{ConsistencySums, NodeResult, OpSnapshot};
+use cosmark_metrics::{ConsistencyResult, ConsistencySums, NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
 use super::peer::{Launch, Peer};
@@ -49,7 +49,11 @@ impl StageRun<'_, '_> {
             record.nodes = self.nodes(&record);
             record.faults = self.faults();
             record.fill = self.curve.take().map(|curve| curve.result(record.window_s.unwrap_or(0.0)));
-            record.consistency = self.probed.take().map(|sums| consistency::result(&self.redacted(sums)));
+            record.consistency = self.probed.sums.take().map(|sums| ConsistencyResult {
+                between_drivers: self.between_drivers(),
+                not_recorded: self.probed.missed,
+                ..consistency::result(&self.redacted(sums))
+            });
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
         self.tell_last_look(state, observer);

@@ -54,6 +54,8 @@ pub enum LookFrom {
     OtherConnection,
     /// Another connection, to another endpoint of the store.
     OtherEndpoint,
+    /// Another driver, by a clock of its own.
+    OtherDriver,
 }
 
 impl LookFrom {
@@ -62,6 +64,7 @@ impl LookFrom {
         (Self::SameConnection, "same_connection", "from the connection that wrote"),
         (Self::OtherConnection, "other_connection", "from other connections"),
         (Self::OtherEndpoint, "other_endpoint", "from other endpoints"),
+        (Self::OtherDriver, "other_driver", "from other drivers"),
     ];
 
     /// Its words.
@@ -183,6 +186,13 @@ impl ConsistencySums {
         }
     }
 
+    /// Notes that a look of this class missed a change so long after it was acknowledged, us; the look itself is counted by
+    /// [`Self::look`], by the last change before it.
+    pub fn missed(&mut self, class: LookClass, from: LookFrom, after_us: u64) {
+        let cell = self.cell(class, from);
+        cell.longest_stale_us = cell.longest_stale_us.max(Some(after_us));
+    }
+
     /// Counts a change by its last look and by the last one that missed it, us after the acknowledgement.
     pub fn change(&mut self, class: LookClass, last_us: u64, last_stale_us: Option<u64>) {
         let cell = self.changes_of(class);
@@ -293,7 +303,42 @@ pub struct ConsistencyResult {
     pub unanswered_why: Option<String>,
     /// Objects and containers that the prober could not take away again.
     pub left: Vec<String>,
-    /// What was looked at, by class; empty when there was no look.
+    /// What was looked at, by class; empty when there was no look. Writer and reader are one driver, whose clock says both times.
+    pub classes: Vec<ConsistencyClass>,
+    /// What drivers saw of what other drivers wrote; null with fewer than two drivers.
+    pub between_drivers: Option<BetweenDrivers>,
+    /// Requests of probers that are not in `probes.csv`: there were too many.
+    pub not_recorded: u64,
+}
+
+/// Readings of drivers at what other drivers wrote. Their clocks differ: a reading is held against the changes that had been acknowledged
+/// before it by more than the clocks may be off.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct BetweenDrivers {
+    /// Drivers that wrote and read.
+    pub drivers: Vec<String>,
+    /// Those of them that were lost: of their objects only readings up to the last change that was heard of count.
+    pub lost: Vec<String>,
+    /// Changes of objects that drivers share.
+    pub changes: u64,
+    /// Readings by other drivers that gave an answer.
+    pub reads: u64,
+    /// Those that say nothing: before the first change of their object, or behind the last one that is known.
+    pub unjudged: u64,
+    /// Readings beside which a change was acknowledged within the clocks' error: that one is not held against them.
+    pub within_clock_error: u64,
+    /// Readings of what had not been sent by the clocks: these are further off than their comparison says.
+    pub before_sent: u64,
+    /// Readings that gave what nobody had written.
+    pub never_written: u64,
+    /// Pairs of drivers, reader and writer, of which the first saw nothing at all of the second: they may reach different stores. Their
+    /// readings are in no figure.
+    pub blind: Vec<(String, String)>,
+    /// By how much the clocks of two drivers may have been off at most, ms: times in `classes` are right within it.
+    pub clock_error_ms: f64,
+    /// What was looked at, by class.
     pub classes: Vec<ConsistencyClass>,
 }
 

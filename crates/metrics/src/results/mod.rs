@@ -12,6 +12,7 @@ mod metric;
 mod nodes;
 mod operation;
 mod parts;
+mod probes;
 mod raw;
 mod read;
 mod table;
@@ -20,8 +21,8 @@ mod time;
 pub use bound::{Bound, Cause, Spread};
 pub use client::{ClientFacts, ClientRecord, NicRecord};
 pub use consistency::{
-    ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums,
-    ConsistencyVisible, LOOK_EDGES_US, LookBin, LookCell, LookClass, LookFrom,
+    BetweenDrivers, ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult,
+    ConsistencySums, ConsistencyVisible, LOOK_EDGES_US, LookBin, LookCell, LookClass, LookFrom,
 };
 pub use faults::{
     FalseDips, FaultFigure, FaultResult, HealthyResult, ProxyCost, SLOT_FIGURES, SlotFigure, SlotPart,
@@ -36,6 +37,7 @@ pub use nodes::{
 };
 pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
+pub use probes::{ProbeKind, ProbeOperation};
 pub use raw::{DiskPattern, EfficiencyResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode};
 pub use read::TimeOf;
 pub use table::METRICS;

@@ -1,6 +1,6 @@
 //! How soon writes were seen, from `run.json`.
 
-use cosmark_metrics::{ConsistencyClass, ConsistencyPoint, ConsistencyResult};
+use cosmark_metrics::{BetweenDrivers, ConsistencyClass, ConsistencyPoint, ConsistencyResult, LookFrom};
 
 use super::model::{ConsistencyClassData, ConsistencyData, ConsistencyPointData};
 
@@ -10,13 +10,22 @@ pub fn seen(found: &ConsistencyResult) -> ConsistencyData {
         requests: found.requests,
         load_operations: found.load_operations,
         changes: found.changes,
-        classes: found.classes.iter().flat_map(classes).collect(),
+        classes: found.classes.iter().flat_map(classes).chain(between(found)).collect(),
         remarks: remarks(found),
     }
 }
 
-fn classes(class: &ConsistencyClass) -> Vec<ConsistencyClassData> {
-    let whole = ConsistencyClassData {
+/// What drivers saw of what other drivers wrote, as rows of their own: their times are right within the clocks' error.
+fn between(found: &ConsistencyResult) -> impl Iterator<Item = ConsistencyClassData> + '_ {
+    let others = found.between_drivers.iter().flat_map(|between| &between.classes);
+    others.map(|class| ConsistencyClassData {
+        from: Some(LookFrom::OtherDriver.words().to_owned()),
+        ..whole(class)
+    })
+}
+
+fn whole(class: &ConsistencyClass) -> ConsistencyClassData {
+    ConsistencyClassData {
         title: class.title.clone(),
         from: None,
         looks: class.looks,
@@ -27,7 +36,10 @@ fn classes(class: &ConsistencyClass) -> Vec<ConsistencyClassData> {
         longest_stale_ms: class.longest_stale_ms,
         visible_after_ms: class.visible.iter().map(|one| one.after_ms).collect(),
         points: class.points.iter().map(point).collect(),
-    };
+    }
+}
+
+fn classes(class: &ConsistencyClass) -> Vec<ConsistencyClassData> {
     let parts = class.from.iter().map(|part| ConsistencyClassData {
         title: class.title.clone(),
         from: Some(part.from.words().to_owned()),
@@ -40,7 +52,7 @@ fn classes(class: &ConsistencyClass) -> Vec<ConsistencyClassData> {
         visible_after_ms: Vec::new(),
         points: part.points.iter().map(point).collect(),
     });
-    [whole].into_iter().chain(parts).collect()
+    [whole(class)].into_iter().chain(parts).collect()
 }
 
 fn point(point: &ConsistencyPoint) -> ConsistencyPointData {
@@ -81,6 +93,13 @@ pub fn remarks(found: &ConsistencyResult) -> Vec<String> {
             found.unanswered
         ));
     }
+    lines.extend(found.between_drivers.iter().flat_map(remarks_between));
+    if found.not_recorded > 0 {
+        lines.push(format!(
+            "{} requests of the prober are not in probes.csv: there were too many",
+            found.not_recorded
+        ));
+    }
     if let Some(first) = found.left.first() {
         lines.push(format!(
             "the prober left {} names in the store, such as {first}: delete them",
@@ -88,4 +107,90 @@ pub fn remarks(found: &ConsistencyResult) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What the figures between drivers do not say.
+fn remarks_between(found: &BetweenDrivers) -> Vec<String> {
+    let mut lines = Vec::new();
+    let reads = found.reads;
+    if found.classes.is_empty() {
+        lines.push(format!(
+            "{} drivers shared objects, and none of {reads} readings of one driver at what another wrote says anything; run it longer, \
+             or give it a larger consistency: {{share: ..}}",
+            found.drivers.len()
+        ));
+    }
+    for (count, what) in [
+        (found.unjudged, "say nothing: no change is known before them, or none behind them"),
+        (
+            found.within_clock_error,
+            "were so close to a change that the clocks do not tell which was first: it is not held against them",
+        ),
+        (
+            found.before_sent,
+            "saw a change before it was sent: the clocks of the drivers were further apart than was measured",
+        ),
+        (found.never_written, "gave what nobody had written"),
+    ] {
+        if count > 0 {
+            lines.push(format!("between drivers, {count} of {reads} readings {what}"));
+        }
+    }
+    if !found.lost.is_empty() {
+        let names = found.lost.join(", ");
+        lines.push(format!(
+            "of {names}, lost while the load ran, only what was heard is in the figures between drivers"
+        ));
+    }
+    lines.extend(found.blind.iter().map(|(reader, writer)| {
+        format!("{reader} saw nothing at all of what {writer} wrote: they may reach different stores, and are held against nothing")
+    }));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(looks: u64) -> ConsistencyClass {
+        ConsistencyClass {
+            class: cosmark_metrics::LookClass::ReadAfterOverwrite,
+            title: "reads after an overwrite".to_owned(),
+            looks,
+            stale: 1,
+            changes: 4,
+            missed_changes: 1,
+            missed_at_most: 0.7,
+            longest_stale_ms: Some(30.0),
+            visible: Vec::new(),
+            points: Vec::new(),
+            from: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_other_drivers_saw_has_rows_of_its_own_and_what_they_cannot_say_is_said() {
+        let between = BetweenDrivers {
+            drivers: vec!["d1".to_owned(), "d2".to_owned()],
+            lost: vec!["d2".to_owned()],
+            reads: 50,
+            unjudged: 7,
+            blind: vec![("d1".to_owned(), "d2".to_owned())],
+            classes: vec![class(40)],
+            ..BetweenDrivers::default()
+        };
+        let found = ConsistencyResult {
+            classes: vec![class(100)],
+            between_drivers: Some(between),
+            not_recorded: 3,
+            ..ConsistencyResult::default()
+        };
+        let rows = seen(&found);
+        let shown: Vec<_> = rows.classes.iter().map(|row| (row.looks, row.from.as_deref())).collect();
+        assert_eq!(shown, [(100, None), (40, Some("from other drivers"))]);
+        let text = rows.remarks.join("\n");
+        for part in ["7 of 50 readings say nothing", "of d2, lost", "d1 saw nothing at all", "3 requests"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }

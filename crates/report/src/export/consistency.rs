@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use cosmark_archive::{Run, harmless};
-use cosmark_metrics::ConsistencyPoint;
+use cosmark_metrics::{ConsistencyPoint, LookFrom};
 
 use super::ExportError;
 
@@ -17,8 +17,10 @@ pub(super) fn table(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let refused = |error: csv::Error| ExportError::Output(io::Error::other(error));
     table.write_record(HEAD).map_err(refused)?;
     for (stage, found) in probed {
-        for class in &found.classes {
-            let whole = [("all", &class.points)];
+        let others = found.between_drivers.iter().flat_map(|between| &between.classes);
+        let own = found.classes.iter().map(|class| (class, "all"));
+        for (class, whole) in own.chain(others.map(|class| (class, LookFrom::OtherDriver.name()))) {
+            let whole = [(whole, &class.points)];
             let parts = class.from.iter().map(|part| (part.from.name(), &part.points));
             for (from, points) in whole.into_iter().chain(parts) {
                 for point in points {

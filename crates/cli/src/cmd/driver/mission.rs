@@ -63,6 +63,7 @@ pub fn run(args: &DriverArgs) -> Outcome {
         log_operations: false,
         drain: None,
         lengths: lengths_of_stage(&loaded.workload, index),
+        probes: None,
     };
     let driver = LocalDriver::new(CATALOG, options(args, Origin::Here)?);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,0 +1,74 @@
+//! What drivers see of what other drivers write: each is a process with a clock that the controller has compared.
+
+use cosmark_archive::{RunRecord, open_run};
+use cosmark_metrics::BetweenDrivers;
+use cosmark_simstore::{Behaviour, SimStore};
+
+use crate::machines::Bed;
+
+/// A load with a prober on both drivers, and what came of it.
+fn seen(behaviour: &str) -> (Bed, RunRecord) {
+    let mut bed = Bed::new(2);
+    let store = SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap();
+    let text = format!(
+        "name: seen\nstorage: {{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true}}\ndefaults: {{sizes: c(1)KiB, \
+         containers: 'r(1,1)', objects: 'r(1,50)'}}\nstages:\n  - name: init\n    works: [{{type: init, workers: 1}}]\n  - name: prepare\n    \
+         works: [{{type: prepare, workers: 2}}]\n  - name: main\n    consistency: {{share: 10%, reach: 5s}}\n    works:\n      - {{name: main, \
+         workers: 8, runtime: 15s, pace: {{rate_per_worker: 100/s}}, operations: [{{type: read}}]}}\n",
+        store.url()
+    );
+    std::fs::write(bed.path().join("seen.yaml"), text).unwrap();
+    let more = ["--drivers", "2", "--wait-for-drivers", "2m", "--state-dir", "a"];
+    let mut run = bed.start_run("seen.yaml", &more);
+    assert_eq!(run.wait(), 0, "{}\n{}", run.log(), bed.logs());
+    store.stop();
+    let mut directories = std::fs::read_dir(bed.path().join("archive")).unwrap().flatten();
+    let directory = directories.find(|entry| entry.path().join("run.json").exists()).unwrap().path();
+    let record = open_run(&directory).unwrap().record;
+    (bed, record)
+}
+
+fn between(record: &RunRecord) -> &BetweenDrivers {
+    let found = record.stages.iter().find_map(|stage| stage.consistency.as_ref()).unwrap();
+    found.between_drivers.as_ref().unwrap()
+}
+
+/// Readings that were held against something, and those that missed it.
+fn totals(between: &BetweenDrivers) -> (u64, u64) {
+    between.classes.iter().fold((0, 0), |(looks, stale), class| (looks + class.looks, stale + class.stale))
+}
+
+#[test]
+fn drivers_that_read_what_others_wrote_accuse_a_store_that_keeps_its_word_of_nothing() {
+    let (bed, record) = seen("etag: md5\n");
+    let found = between(&record);
+    let (looks, stale) = totals(found);
+    assert!(looks > 30 && found.changes > 10, "{found:#?}");
+    assert_eq!((stale, found.before_sent, found.never_written), (0, 0, 0), "{found:#?}");
+    assert_eq!((found.drivers.len(), found.lost.len(), found.blind.len()), (2, 0, 0), "{found:#?}");
+    // One machine, one clock, and comparisons over its loopback.
+    assert!(found.clock_error_ms > 0.0 && found.clock_error_ms < 400.0, "{found:#?}");
+    let directory = std::fs::read_dir(bed.path().join("archive")).unwrap().flatten();
+    let directory =
+        directory.map(|entry| entry.path()).find(|path| path.join("probes.csv").exists()).unwrap();
+    let (mut own, mut shared) = (0, 0);
+    let read = open_run(&directory).unwrap().probes(|line| {
+        if line.operation.writer().is_some() {
+            shared += 1;
+        } else {
+            own += 1;
+        }
+    });
+    assert!(read.unwrap() && own > 30 && shared > 30, "{own} and {shared}");
+}
+
+#[test]
+fn a_window_in_which_other_drivers_see_nothing_new_is_found_between_them() {
+    let rule = "stale: {window_ms: 450, op: get, overwrite: true, delete: true, create: true}\n";
+    let (_bed, record) = seen(rule);
+    let found = between(&record);
+    let (looks, stale) = totals(found);
+    assert!(stale > 3 && stale < looks, "{found:#?}");
+    let longest_ms = found.classes.iter().filter_map(|class| class.longest_stale_ms).fold(0.0, f64::max);
+    assert!(longest_ms < 450.0 + found.clock_error_ms + 5.0 && longest_ms > 50.0, "{found:#?}");
+}
