@@ -40,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["ledger", "metrics", "stats", "workload"]),
     ("faults", &["archive", "metrics", "stats", "workload"]),
     ("verdict", &["archive", "capacity", "metrics", "stats", "workload"]),
-    ("report", &["archive", "metrics", "stats", "workload"]),
+    ("report", &["archive", "history", "metrics", "stats", "workload"]),
     ("study", &["archive", "metrics", "report", "stats", "workload"]),
     ("wire", &["metrics", "workload"]),
     ("driver", &["adaptor-api", "consistency", "engine", "ledger", "metrics", "wire", "workload"]),

@@ -4,6 +4,7 @@
 mod consistency;
 pub mod encode;
 mod fill;
+mod history;
 mod influx;
 pub mod point;
 mod run_points;
@@ -122,6 +123,30 @@ pub const FORMATS: &[Format] = &[
         ending: "csv",
         binary: false,
         write: consistency::table,
+    },
+    Format {
+        name: "history-edn",
+        what: "what the probers beside the load did and saw as Jepsen's EDN, for Knossos (needs consistency:)",
+        ending: "edn",
+        binary: false,
+        write: history::jepsen,
+    },
+    Format {
+        name: "history-jsonl",
+        what: "the same as JSON lines of Porcupine's operations (needs consistency:)",
+        ending: "jsonl",
+        binary: false,
+        write: history::porcupine,
+    },
+    Format {
+        name: "probes",
+        what: "the same as a table (RFC 4180), with the error of each driver's clock (needs consistency:)",
+        ending: "csv",
+        binary: false,
+        write: |run, out| {
+            let remedy = "run with consistency: in the workload (docs/guide/consistency.md)";
+            copy(run, "probes.csv", remedy, out)
+        },
     },
     Format {
         name: "fill",

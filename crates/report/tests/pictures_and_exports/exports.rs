@@ -37,6 +37,28 @@ fn every_format_writes_something_of_every_run() {
 }
 
 #[test]
+fn what_probers_did_is_a_history_for_others_and_a_run_without_them_says_so() {
+    let (_home, mut run) = run();
+    let lines = text(&run, "history-jsonl");
+    assert_eq!(lines.lines().count(), 2);
+    assert!(
+        lines
+            .starts_with("{\"ClientId\":0,\"Input\":{\"Key\":0,\"Op\":\"write\",\"Value\":1},\"Call\":4000,"),
+        "{lines}"
+    );
+    let events = text(&run, "history-edn");
+    assert_eq!(events.lines().count(), 4);
+    assert!(
+        events.starts_with("{:index 0, :type :invoke, :f :write, :value [0 1], :process 0, :time 4000}"),
+        "{events}"
+    );
+    assert!(text(&run, "probes").contains("local,0,,1,read,6000,7000,1,1,0"), "{}", text(&run, "probes"));
+    run.path = run.path.join("elsewhere");
+    let refused = Format::named("history-edn").unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
+    assert!(refused.contains("probes.csv") && refused.contains("consistency:"), "{refused}");
+}
+
+#[test]
 fn the_tidy_table_has_every_number_of_run_json() {
     let (_home, run) = run();
     let text = text(&run, "csv");

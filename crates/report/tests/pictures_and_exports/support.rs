@@ -9,7 +9,7 @@ use cosmark_archive::{
 };
 use cosmark_metrics::nodes::quantity::CPU_BUSY;
 use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
-use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, SlicePlan, Snapshot};
+use cosmark_metrics::{OpSnapshot, Outcome, Phase, ProbeKind, ProbeOperation, Sample, SlicePlan, Snapshot};
 use cosmark_workload::Format;
 
 /// Successes of the reads of [`ours`].
@@ -122,6 +122,17 @@ pub fn ours_of_sizes(root: &Path, name: &str, workers: u32, slower: u64, size: f
     log.finish().unwrap();
     let looks = [("18:54:10", 7.5), ("18:54:12", 8.0), ("18:54:16", 12.0)];
     run.append_nodes(looks.map(|(second, busy_s)| look(at(second), busy_s)).into()).unwrap();
+    let probe = ProbeOperation {
+        key: 0,
+        process: 1,
+        kind: ProbeKind::Write,
+        call_ns: 5_000,
+        return_ns: 6_000,
+        value: 1,
+        is_done: true,
+    };
+    let read = ProbeOperation { kind: ProbeKind::Read, call_ns: 7_000, return_ns: 8_000, ..probe };
+    run.append_probes(0, "local", (1_000, 0), &[probe, read]).unwrap();
     let whole = (at("18:54:00"), std::time::Duration::from_nanos(window));
     run.append_size_histograms(0, 0, whole, std::slice::from_ref(&all)).unwrap();
     let mut stage = run.record().stages[0].clone();

@@ -1,0 +1,178 @@
+//! What the probers beside a load did and saw, as histories for other checkers: Jepsen's EDN (Knossos, Elle) and Porcupine's operations.
+//! Both take all times for those of one clock. What one driver did at its own objects is that; a reading of another driver's object
+//! is given as long as the two clocks leave open, as done by a process of its own: then it accuses no store of what clocks may have done.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use cosmark_archive::{ProbeLine, Run};
+use cosmark_history::{Kind, Operation, Outcome, jepsen_edn, porcupine_json};
+use cosmark_metrics::ProbeKind;
+
+use super::ExportError;
+
+pub(super) fn jepsen(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
+    write(run, out, jepsen_edn)
+}
+
+pub(super) fn porcupine(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
+    write(run, out, porcupine_json)
+}
+
+/// A function of [`cosmark_history`] that writes a history down.
+type Writes = fn(&[Operation], &mut dyn std::fmt::Write) -> std::fmt::Result;
+
+fn write(run: &Run, out: &mut dyn Write, text_of: Writes) -> Result<(), ExportError> {
+    let history = read(run)?;
+    let mut text = String::new();
+    // A string takes all that is written to it.
+    let _ = text_of(&history, &mut text);
+    Ok(out.write_all(text.as_bytes())?)
+}
+
+/// Numbers for names, in the order in which they come.
+#[derive(Default)]
+struct Numbers<T>(BTreeMap<T, u32>);
+
+impl<T: Ord> Numbers<T> {
+    fn of(&mut self, name: T) -> u32 {
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(name).or_insert(next)
+    }
+}
+
+/// Everything that a run's probers did, times in ns since its first load began.
+fn read(run: &Run) -> Result<Vec<Operation>, ExportError> {
+    let began: BTreeMap<&str, i128> = run
+        .record
+        .stages
+        .iter()
+        .filter_map(|stage| Some((stage.id.as_str(), stage.load_started?.as_nanosecond())))
+        .collect();
+    let first_ns = began.values().min().copied().unwrap_or(0);
+    let mut lines = Vec::new();
+    let is_there = run.probes(|line| lines.push(line))?;
+    if !is_there || lines.is_empty() {
+        return Err(ExportError::Missing {
+            what: "what a prober did (probes.csv)".to_owned(),
+            remedy: "run with consistency: in the workload (docs/guide/consistency.md)".to_owned(),
+        });
+    }
+    let since = |stage: &str| {
+        let began_ns = began.get(stage).copied().unwrap_or(first_ns);
+        u64::try_from(began_ns.saturating_sub(first_ns)).unwrap_or(0)
+    };
+    Ok(history(&lines, since))
+}
+
+/// The history of these lines; `since` gives how long after the first load a stage's load began, ns.
+fn history(lines: &[ProbeLine], since: impl Fn(&str) -> u64) -> Vec<Operation> {
+    // By how much the clock of the driver that writes a shared object may be off, ns.
+    let mut writers: BTreeMap<(&str, u32), (&str, u64)> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.operation.kind != ProbeKind::Read) {
+        if line.operation.writer().is_some() {
+            let place = (line.stage.as_str(), line.operation.key);
+            writers.insert(place, (line.driver.as_str(), line.clock_error_ns));
+        }
+    }
+    let (mut keys, mut processes) = (Numbers::default(), Numbers::default());
+    let mut history = Vec::with_capacity(lines.len());
+    for (at, line) in lines.iter().enumerate() {
+        let (stage, driver, one) = (line.stage.as_str(), line.driver.as_str(), line.operation);
+        let writer = writers.get(&(stage, one.key)).copied();
+        let is_shared = one.writer().is_some();
+        // A reading of an object whose changes nobody has heard of says nothing.
+        if is_shared && writer.is_none() {
+            continue;
+        }
+        let offset_ns = since(stage);
+        let mut operation = Operation {
+            call_ns: one.call_ns.saturating_add(offset_ns),
+            return_ns: one.return_ns.saturating_add(offset_ns),
+            value: one.value,
+            key: keys.of((stage, if is_shared { "" } else { driver }, one.key)),
+            process: 0,
+            kind: match one.kind {
+                ProbeKind::Write => Kind::Write,
+                ProbeKind::Delete => Kind::Delete,
+                ProbeKind::Read => Kind::Read,
+            },
+            outcome: if one.is_done { Outcome::Done } else { Outcome::Unknown },
+        };
+        let own_number = u64::try_from(at).unwrap_or(u64::MAX);
+        operation.process = match writer.filter(|(name, _)| *name != driver) {
+            Some((_, error_ns)) => {
+                let error_ns = error_ns.saturating_add(line.clock_error_ns);
+                operation.call_ns = operation.call_ns.saturating_sub(error_ns);
+                operation.return_ns = operation.return_ns.saturating_add(error_ns);
+                processes.of((stage, driver, "reading", own_number))
+            }
+            None => processes.of((stage, driver, "", u64::from(one.process))),
+        };
+        history.push(operation);
+    }
+    history
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_history::{Rules, check};
+    use cosmark_metrics::ProbeOperation;
+
+    use super::*;
+
+    fn line(driver: &str, key: u32, kind: ProbeKind, at_ms: u64, value: u64, error_ms: u64) -> ProbeLine {
+        let operation = ProbeOperation {
+            key,
+            process: 1,
+            kind,
+            call_ns: at_ms * 1_000_000,
+            return_ns: (at_ms + 1) * 1_000_000,
+            value,
+            is_done: true,
+        };
+        ProbeLine {
+            stage: "s1-main".to_owned(),
+            driver: driver.to_owned(),
+            operation,
+            clock_error_ns: error_ms * 1_000_000,
+        }
+    }
+
+    /// Two drivers with an object of their own each, of one number, and one that both know, read so long after its overwrite.
+    fn lines(read_ms: u64) -> Vec<ProbeLine> {
+        let shared = ProbeOperation::shared_key(0, 0);
+        vec![
+            line("a", 0, ProbeKind::Write, 10, 1, 3),
+            line("b", 0, ProbeKind::Write, 11, 1, 4),
+            line("b", 0, ProbeKind::Read, 20, 1, 4),
+            line("a", shared, ProbeKind::Write, 30, 1, 3),
+            line("a", shared, ProbeKind::Write, 40, 2, 3),
+            line("b", shared, ProbeKind::Read, 41 + read_ms, 1, 4),
+            line("b", ProbeOperation::shared_key(7, 0), ProbeKind::Read, 50, 0, 4),
+        ]
+    }
+
+    #[test]
+    fn own_objects_of_drivers_stay_apart_and_readings_of_shared_ones_are_as_long_as_the_clocks_leave_open() {
+        let history = history(&lines(5), |_| 0);
+        assert_eq!(history.len(), 6, "nobody has written what the last one reads: {history:?}");
+        let keys: Vec<u32> = history.iter().map(|one| one.key).collect();
+        assert_eq!(keys, [0, 1, 1, 2, 2, 2]);
+        let read = history[5];
+        assert_eq!((read.call_ns, read.return_ns), (39_000_000, 54_000_000));
+        assert!(history[..5].iter().all(|one| one.process != read.process));
+        // 5 ms after the overwrite: the clocks may be off by 7.
+        assert!(check(&history, Rules::default()).unwrap().violations.is_empty());
+    }
+
+    #[test]
+    fn a_stale_reading_beyond_the_clocks_error_stays_one() {
+        let history = history(&lines(20), |_| 1_000_000_000);
+        assert_eq!(history[0].call_ns, 1_010_000_000);
+        assert_eq!(check(&history, Rules::default()).unwrap().violations.len(), 1);
+        let mut text = String::new();
+        jepsen_edn(&history, &mut text).unwrap();
+        assert_eq!(text.lines().count(), 12);
+    }
+}
