@@ -11,16 +11,21 @@ use crate::plot::table::TextTable;
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
 /// The columns of the table after store, load, fault and slots: figures, and their heads.
-const COLUMNS: [(&str, &str); 9] = [
+const COLUMNS: [(&str, &str); 14] = [
     ("landed_after_s", "landed after"),
     ("first_error_after_s", "first failure"),
     ("noticed_after_s", "noticed"),
     ("depth", "depth"),
     ("lost_operations", "lost operations"),
+    ("lost_bytes", "lost bytes"),
     ("below_tenth_s", "below 10 %"),
+    ("beyond_limit_s", "beyond the limit"),
+    ("p99_ms", "p99 in the dip"),
     ("back_after_s", "back after"),
     ("whole_after_s", "whole after"),
+    ("rebuild_lost_operations", "lost to rebuilding"),
     ("resiliency", "resiliency"),
+    ("manual_steps", "steps to heal"),
 ];
 
 /// A picture for each fault, and the table of all.
@@ -260,9 +265,14 @@ fn table(beside: &FaultsBeside, options: &Wishes) -> TextTable {
 /// `17 % [0, 91]`.
 fn text(cell: &FaultCell, unit: &str, most: f64) -> String {
     let Some(mean) = cell.mean else { return "-".to_owned() };
-    let (size, word) =
-        if unit == "share" { (100.0, " %") } else { (1.0, if unit == "s" { " s" } else { "" }) };
-    let plain = |value: f64| if unit == "s" { format!("{value:.1}") } else { format!("{:.0}", value * size) };
+    let (size, word, digits) = match unit {
+        "share" => (100.0, " %", 0),
+        "s" => (1.0, " s", 1),
+        "ms" => (1.0, " ms", 0),
+        "bytes" => (1e-6, " MB", 1),
+        _ => (1.0, "", 0),
+    };
+    let plain = |value: f64| format!("{:.digits$}", value * size);
     match (cell.low, cell.high.map(|high| high.min(most))) {
         (Some(low), Some(high)) if high > low => {
             format!("{}{word} [{}, {}]", plain(mean), plain(low), plain(high))
@@ -417,6 +427,32 @@ mod tests {
         let svg = picture.svg(Sheet::default());
         assert!(svg.contains(">healing</text>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert!(picture.png(Sheet::default(), 100.0).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
+    }
+
+    #[test]
+    fn the_table_has_every_cost_that_a_store_knows_in_its_unit() {
+        let slot = SlotResult {
+            lost_bytes: Some(2_560_000.0),
+            beyond_limit_s: Some(4.0),
+            p99_ms: Some(812.4),
+            rebuild_lost_operations: Some(31.0),
+            manual_steps: Some(2),
+            ..slot(1, 100.0, 0.0)
+        };
+        let mut stores = stores();
+        stores[1] = side("b", "=node", "bed", "testbeds/swift/faults partition node.2", vec![slot]);
+        let table = table(&faults_beside(&stores).unwrap(), &Wishes::default());
+        for (head, of_b) in [
+            ("lost bytes", "2.6 MB"),
+            ("beyond the limit", "4.0 s"),
+            ("p99 in the dip", "812 ms"),
+            ("lost to rebuilding", "31"),
+            ("steps to heal", "2"),
+        ] {
+            let at =
+                table.head.iter().position(|one| one == head).unwrap_or_else(|| panic!("{head}: {table:?}"));
+            assert_eq!((table.rows[0][at].as_str(), table.rows[1][at].as_str()), ("-", of_b), "{head}");
+        }
     }
 
     #[test]
