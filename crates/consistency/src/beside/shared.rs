@@ -91,7 +91,7 @@ impl Field<'_> {
         let objects = (0..OBJECTS).filter(|object| *object == 0 || gap_ns(*object) <= reach_ns);
         let objects: Vec<u32> = objects.collect();
         let writing = join_all(objects.iter().map(|object| self.change_shared(sharing, *object)));
-        let lookers = objects.iter().flat_map(|object| (0..LOOKERS).map(|_| *object));
+        let lookers = objects.iter().flat_map(|object| (0..LOOKERS).map(move |_| *object));
         let looking = join_all(lookers.map(|object| self.look_at_shared(sharing, object)));
         join(writing, looking).await;
     }
