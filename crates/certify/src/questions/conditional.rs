@@ -59,6 +59,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(write_if_match),
     ),
     row(
+        "s3.write.if-match-weak",
+        CONDITION,
+        (
+            "Is a write with a weak ETag in If-Match refused?",
+            "412 PreconditionFailed: If-Match compares strongly, which no weak ETag passes",
+            "RFC 9110, sections 8.8.3.2 and 13.1.1",
+        ),
+        by!(write_if_match_weak),
+    ),
+    row(
         "s3.write.if-match-missing",
         CONDITION,
         (
@@ -239,6 +249,22 @@ async fn write_if_match(room: &mut Room) -> Found {
     let last = precondition(&old);
     let last = stays(room, &key, b"second", last).await?;
     Ok(if last.answer == crate::Answer::Yes { finding } else { last })
+}
+
+async fn write_if_match_weak(room: &mut Room) -> Found {
+    let key = room.key("match");
+    let etag = written(room, &key).await?;
+    let other = room.send(Request::put(&key, b"wrong").line("if-match", format!("W/{OTHER}"))).await?;
+    let finding = stays(room, &key, b"first", precondition(&other)).await?;
+    if finding.answer == crate::Answer::No {
+        return Ok(finding);
+    }
+    let own = room.send(Request::put(&key, b"second").line("if-match", format!("W/{etag}"))).await?;
+    if own.is_success() {
+        // It is the version that was meant: nothing is lost.
+        return Ok(Finding::differs("the weak form of its own ETag is taken for that"));
+    }
+    stays(room, &key, b"first", precondition(&own)).await
 }
 
 async fn write_if_match_missing(room: &mut Room) -> Found {

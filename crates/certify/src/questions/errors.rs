@@ -90,6 +90,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(checksum),
     ),
     row(
+        "s3.error.trailer",
+        ERROR,
+        (
+            "Is a body refused that is not what the CRC32C behind it says?",
+            "200 and the bytes with the right one; 400 with another, and nothing is written",
+            "S3 user guide, Checking object integrity; Signature calculations, trailing headers",
+        ),
+        by!(trailer),
+    ),
+    row(
         "s3.error.bucket-name",
         ERROR,
         (
@@ -223,6 +233,34 @@ async fn content_md5(room: &mut Room) -> Found {
 async fn checksum(room: &mut Room) -> Found {
     let request = Request::put(room.key("crc"), b"these bytes").line("x-amz-checksum-crc32c", "AAAAAA==");
     refused_write(room, request, &["BadDigest", "XAmzContentChecksumMismatch"]).await
+}
+
+/// A write of `123456789` in one aws-chunked frame, with this CRC32C behind it.
+fn with_trailer(key: &str, crc: &str) -> Request {
+    let body = format!("9\r\n123456789\r\n0\r\nx-amz-checksum-crc32c:{crc}\r\n\r\n");
+    let mut request = Request::put(key, body.as_bytes())
+        .line("content-encoding", "aws-chunked")
+        .line("x-amz-decoded-content-length", "9")
+        .line("x-amz-trailer", "x-amz-checksum-crc32c");
+    request.payload = Some("STREAMING-UNSIGNED-PAYLOAD-TRAILER".to_owned());
+    request
+}
+
+async fn trailer(room: &mut Room) -> Found {
+    let (right, wrong) = (room.key("right"), room.key("wrong"));
+    let reply = room.send(with_trailer(&right, super::integrity::CRC)).await?;
+    if !reply.is_success() {
+        let seen = format!("it takes no checksum behind a body: {}", status_of(&reply));
+        return Ok(if reply.status < 500 || reply.status == 501 {
+            Finding::differs(seen)
+        } else {
+            Finding::no(seen)
+        });
+    }
+    if room.content(&right).await?.as_deref() != Some(b"123456789") {
+        return Ok(Finding::no("the frame of the body became part of the object"));
+    }
+    refused_write(room, with_trailer(&wrong, "AAAAAA=="), &[]).await
 }
 
 async fn malformed_delete(room: &mut Room) -> Found {

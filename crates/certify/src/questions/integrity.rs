@@ -1,6 +1,8 @@
 //! Checksums, metadata, and what comes back with an object. Source: S3 API, PutObject, GetObject, HeadObject, CopyObject; user
 //! guide, "Checking object integrity".
 
+use std::time::Duration;
+
 use data_encoding::{BASE64, HEXLOWER};
 use md5::{Digest as _, Md5};
 
@@ -43,6 +45,26 @@ pub(super) const ROWS: &[Question] = &[
         KEPT,
         ("Do different bytes of one length have different ETags?", "yes", PUT),
         by!(etag_changes),
+    ),
+    row(
+        "s3.etag.overwritten",
+        KEPT,
+        (
+            "Do HEAD and read give the new ETag as soon as an overwrite is acknowledged?",
+            "that of the last write, at once and from then on",
+            "S3 user guide, Amazon S3 data consistency model",
+        ),
+        by!(etag_of_overwritten),
+    ),
+    row(
+        "s3.head.same",
+        KEPT,
+        (
+            "Does HEAD say of an object what its read says?",
+            "the same ETag, length, type, date and metadata",
+            "RFC 9110, section 9.3.2; S3 API, HeadObject",
+        ),
+        by!(head_is_the_same),
     ),
     row(
         "s3.metadata",
@@ -133,6 +155,63 @@ async fn etag_changes(room: &mut Room) -> Found {
     Ok(Finding::holds(first != second, format!("{first}, then {second}")))
 }
 
+/// How long after an overwrite its ETag is looked at.
+const LOOKS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(200), Duration::from_millis(800)];
+
+async fn etag_of_overwritten(room: &mut Room) -> Found {
+    let key = room.key("etag");
+    let mut old = bare(room.write(&key, &pattern(100, 31)).await?.line("etag"));
+    for round in 0..3 {
+        let new = bare(room.write(&key, &pattern(100, 32 + round)).await?.line("etag"));
+        for pause in LOOKS {
+            tokio::time::sleep(pause).await;
+            let head = bare(room.send(Request::head(&key)).await?.line("etag"));
+            let read = bare(room.send(Request::get(&key)).await?.line("etag"));
+            for (what, seen) in [("HEAD", head), ("the read", read)] {
+                if seen != new {
+                    let whose = if seen == old { "that of before" } else { "another one" };
+                    return Ok(Finding::no(format!("{new} was acknowledged, {what} gives {seen}, {whose}")));
+                }
+            }
+        }
+        old = new;
+    }
+    Ok(Finding::yes("3 overwrites"))
+}
+
+/// Header lines that say something of an object, and not of an answer.
+const OF_OBJECTS: [&str; 6] =
+    ["etag", "content-length", "content-type", "last-modified", "cache-control", "x-amz-meta-a"];
+
+async fn head_is_the_same(room: &mut Room) -> Found {
+    let key = room.key("same");
+    let request = Request::put(&key, &pattern(3210, 36))
+        .line("content-type", "text/x-cosmark")
+        .line("cache-control", "max-age=7")
+        .line("x-amz-meta-a", "given");
+    room.prepare(request).await?;
+    let (head, read) = (room.send(Request::head(&key)).await?, room.send(Request::get(&key)).await?);
+    if (head.status, read.status) != (200, 200) {
+        return Ok(Finding::no(format!("HEAD {}, read {}", status_of(&head), status_of(&read))));
+    }
+    // Whoever leaves a line out says nothing; two that differ cannot both be right.
+    let differs = |name: &&&str| match (head.line(name), read.line(name)) {
+        (Some(one), Some(other)) => one != other,
+        _ => false,
+    };
+    let length = read.body.len().to_string();
+    if head.line("content-length").is_some_and(|said| said != length) {
+        return Ok(Finding::no(format!(
+            "HEAD says {:?} bytes, the read has {length}",
+            head.line("content-length")
+        )));
+    }
+    Ok(match OF_OBJECTS.iter().find(differs) {
+        Some(name) => Finding::no(format!("{name}: HEAD {:?}, read {:?}", head.line(name), read.line(name))),
+        None => Finding::yes("the same"),
+    })
+}
+
 async fn metadata(room: &mut Room) -> Found {
     let key = room.key("meta");
     let request =
@@ -176,7 +255,7 @@ async fn response_lines(room: &mut Room) -> Found {
 }
 
 /// CRC32C of `123456789`, of every table of CRCs, in base64.
-const CRC: &str = "4waSgw==";
+pub(super) const CRC: &str = "4waSgw==";
 
 async fn checksum(room: &mut Room) -> Found {
     let key = room.key("crc");

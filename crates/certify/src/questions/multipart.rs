@@ -63,6 +63,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(missing_part),
     ),
     row(
+        "s3.multipart.one-missing",
+        PARTS,
+        (
+            "Is a completion refused that names a part that came and one that did not?",
+            "400 InvalidPart, and no object of the part that came",
+            COMPLETE,
+        ),
+        by!(one_missing),
+    ),
+    row(
         "s3.multipart.wrong-etag",
         PARTS,
         ("Is a completion refused that names another ETag?", "400 InvalidPart", COMPLETE),
@@ -284,6 +294,15 @@ async fn missing_part(room: &mut Room) -> Found {
     let upload = begin(room, &key).await?;
     let one = part(room, &key, &upload, 1, b"one").await?;
     let request = completion(&key, &upload, &[(2, one)]);
+    refuses(room, &key, request, &["InvalidPart"]).await
+}
+
+async fn one_missing(room: &mut Room) -> Found {
+    let key = room.key("missing");
+    let upload = begin(room, &key).await?;
+    // Large enough to stand before another one.
+    let one = part(room, &key, &upload, 1, &pattern(SMALLEST, 55)).await?;
+    let request = completion(&key, &upload, &[(1, one.clone()), (2, one)]);
     refuses(room, &key, request, &["InvalidPart"]).await
 }
 

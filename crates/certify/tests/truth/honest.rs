@@ -35,6 +35,7 @@ const NOT_IN_SIMSTORE_S3: &[&str] = &[
     "s3.error.checksum",
     "s3.error.content-md5",
     "s3.error.invalid-md5",
+    "s3.error.trailer",
     "s3.error.unknown-user",
     "s3.error.wrong-secret",
     "s3.read.if-modified",

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use s3s::dto::{ETagCondition, Timestamp};
+use s3s::dto::{ETag, ETagCondition, Timestamp};
 use s3s::{S3Result, s3_error};
 
 use crate::store::object::{Object, Tag};
@@ -25,7 +25,9 @@ impl WriteCondition {
         match (if_match, if_none_match) {
             (None, None) => Ok(Self::None),
             (None, Some(ETagCondition::Any)) => Ok(Self::IfAbsent),
-            (Some(ETagCondition::ETag(tag)), None) => Ok(Self::IfTag(tag.into_value())),
+            (Some(ETagCondition::ETag(ETag::Strong(tag))), None) => Ok(Self::IfTag(tag)),
+            // RFC 9110, 13.1.1: the comparison is the strong one, which no weak tag passes.
+            (Some(ETagCondition::ETag(ETag::Weak(tag))), None) => Ok(Self::IfTag(format!("W/\"{tag}\""))),
             _ => Err(s3_error!(
                 NotImplemented,
                 "a write takes If-None-Match: * or If-Match: <etag>, nothing else"
@@ -100,6 +102,15 @@ mod tests {
 
     fn tag(text: &str) -> ETagCondition {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_weak_tag_names_no_version_that_may_be_written_over() {
+        for (given, holds) in [("\"11\"", true), ("W/\"11\"", false)] {
+            let given = given.replace("11", &TAG.to_string());
+            let condition = WriteCondition::new(Some(tag(&given)), None).unwrap();
+            assert_eq!(condition.check(Some(TAG)).is_ok(), holds, "{given}");
+        }
     }
 
     #[test]
