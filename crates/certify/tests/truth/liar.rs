@@ -1,10 +1,11 @@
 //! An honest store behind an adaptor that lies for it: conditions and ranges that are ignored, ETags, listings and deletes that are
 //! not what they say. Each lie is found by the questions about it, and by no others.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, ListPage,
@@ -14,7 +15,7 @@ use cosmark_adaptor_api::{
 use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
 
-use super::{certified_by, not_right};
+use super::{certified_by, certified_in_full, not_right};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -43,6 +44,24 @@ enum Lie {
     RepeatsAName(u64),
     /// Of so many pages one lacks a name.
     SkipsAName(u64),
+    /// For a second after an overwrite reads and HEAD give the ETag of before.
+    ServesOldEtags,
+    /// HEAD says another type than the read.
+    HeadDiffers,
+    /// Parts that never came are left out of a completion.
+    LeavesOutParts,
+    /// A weak ETag passes every condition of a write.
+    TakesWeakEtags,
+    /// What stands behind a body is not looked at.
+    IgnoresTrailers,
+    /// Every page has the token of the first.
+    RepeatsTokens,
+    /// Capital and small letters of a name are one.
+    FoldsCase,
+    /// A letter and its parts are one.
+    Normalises,
+    /// Of a page of 1000 names the last is missing.
+    LosesTheThousandth,
     SaysNothing,
 }
 
@@ -89,10 +108,120 @@ thread_local! {
     static ASKERS: Cell<u64> = const { Cell::new(0) };
     /// Pages since the last one with a lie.
     static PAGES: Cell<u64> = const { Cell::new(0) };
+    /// The writes of each object.
+    static ETAGS: RefCell<BTreeMap<String, Written>> = const { RefCell::new(BTreeMap::new()) };
+    /// The prefix that is listed, and the token of its first page.
+    static TOKEN: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
+}
+
+/// The last write of an object.
+struct Written {
+    /// The ETag before it.
+    before: Option<String>,
+    etag: String,
+    at: Instant,
+}
+
+/// A text without its last part of this kind.
+fn without_last(text: &str, name: &str) -> Option<String> {
+    let (begin, end) = (text.rfind(&format!("<{name}>"))?, text.rfind(&format!("</{name}>"))?);
+    Some(format!("{}{}", &text[..begin], &text[end + name.len() + 3..]))
+}
+
+/// Notes the ETags of writes, and gives what was before to reads that come soon after.
+fn with_old_etag(ask: &Ask<'_>, mut reply: Reply) -> Reply {
+    let Some(etag) = reply.line("etag").map(str::to_owned) else { return reply };
+    ETAGS.with_borrow_mut(|all| {
+        if ask.method == "PUT" {
+            let before = all.get(ask.object).map(|last| last.etag.clone());
+            all.insert(ask.object.to_owned(), Written { before, etag, at: Instant::now() });
+            return;
+        }
+        let recent = all.get(ask.object).filter(|last| last.at.elapsed() < Duration::from_secs(1));
+        if let Some(before) = recent.and_then(|last| last.before.as_ref()) {
+            reply.lines.iter_mut().filter(|line| line.0 == "etag").for_each(|line| line.1.clone_from(before));
+        }
+    });
+    reply
+}
+
+/// A page with the token of the first page of its prefix.
+fn with_first_token(ask: &Ask<'_>, body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(body).into_owned();
+    let prefix = ask.query.iter().find(|(name, _)| *name == "prefix").and_then(|(_, value)| *value);
+    let prefix = prefix.unwrap_or_default().to_owned();
+    let (begin, end) = ("<NextContinuationToken>", "</NextContinuationToken>");
+    let token = text.split_once(begin).and_then(|(_, rest)| rest.split_once(end)).map(|(token, _)| token);
+    let Some(token) = token.map(str::to_owned) else { return text.into_bytes() };
+    TOKEN.with_borrow_mut(|first| {
+        if first.as_ref().is_none_or(|(known, _)| *known != prefix) {
+            *first = Some((prefix, token.clone()));
+        }
+        let first = first.as_ref().map_or(token.as_str(), |(_, first)| first.as_str());
+        text.replace(&format!("{begin}{token}{end}"), &format!("{begin}{first}{end}")).into_bytes()
+    })
 }
 
 impl LyingAsker {
+    /// Lies about versions, parts and names; nothing for the other lies.
+    async fn about_versions(&mut self, ask: &Ask<'_>) -> Result<Option<Reply>> {
+        let is_listing = ask.method == "GET" && ask.object.is_empty();
+        let reply = match self.lie {
+            Lie::FoldsCase => {
+                let object = ask.object.to_ascii_lowercase();
+                self.inner.ask(&Ask { object: &object, ..*ask }).await?
+            }
+            Lie::Normalises => {
+                let object = ask.object.replace("e\u{301}", "\u{e9}");
+                self.inner.ask(&Ask { object: &object, ..*ask }).await?
+            }
+            Lie::TakesWeakEtags => {
+                let is_weak = |line: &(&str, &str)| line.0 == "if-match" && line.1.starts_with("W/");
+                let lines: Vec<(&str, &str)> =
+                    ask.lines.iter().copied().filter(|line| !is_weak(line)).collect();
+                self.inner.ask(&Ask { lines: &lines, ..*ask }).await?
+            }
+            Lie::IgnoresTrailers if ask.lines.iter().any(|line| line.0 == "x-amz-trailer") => {
+                let text = String::from_utf8_lossy(ask.body).into_owned();
+                let body = text.split("\r\n").nth(1).unwrap_or_default().as_bytes();
+                self.inner.ask(&Ask { lines: &[], body, payload: None, ..*ask }).await?
+            }
+            Lie::LeavesOutParts if ask.method == "POST" => {
+                let reply = self.inner.ask(ask).await?;
+                let text = String::from_utf8_lossy(ask.body).into_owned();
+                let is_one = text.matches("<Part>").count() < 2;
+                match without_last(&text, "Part").filter(|_| reply.status == 400 && !is_one) {
+                    Some(fewer) => self.inner.ask(&Ask { body: fewer.as_bytes(), ..*ask }).await?,
+                    None => reply,
+                }
+            }
+            Lie::HeadDiffers if ask.method == "HEAD" => {
+                let mut reply = self.inner.ask(ask).await?;
+                let kinds = reply.lines.iter_mut().filter(|line| line.0 == "content-type");
+                kinds.for_each(|line| line.1.push_str("; charset=other"));
+                reply
+            }
+            Lie::ServesOldEtags if ask.query.is_empty() => with_old_etag(ask, self.inner.ask(ask).await?),
+            Lie::RepeatsTokens if is_listing => {
+                let reply = self.inner.ask(ask).await?;
+                Reply { body: with_first_token(ask, &reply.body), ..reply }
+            }
+            Lie::LosesTheThousandth if is_listing => {
+                let reply = self.inner.ask(ask).await?;
+                let text = String::from_utf8_lossy(&reply.body).into_owned();
+                let is_full = text.matches("<Contents>").count() == 1000;
+                let fewer = without_last(&text, "Contents").filter(|_| is_full).unwrap_or(text);
+                Reply { body: fewer.into_bytes(), ..reply }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(reply))
+    }
+
     async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
+        if let Some(reply) = self.about_versions(ask).await? {
+            return Ok(reply);
+        }
         let is_condition = |line: &&(&str, &str)| line.0.starts_with("if-");
         let without = |name: fn(&str) -> bool| -> Vec<(&str, &str)> {
             ask.lines.iter().copied().filter(|line| !name(line.0)).collect()
@@ -296,7 +425,8 @@ const REQUESTS: &[&str] = &[
     "s3.multipart.abort",
 ];
 
-async fn asked(store: &EmbeddedStore, lie: Lie, only: &[&str]) -> Certificate {
+/// A liar before this store.
+fn liar(store: &EmbeddedStore, lie: Lie) -> Arc<dyn Adaptor> {
     let endpoint = store.endpoint();
     let entries = [
         ("endpoint", endpoint.as_str()),
@@ -307,8 +437,11 @@ async fn asked(store: &EmbeddedStore, lie: Lie, only: &[&str]) -> Certificate {
     let def = cosmark_adaptors::s3::DEF;
     let (settings, problems) = Settings::parse(def.keys, entries);
     assert!(problems.is_empty(), "{problems:?}");
-    let liar = Liar { inner: (def.open)(&settings).unwrap(), lie };
-    certified_by(Arc::new(liar), Session::default(), only).await.unwrap()
+    Arc::new(Liar { inner: (def.open)(&settings).unwrap(), lie })
+}
+
+async fn asked(store: &EmbeddedStore, lie: Lie, only: &[&str]) -> Certificate {
+    certified_by(liar(store, lie), Session::default(), only).await.unwrap()
 }
 
 #[tokio::test]
@@ -324,6 +457,7 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.write.create-once",
                 "s3.write.if-match",
                 "s3.write.if-match-missing",
+                "s3.write.if-match-weak",
                 "s3.write.if-none-match-etag",
             ],
         ),
@@ -342,7 +476,7 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.range.unsatisfiable",
             ],
         ),
-        (Lie::OtherEtag, &["s3.etag.same"]),
+        (Lie::OtherEtag, &["s3.etag.overwritten", "s3.etag.same"]),
         (Lie::EndsListings, &["s3.list.delimiter-pages", "s3.list.max-keys", "s3.list.version-1"]),
         (
             Lie::HidesAName,
@@ -379,6 +513,46 @@ async fn lies_of_listings_and_of_large_objects_are_found_by_the_questions_about_
         (Lie::ShowsHalves, &["any.read-while-created"]),
     ];
     are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn lies_about_versions_parts_and_names_are_found_by_the_questions_about_them() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = [
+        "s3.error.trailer",
+        "s3.etag",
+        "s3.head",
+        "s3.list.delimiter-pages",
+        "s3.list.max-keys",
+        "s3.multipart.missing-part",
+        "s3.multipart.one-missing",
+        "s3.name.case",
+        "s3.name.normal-forms",
+        "s3.write.if-match",
+    ];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (Lie::ServesOldEtags, &["s3.etag.overwritten"]),
+        (Lie::HeadDiffers, &["s3.head.same"]),
+        (Lie::LeavesOutParts, &["s3.multipart.one-missing"]),
+        (Lie::TakesWeakEtags, &["s3.write.if-match-weak"]),
+        (Lie::IgnoresTrailers, &["s3.error.trailer"]),
+        (Lie::RepeatsTokens, &["s3.list.delimiter-pages"]),
+        (Lie::FoldsCase, &["s3.name.case"]),
+        (Lie::Normalises, &["s3.name.normal-forms"]),
+    ];
+    are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn a_listing_that_loses_exactly_the_thousandth_name_is_found_when_all_is_asked() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    for (lie, wanted) in [(Lie::SaysNothing, 0), (Lie::LosesTheThousandth, 1)] {
+        let adaptor = liar(&store, lie);
+        let certificate = certified_in_full(adaptor, Session::default(), &["s3.list.many"]).await.unwrap();
+        let no = not_right(&certificate, Answer::No);
+        assert_eq!((certificate.questions.len(), no.len()), (1, wanted), "{lie:?}: {no:?}");
+    }
 }
 
 async fn are_found(store: &EmbeddedStore, only: &[&str], cases: &[(Lie, &[&str])]) {

@@ -58,7 +58,26 @@ async fn certified_with(
     only: &[&str],
     restart: Option<Rc<dyn Restart>>,
 ) -> Result<Certificate, String> {
-    let certifying = Certifying {
+    certifying(adaptor, session, only, restart).run(&mut |_| {}, std::future::pending()).await
+}
+
+/// Also what takes long.
+async fn certified_in_full(
+    adaptor: Arc<dyn Adaptor>,
+    session: Session,
+    only: &[&str],
+) -> Result<Certificate, String> {
+    let full = Certifying { quick: false, ..certifying(adaptor, session, only, None) };
+    full.run(&mut |_| {}, std::future::pending()).await
+}
+
+fn certifying(
+    adaptor: Arc<dyn Adaptor>,
+    session: Session,
+    only: &[&str],
+    restart: Option<Rc<dyn Restart>>,
+) -> Certifying {
+    Certifying {
         adaptor,
         session: Arc::new(session),
         target: Target { name: "truth".into(), ..Target::default() },
@@ -70,8 +89,7 @@ async fn certified_with(
         hidden: Vec::new(),
         version: "test".into(),
         began: "2026-01-01T00:00:00Z".into(),
-    };
-    certifying.run(&mut |_| {}, std::future::pending()).await
+    }
 }
 
 /// The questions that were not answered "yes", by id.
