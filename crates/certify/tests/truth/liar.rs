@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
-    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, ListPage,
-    ListRequest, Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply, Result,
-    Session, Settings, Whom,
+    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, CollectSink,
+    ListPage, ListRequest, Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply,
+    Result, Session, Settings, Whom,
 };
 use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
@@ -62,6 +62,8 @@ enum Lie {
     Normalises,
     /// Of a page of 1000 names the last is missing.
     LosesTheThousandth,
+    /// A read takes its time, and gives its second half of what is there then.
+    MixesVersions,
     SaysNothing,
 }
 
@@ -339,7 +341,21 @@ impl Client for LyingClient {
         sink: Option<&'a mut dyn BodySink>,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, ReadOutcome> {
-        self.inner.get(name, range, sink, marks)
+        if self.lie != Lie::MixesVersions {
+            return self.inner.get(name, range, sink, marks);
+        }
+        Box::pin(async move {
+            let (mut first, mut second) = (CollectSink::new(8 << 20), CollectSink::new(8 << 20));
+            self.inner.get(name, range, Some(&mut first), marks).await?;
+            tokio::time::sleep(Duration::from_millis(3)).await;
+            let outcome = self.inner.get(name, range, Some(&mut second), marks).await?;
+            let half = (second.bytes.len() / 2).min(first.bytes.len());
+            if let Some(sink) = sink {
+                sink.accept(&first.bytes[..half]);
+                sink.accept(&second.bytes[half..]);
+            }
+            Ok(outcome)
+        })
     }
 
     fn put<'a>(
@@ -505,12 +521,13 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
 #[tokio::test]
 async fn lies_of_listings_and_of_large_objects_are_found_by_the_questions_about_them() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
-    let only = ["any.pages-while-written", "any.read-while-created", "any.sixteen-writers"];
+    let only = ["any.pages-while-written", "any.read-while-", "any.sixteen-writers"];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
         (Lie::RepeatsAName(90), &["any.pages-while-written"]),
         (Lie::SkipsAName(90), &["any.pages-while-written"]),
         (Lie::ShowsHalves, &["any.read-while-created"]),
+        (Lie::MixesVersions, &["any.read-while-written"]),
     ];
     are_found(&store, &only, cases).await;
 }
