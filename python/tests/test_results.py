@@ -167,6 +167,23 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
         cosmark.open("w23", home)
 
 
+def test_what_probers_did_is_a_table_and_empty_where_there_was_none(archive: Path, tmp_path: Path) -> None:
+    assert len(cosmark.open(archive / "w1-closed").probes) == 0
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    (copy / "probes.csv").write_text(
+        "stage,driver,key,writer,process,op,call_ns,return_ns,value,done,clock_error_ns\n"
+        "s1-main,d1,0,,1,write,10,20,1,1,0\n"
+        "s1-main,d2,2147483648,0,3,read,30,40,1,1,500\n"
+    )
+    probes = cosmark.open(copy).probes
+    assert probes["op"] == ["write", "read"] and probes["writer"] == [None, 0]
+    assert probes[1]["call_ns"] == 30 and probes[1]["clock_error_ns"] == 500
+    (copy / "probes.csv").write_text("stage,key\n")
+    with pytest.raises(CosmarkError, match="no column driver"):
+        cosmark.open(copy).probes
+
+
 def test_a_file_that_was_cut_is_read_up_to_there_and_damage_has_its_line(archive: Path, tmp_path: Path) -> None:
     copy = tmp_path / "w1-closed"
     shutil.copytree(archive / "w1-closed", copy)

@@ -1,17 +1,28 @@
 //! What drivers see of what other drivers write: each is a process with a clock that the controller has compared.
 
+use std::time::{Duration, Instant};
+
 use cosmark_archive::{RunRecord, open_run};
 use cosmark_metrics::BetweenDrivers;
 use cosmark_simstore::{Behaviour, SimStore};
 
-use crate::machines::Bed;
+use crate::machines::{Bed, PATIENCE};
 
-/// A load with a prober on both drivers, and what came of it.
-fn seen(behaviour: &str) -> (Bed, RunRecord) {
+/// Lines of `probes.csv` of the only run that are of this driver, as far as it has come.
+fn lines_of(bed: &Bed, driver: &str) -> usize {
+    let Ok(archive) = std::fs::read_dir(bed.path().join("archive")) else { return 0 };
+    let texts =
+        archive.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("probes.csv")).ok());
+    let word = format!(",{driver},");
+    texts.map(|text| text.lines().filter(|line| line.contains(&word)).count()).sum()
+}
+
+/// A load with a prober on both drivers, and what came of it; `is_lost`: the second driver is killed while it probes.
+fn seen(behaviour: &str, is_lost: bool) -> (Bed, RunRecord) {
     let mut bed = Bed::new(2);
     let store = SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap();
     let text = format!(
-        "name: seen\nstorage: {{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true}}\ndefaults: {{sizes: c(1)KiB, \
+        "name: seen\non_driver_loss: continue\nlost_after: 5s\nstorage: {{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true}}\ndefaults: {{sizes: c(1)KiB, \
          containers: 'r(1,1)', objects: 'r(1,50)'}}\nstages:\n  - name: init\n    works: [{{type: init, workers: 1}}]\n  - name: prepare\n    \
          works: [{{type: prepare, workers: 2}}]\n  - name: main\n    consistency: {{share: 10%, reach: 5s}}\n    works:\n      - {{name: main, \
          workers: 8, runtime: 15s, pace: {{rate_per_worker: 100/s}}, operations: [{{type: read}}]}}\n",
@@ -20,6 +31,14 @@ fn seen(behaviour: &str) -> (Bed, RunRecord) {
     std::fs::write(bed.path().join("seen.yaml"), text).unwrap();
     let more = ["--drivers", "2", "--wait-for-drivers", "2m", "--state-dir", "a"];
     let mut run = bed.start_run("seen.yaml", &more);
+    if is_lost {
+        let until = Instant::now() + PATIENCE;
+        while lines_of(&bed, "d2") < 60 {
+            assert!(Instant::now() < until, "driver d2 probes nothing: {}\n{}", run.log(), bed.logs());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        bed.drivers[1].kill();
+    }
     assert_eq!(run.wait(), 0, "{}\n{}", run.log(), bed.logs());
     store.stop();
     let mut directories = std::fs::read_dir(bed.path().join("archive")).unwrap().flatten();
@@ -40,7 +59,7 @@ fn totals(between: &BetweenDrivers) -> (u64, u64) {
 
 #[test]
 fn drivers_that_read_what_others_wrote_accuse_a_store_that_keeps_its_word_of_nothing() {
-    let (bed, record) = seen("etag: md5\n");
+    let (bed, record) = seen("etag: md5\n", false);
     let found = between(&record);
     let (looks, stale) = totals(found);
     assert!(looks > 30 && found.changes > 10, "{found:#?}");
@@ -65,10 +84,21 @@ fn drivers_that_read_what_others_wrote_accuse_a_store_that_keeps_its_word_of_not
 #[test]
 fn a_window_in_which_other_drivers_see_nothing_new_is_found_between_them() {
     let rule = "stale: {window_ms: 450, op: get, overwrite: true, delete: true, create: true}\n";
-    let (_bed, record) = seen(rule);
+    let (_bed, record) = seen(rule, false);
     let found = between(&record);
     let (looks, stale) = totals(found);
     assert!(stale > 3 && stale < looks, "{found:#?}");
     let longest_ms = found.classes.iter().filter_map(|class| class.longest_stale_ms).fold(0.0, f64::max);
     assert!(longest_ms < 450.0 + found.clock_error_ms + 5.0 && longest_ms > 50.0, "{found:#?}");
+}
+
+#[test]
+fn a_driver_that_is_lost_is_named_and_what_it_wrote_unheard_accuses_nobody() {
+    let (_bed, record) = seen("etag: md5\n", true);
+    let found = between(&record);
+    let (looks, stale) = totals(found);
+    assert_eq!(found.lost, ["d2"], "{found:#?}");
+    assert_eq!((stale, found.never_written), (0, 0), "{found:#?}");
+    // The other one went on to read what nobody writes any more.
+    assert!(looks > 5 && found.unjudged > 5, "{found:#?}");
 }
