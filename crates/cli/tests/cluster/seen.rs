@@ -33,7 +33,7 @@ fn seen(behaviour: &str, is_lost: bool) -> (Bed, RunRecord) {
     let mut run = bed.start_run("seen.yaml", &more);
     if is_lost {
         let until = Instant::now() + PATIENCE;
-        while lines_of(&bed, "d2") < 60 {
+        while lines_of(&bed, "d2") < 120 {
             assert!(Instant::now() < until, "driver d2 probes nothing: {}\n{}", run.log(), bed.logs());
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -100,5 +100,5 @@ fn a_driver_that_is_lost_is_named_and_what_it_wrote_unheard_accuses_nobody() {
     assert_eq!(found.lost, ["d2"], "{found:#?}");
     assert_eq!((stale, found.never_written), (0, 0), "{found:#?}");
     // The other one went on to read what nobody writes any more.
-    assert!(looks > 5 && found.unjudged > 5, "{found:#?}");
+    assert!(looks > 2 && found.unjudged > 5, "{found:#?}");
 }
