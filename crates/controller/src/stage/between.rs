@@ -13,6 +13,9 @@ use super::{StageRun, consistency};
 /// Requests at shared objects that are held, of all drivers; one has about 50 bytes.
 const MOST_SHARED: usize = 4_000_000;
 
+/// Changes before the last one that a reading is counted at.
+const MOST_BACK: usize = 50;
+
 /// What probers have said until now.
 #[derive(Default)]
 pub(super) struct Heard {
@@ -87,22 +90,20 @@ fn said(changes: &[Made], look: &Look) -> Said {
     if known_ns.is_none_or(|known_ns| after_ns > known_ns) && !ends_before_the_unanswered(changes, after_ns) {
         return Said::Nothing;
     }
+    // One writer makes them one after the other: both times ascend.
     let is_before =
         |change: &Made| change.is_done && change.return_ns.saturating_add(look.error_ns) < look.call_ns;
-    let Some(last) = changes.iter().rposition(is_before) else { return Said::Nothing };
-    let may_be_seen = |at: usize| changes.get(at).is_some_and(|change| change.call_ns <= after_ns);
-    if look.value == 0 {
-        let is_absent = |at: &usize| changes.get(*at).is_some_and(|change| change.version.is_none());
-        if (last..changes.len()).filter(is_absent).any(may_be_seen) {
-            return Said::Of { last, missed: None };
-        }
-        let seen = (0..last).rev().find(is_absent);
-        return Said::Of { last, missed: Some(seen.map_or(0, |seen| seen + 1)) };
-    }
-    match changes.iter().position(|change| change.version == Some(look.value)) {
-        None => Said::NeverWritten,
-        Some(seen) if !may_be_seen(seen) => Said::BeforeSent,
+    let Some(last) = changes.partition_point(is_before).checked_sub(1) else { return Said::Nothing };
+    let sent = changes.partition_point(|change| change.call_ns <= after_ns);
+    let (may_be_seen, later) = changes.split_at(sent);
+    // What was seen is among the last of them.
+    let seen = may_be_seen.iter().rposition(|change| change.version.unwrap_or(0) == look.value);
+    match seen {
         Some(seen) => Said::Of { last, missed: (seen < last).then_some(seen + 1) },
+        // Nothing was there before the first change, either.
+        None if look.value == 0 => Said::Of { last, missed: Some(0) },
+        None if later.iter().any(|change| change.version == Some(look.value)) => Said::BeforeSent,
+        None => Said::NeverWritten,
     }
 }
 
@@ -211,14 +212,18 @@ fn count(found: &mut BetweenDrivers, counts: &mut Counts, (key, changes): (u32, 
         }
         Said::Of { last, missed } => (last, missed),
     };
-    found.within_clock_error += u64::from(look.error_ns > 0 && changes.iter().any(near));
+    let nearest = changes.partition_point(|change| change.return_ns < look.call_ns - look.error_ns);
+    found.within_clock_error += u64::from(look.error_ns > 0 && changes.get(nearest).is_some_and(near));
     let after_us = |at: usize| {
         let return_ns = changes.get(at).map_or(look.call_ns, |change| change.return_ns);
         u64::try_from((look.call_ns - return_ns) / 1000).unwrap_or(0)
     };
     let from = LookFrom::OtherDriver;
     counts.sums.look(class_of(changes, last), from, after_us(last), missed.is_some());
-    for at in missed.unwrap_or(last)..=last {
+    // Of a long row of changes that were missed the first one and the last ones.
+    let begin = missed.unwrap_or(last);
+    let recent = begin.max(last.saturating_sub(MOST_BACK));
+    for at in [begin].into_iter().filter(|begin| *begin < recent).chain(recent..=last) {
         let entry = counts.of_changes.entry((key, at)).or_insert((0, None));
         entry.0 = entry.0.max(after_us(at));
         if missed.is_some() {
@@ -258,7 +263,8 @@ impl StageRun<'_, '_> {
     fn probe_tag(&self) -> u64 {
         let record = self.job.dir.record();
         let submitted_ns = record.submitted.map_or(0, |at| at.as_nanosecond());
-        let text = format!("{} {submitted_ns} {} {}", record.id, self.step, self.index);
+        let seed = self.job.workload.seed.unwrap_or(0);
+        let text = format!("{} {submitted_ns} {seed} {} {}", record.id, self.step, self.index);
         text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
         })
