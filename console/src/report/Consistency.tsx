@@ -19,7 +19,7 @@ const COLUMNS: Column<ConsistencyClassData>[] = [
   },
   ...["90 %", "99 %", "99.9 %"].map((name, at): Column<ConsistencyClassData> => ({
     head: `${name} visible after`, title: `From then on at most the rest of the changes is missed by a look, with 95 % confidence`,
-    cell: (one) => (one.from !== null ? "" : one.visible_after_ms[at] == null ? "not known" : short(one.visible_after_ms[at], "ms")),
+    cell: (one) => (one.visible_after_ms.length === 0 ? "" : one.visible_after_ms[at] == null ? "not known" : short(one.visible_after_ms[at], "ms")),
   })),
 ];
 

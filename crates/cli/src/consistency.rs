@@ -22,11 +22,10 @@ pub fn text(record: &RunRecord) -> String {
         }
         if let Some(between) = found.between_drivers.as_ref().filter(|between| !between.classes.is_empty()) {
             lines.push(format!(
-                "from other drivers{of} ({} changes, {} readings by {} drivers; times are right within {}):",
+                "from other drivers{of} ({} changes, {} readings by {} drivers):",
                 between.changes,
                 between.reads,
-                between.drivers.len(),
-                millis(between.clock_error_ms)
+                between.drivers.len()
             ));
             lines.push(table(&between.classes));
         }

@@ -1,6 +1,8 @@
 //! How soon writes were seen, from `run.json`.
 
-use cosmark_metrics::{BetweenDrivers, ConsistencyClass, ConsistencyPoint, ConsistencyResult, LookFrom};
+use cosmark_metrics::{
+    BetweenDrivers, ConsistencyClass, ConsistencyPoint, ConsistencyResult, LookClass, LookFrom,
+};
 
 use super::model::{ConsistencyClassData, ConsistencyData, ConsistencyPointData};
 
@@ -10,18 +12,25 @@ pub fn seen(found: &ConsistencyResult) -> ConsistencyData {
         requests: found.requests,
         load_operations: found.load_operations,
         changes: found.changes,
-        classes: found.classes.iter().flat_map(classes).chain(between(found)).collect(),
+        classes: rows(found),
         remarks: remarks(found),
     }
 }
 
-/// What drivers saw of what other drivers wrote, as rows of their own: their times are right within the clocks' error.
-fn between(found: &ConsistencyResult) -> impl Iterator<Item = ConsistencyClassData> + '_ {
-    let others = found.between_drivers.iter().flat_map(|between| &between.classes);
-    others.map(|class| ConsistencyClassData {
-        from: Some(LookFrom::OtherDriver.words().to_owned()),
-        ..whole(class)
-    })
+/// What drivers saw of this class at objects that other drivers wrote: its times are right within the clocks' error.
+fn between(found: &ConsistencyResult, class: LookClass) -> Option<ConsistencyClassData> {
+    let others = found.between_drivers.as_ref()?;
+    let one = others.classes.iter().find(|one| one.class == class)?;
+    Some(ConsistencyClassData { from: Some(LookFrom::OtherDriver.words().to_owned()), ..whole(one) })
+}
+
+/// All rows: each class, its parts, and what other drivers saw of it.
+fn rows(found: &ConsistencyResult) -> Vec<ConsistencyClassData> {
+    let of = |class: LookClass| {
+        let own = found.classes.iter().filter(move |one| one.class == class).flat_map(classes);
+        own.chain(between(found, class))
+    };
+    LookClass::TABLE.iter().flat_map(|(class, ..)| of(*class)).collect()
 }
 
 fn whole(class: &ConsistencyClass) -> ConsistencyClassData {
@@ -120,6 +129,13 @@ fn remarks_between(found: &BetweenDrivers) -> Vec<String> {
             found.drivers.len()
         ));
     }
+    if !found.classes.is_empty() {
+        lines.push(format!(
+            "from other drivers: times are right within {:.1} ms, the error of the clocks, and no reading is held against a change \
+             that was acknowledged closer to it",
+            found.clock_error_ms
+        ));
+    }
     for (count, what) in [
         (found.unjudged, "say nothing: no change is known before them, or none behind them"),
         (
@@ -154,7 +170,7 @@ mod tests {
 
     fn class(looks: u64) -> ConsistencyClass {
         ConsistencyClass {
-            class: cosmark_metrics::LookClass::ReadAfterOverwrite,
+            class: LookClass::ReadAfterOverwrite,
             title: "reads after an overwrite".to_owned(),
             looks,
             stale: 1,
@@ -176,6 +192,7 @@ mod tests {
             reads: 50,
             unjudged: 7,
             blind: vec![("d1".to_owned(), "d2".to_owned())],
+            clock_error_ms: 12.34,
             classes: vec![class(40)],
             ..BetweenDrivers::default()
         };
@@ -189,7 +206,13 @@ mod tests {
         let shown: Vec<_> = rows.classes.iter().map(|row| (row.looks, row.from.as_deref())).collect();
         assert_eq!(shown, [(100, None), (40, Some("from other drivers"))]);
         let text = rows.remarks.join("\n");
-        for part in ["7 of 50 readings say nothing", "of d2, lost", "d1 saw nothing at all", "3 requests"] {
+        for part in [
+            "right within 12.3 ms",
+            "7 of 50 readings say nothing",
+            "of d2, lost",
+            "d1 saw nothing at all",
+            "3 requests",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
