@@ -22,7 +22,8 @@ fn seen(behaviour: &str, is_lost: bool) -> (Bed, RunRecord) {
     let mut bed = Bed::new(2);
     let store = SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap();
     let text = format!(
-        "name: seen\non_driver_loss: continue\nlost_after: 5s\nstorage: {{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true}}\ndefaults: {{sizes: c(1)KiB, \
+        "name: seen\non_driver_loss: continue\nlost_after: 5s\nstorage: {{type: s3, endpoint: '{}', accesskey: a, secretkey: b, \
+         path_style_access: true}}\ndefaults: {{sizes: c(1)KiB, \
          containers: 'r(1,1)', objects: 'r(1,50)'}}\nstages:\n  - name: init\n    works: [{{type: init, workers: 1}}]\n  - name: prepare\n    \
          works: [{{type: prepare, workers: 2}}]\n  - name: main\n    consistency: {{share: 10%, reach: 5s}}\n    works:\n      - {{name: main, \
          workers: 8, runtime: 15s, pace: {{rate_per_worker: 100/s}}, operations: [{{type: read}}]}}\n",
