@@ -4,11 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::{Archive, RunRecord, Timestamp};
+use cosmark_cluster::agent::OverNats;
+use cosmark_cluster::nats::Bus;
 use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
-use cosmark_faults::{Player, Playing, Proxies, heal_left as heal_all, may_run, reach};
+use cosmark_faults::{Agents, Player, Playing, Proxies, heal_left as heal_all, may_run, reach};
 use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
 use cosmark_workload::Workload;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
@@ -22,16 +25,30 @@ fn faults(workload: &Workload) -> impl Iterator<Item = &FaultSpec> {
     workload.stages.iter().flat_map(|stage| &stage.faults)
 }
 
-/// Whether the faults of a workload may be made: `here` says that this process makes the load, `allowed` that the user has
-/// read what they do.
+/// Whether the faults of a workload may be made: `here` says that this process makes the load, and not drivers over a NATS, where
+/// agents are; `allowed` that the user has read what they do.
 ///
 /// # Errors
 /// The first that may not.
 pub fn check(workload: &Workload, here: bool, allowed: bool) -> Result<(), Problem> {
-    if !here && faults(workload).next().is_some() {
-        return Err(Problem::usage(
-            "faults are made by the machine that makes the load: run it without --nats",
-        ));
+    for fault in faults(workload) {
+        let name = &fault.name;
+        match &fault.kind {
+            FaultKind::Agent { agent, .. } if here => {
+                return Err(Problem::usage(format!(
+                    "fault {name}: agent {agent} is reached over NATS: run it with --nats URL, or submit it to a controller"
+                )));
+            }
+            FaultKind::Agent { .. } | FaultKind::None => {}
+            kind if !here => {
+                return Err(Problem::usage(format!(
+                    "fault {name}: faults of type {} are made by the machine that makes the load: run it without --nats, or have \
+                     the agent of a machine make it (type: agent)",
+                    kind.word()
+                )));
+            }
+            _ => {}
+        }
     }
     faults(workload).try_for_each(|fault| may_run(fault, allowed)).map_err(Problem::usage)
 }
@@ -179,17 +196,51 @@ pub fn play(
     proxies: Proxies,
     archive: &Path,
 ) -> Result<(), Problem> {
-    if faults(workload).next().is_none() {
-        return Ok(());
-    }
-    let journal = Archive::open(archive)?.fault_journal();
     let run = job.dir.record().id.clone();
-    job.on_faults(Box::new(Plays { run, journal, proxies, player: None, writes: Vec::new() }));
+    let played = played(workload, run, proxies, None, archive)?;
+    played.into_iter().for_each(|played| job.on_faults(played));
     Ok(())
 }
 
+/// Who plays the faults of a workload in the run of this id, `agents` those of other machines; `None` where it has none.
+///
+/// # Errors
+/// When the archive cannot be opened.
+pub fn played(
+    workload: &Workload,
+    run: String,
+    proxies: Proxies,
+    agents: Option<Arc<dyn Agents>>,
+    archive: &Path,
+) -> Result<Option<Box<dyn FaultsPlayed>>, Problem> {
+    if faults(workload).next().is_none() {
+        return Ok(None);
+    }
+    let journal = Archive::open(archive)?.fault_journal();
+    Ok(Some(Box::new(Plays { run, journal, proxies, agents, player: None, writes: Vec::new() })))
+}
+
+/// As [`played`], for a controller: over the NATS that its agents have joined, after what an earlier run has left is healed.
+///
+/// # Errors
+/// A sentence.
+pub fn by_agents(
+    workload: &Workload,
+    run: &str,
+    bus: Option<Bus>,
+    archive: &Path,
+) -> Result<Option<Box<dyn FaultsPlayed>>, String> {
+    if faults(workload).next().is_none() {
+        return Ok(None);
+    }
+    let agents = bus.map(OverNats::new).transpose()?.map(|agents| Arc::new(agents) as Arc<dyn Agents>);
+    heal_left(archive)
+        .and_then(|()| played(workload, run.to_owned(), Proxies::default(), agents, archive))
+        .map_err(|problem| problem.to_string())
+}
+
 /// This very program, also where its file was replaced since: `cosmark faults guard`.
-fn guardian() -> Vec<OsString> {
+pub fn guardian() -> Vec<OsString> {
     ["/proc/self/exe", "faults", "guard"].map(OsString::from).to_vec()
 }
 
@@ -197,6 +248,7 @@ struct Plays {
     run: String,
     journal: cosmark_archive::FaultJournal,
     proxies: Proxies,
+    agents: Option<Arc<dyn Agents>>,
     player: Option<Player>,
     /// Whether an operation writes objects, work by work.
     writes: Vec<Vec<bool>>,
@@ -220,6 +272,7 @@ impl FaultsPlayed for Plays {
             is_open: works.iter().all(|work| matches!(work.load, Load::Open { .. })),
             journal: self.journal.clone(),
             proxies: self.proxies.clone(),
+            agents: self.agents.clone(),
             guardian: guardian(),
         }));
     }

@@ -47,7 +47,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controller", &["archive", "metrics", "stats", "verdict", "wire", "workload"]),
     (
         "cluster",
-        &["adaptor-api", "archive", "controller", "driver", "engine", "metrics", "nodes", "wire", "workload"],
+        &[
+            "adaptor-api",
+            "archive",
+            "controller",
+            "driver",
+            "engine",
+            "faults",
+            "metrics",
+            "nodes",
+            "wire",
+            "workload",
+        ],
     ),
     (
         "service",

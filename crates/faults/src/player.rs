@@ -11,9 +11,10 @@ use cosmark_archive::{EventKind, FaultInForce, FaultJournal, Timestamp};
 use cosmark_metrics::{FaultResult, OpSnapshot};
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
 
+use crate::act::agent::Agents;
 use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
-use crate::act::{Hand, Question, hand};
+use crate::act::{Hand, Means, Question, hand};
 use crate::judge::seconds::Seconds;
 use crate::judge::{Played, Stretch, results};
 use crate::left::first_line;
@@ -45,6 +46,8 @@ pub struct Playing {
     pub journal: FaultJournal,
     /// Proxies that stand before stores.
     pub proxies: Proxies,
+    /// Who reaches agents on other machines; `None` where nobody does.
+    pub agents: Option<Arc<dyn Agents>>,
     /// The program of a guardian, and its first words; empty where there is none.
     pub guardian: Vec<OsString>,
 }
@@ -250,7 +253,9 @@ impl Stage<'_> {
         if let Err(why) = self.may_begin(spec, lacking) {
             return void(&why);
         }
-        let mut hand = match hand(spec, &self.playing.proxies) {
+        let slot = format!("{} {number}", spec.name);
+        let means = self.means(&slot);
+        let mut hand = match hand(spec, &means) {
             Ok(hand) => hand,
             Err(why) => return void(&why),
         };
@@ -265,7 +270,7 @@ impl Stage<'_> {
             // A fault that says nothing has disturbed the store all the same.
             question = match played.void {
                 None => self.await_whole(spec, number, &mut played, planned_s),
-                Some(_) => Question::whole(spec),
+                Some(_) => Question::whole(spec, &means),
             };
         }
         // Also of a slot that is void: what it has disturbed is over before the next one begins.
@@ -278,6 +283,12 @@ impl Stage<'_> {
             self.tell(&format!("{} {number}: void: {why}", spec.name));
         }
         (played, question)
+    }
+
+    /// What the slot of this name is made with.
+    fn means<'s>(&'s self, slot: &'s str) -> Means<'s> {
+        let Playing { run, stage, proxies, agents, .. } = self.playing;
+        Means { proxies, agents: agents.as_ref(), run, stage, slot }
     }
 
     /// Whether there is time for a slot, on a store that is whole; waits for that.

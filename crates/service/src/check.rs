@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cosmark_archive::known_datasets;
+use cosmark_cluster::agent::all_there;
+use cosmark_cluster::nats::Bus;
 use cosmark_driver::secrets::resolve;
 use cosmark_driver::{Catalog, Permit, Reading, ReadsPlugins, apply_settings, read_target, read_workload};
+use cosmark_workload::model::faults::FaultKind;
 use cosmark_workload::model::{Effect, Operation, Stage, Work, WorkKind};
 use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
 
@@ -64,6 +67,12 @@ impl Reader {
             checked.mistakes.push(of_all("error", text));
             checked.workload = None;
         }
+        if let (Some(workload), Some(bus)) = (&checked.workload, self.pool.agents())
+            && let Err(text) = faults_are_there(&bus, workload)
+        {
+            checked.mistakes.push(of_all("error", text));
+            checked.workload = None;
+        }
         checked
     }
 
@@ -93,6 +102,7 @@ impl Reader {
             let applied = apply_settings(&self.catalog, read, &submission.settings)
                 .and_then(|()| resolve(&self.catalog, read, &self.secrets))
                 .and_then(|()| suits(read, submission))
+                .and_then(|()| faults_suit(read, self.pool.agents().is_some()))
                 .and_then(|()| {
                     self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&self.catalog, read))
                 });
@@ -123,10 +133,6 @@ const NODES_ARE_THE_OPERATORS: &str = "`nodes:` are left out: a controller looks
 
 /// What only shows when everything else is right.
 fn suits(workload: &Workload, submission: &Submission) -> Result<(), String> {
-    if workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
-        return Err("a controller makes no faults: run it by `cosmark run`, or submit it without `faults:`"
-            .to_owned());
-    }
     if submission.operation_log && workload.stages.iter().any(|stage| stage.search.is_some()) {
         return Err(
             "a search has no operation log: its stages are not known before the run; submit it without"
@@ -134,6 +140,53 @@ fn suits(workload: &Workload, submission: &Submission) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// A controller runs no command of a submission: its faults are those that the operators of machines have named.
+fn faults_suit(workload: &Workload, has_agents: bool) -> Result<(), String> {
+    for fault in workload.stages.iter().flat_map(|stage| &stage.faults) {
+        let name = &fault.name;
+        match &fault.kind {
+            FaultKind::Agent { .. } if !has_agents => {
+                return Err(format!(
+                    "fault {name}: this controller has no NATS, where agents are: start it without --local, or run the workload by \
+                     `cosmark run --nats`"
+                ));
+            }
+            FaultKind::Agent { .. } | FaultKind::None => {}
+            kind => {
+                return Err(format!(
+                    "fault {name}: a controller makes no faults of type {} itself: have the operator of the machine name it \
+                     (`cosmark node --faults FILE`) and write type: agent, run it by `cosmark run`, or submit it without `faults:`",
+                    kind.word()
+                ));
+            }
+        }
+        if fault.noticed.is_some() || fault.whole.is_some() {
+            return Err(format!(
+                "fault {name}: noticed: and whole: are commands, and a controller runs none of a submission; they stand in the \
+                 agent's file"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Asks the agents of a NATS whether the faults of a workload are to be had. Blocks for about a second where it has some.
+fn faults_are_there(bus: &Bus, workload: &Workload) -> Result<(), String> {
+    let is_by_agent = |kind: &FaultKind| matches!(kind, FaultKind::Agent { .. });
+    let mut faults = workload.stages.iter().flat_map(|stage| &stage.faults);
+    if !faults.any(|fault| is_by_agent(&fault.kind)) {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|cause| format!("agents are not asked: {cause}"))?;
+    runtime.block_on(async {
+        let there = all_there(bus, workload).await;
+        // What was subscribed to is given back by a task of this runtime.
+        tokio::task::yield_now().await;
+        there
+    })
 }
 
 fn severity(severity: Severity) -> &'static str {

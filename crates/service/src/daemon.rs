@@ -77,6 +77,8 @@ pub struct Setup {
     pub anonymous_loopback: bool,
     /// Machines of stores, looked at while runs speak to these stores.
     pub stores: Arc<Stores>,
+    /// Has the faults of runs played.
+    pub faults: PlaysFaults,
     /// Where studies are, and whether they may be started from here.
     pub studies: StudiesSetup,
     /// The command that lets a driver of another machine join, as pages show it; without secrets and places on this machine.
@@ -233,12 +235,14 @@ fn queue_of(
     reader: Arc<Reader>,
 ) -> (Arc<RunQueue>, mpsc::Receiver<End>) {
     let (archive, host, stores) = (setup.archive.clone(), setup.host.clone(), Arc::clone(&setup.stores));
+    let faults = setup.faults;
     RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
         reader,
         pool,
         archive,
         host,
         stores,
+        faults,
         changed: Arc::new(move |id| {
             if let Some(queue) = queue.upgrade() {
                 queue.tell_run(id);

@@ -21,6 +21,7 @@ pub use drivers::{DriverPool, LocalPool, PoolJob, Tried};
 pub use error::ServiceError;
 pub use http::serve::Tls;
 pub use queue::nodes::Stores;
+pub use queue::runner::PlaysFaults;
 pub use queue::store::{Answer, FileStore, Leader, QueueEntry, Store};
 pub use state::StateDir;
 pub use studies::{GoOn, StudiesSetup};

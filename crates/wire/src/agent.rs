@@ -1,5 +1,6 @@
 //! What a controller and an agent on one of the store's machines (`cosmark node`) say to each other. An agent reads its own
-//! machine's counters for a while and sends them; it can be asked for nothing else.
+//! machine's counters for a while and sends them, and makes the faults that its operator has named, by their names; it can be
+//! asked for nothing else.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,90 @@ pub struct AgentPresence {
     /// Public keys of the controllers that it obeys; none = nobody yet.
     #[serde(default)]
     pub trusts: Vec<String>,
+    /// The faults that its operator allows.
+    #[serde(default)]
+    pub faults: Vec<AgentFault>,
+    /// The one that it holds, in words: which, for which run, since when.
+    #[serde(default)]
+    pub held: Option<String>,
+}
+
+/// A fault that the operator of a machine allows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFault {
+    /// Its name.
+    pub name: String,
+    /// How long it may be held, milliseconds.
+    pub longest_ms: u64,
+}
+
+/// A request about a fault: sealed for nobody, signed by a controller. It names the fault and never what is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultAsk {
+    /// "I shall want this one": nothing is made yet.
+    Open {
+        /// Id of the run.
+        run: String,
+        /// Id of the stage.
+        stage: String,
+        /// The fault's name in the workload, and the number of its slot.
+        slot: String,
+        /// Its name with the agent.
+        fault: String,
+        /// From when it is made to when it is to be healed, milliseconds.
+        hold_ms: u64,
+    },
+    /// Do a step, or say what it came to.
+    Step {
+        /// From [`FaultAnswer::Opened`].
+        ticket: u64,
+        /// From 1; the same number again is the same step.
+        number: u32,
+        /// Which.
+        step: FaultStep,
+    },
+    /// "My run lives."
+    Alive {
+        /// From [`FaultAnswer::Opened`].
+        ticket: u64,
+    },
+}
+
+/// A step of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultStep {
+    /// Make it.
+    Inject,
+    /// Look whether it is there.
+    Prove,
+    /// Heal it.
+    Heal,
+    /// Ask whether the store has noticed.
+    Noticed,
+    /// Ask whether redundancy is whole.
+    Whole,
+}
+
+/// The answer to a [`FaultAsk`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultAnswer {
+    /// It may be asked for with this ticket.
+    Opened {
+        /// The ticket: each fault is made once for one.
+        ticket: u64,
+    },
+    /// It is not done, and why.
+    Refused(String),
+    /// The step is being done; ask again.
+    Busy,
+    /// It was done, or is so; what was printed, cut.
+    Yes(String),
+    /// It is not so.
+    No,
+    /// It could not be done, and why.
+    Failed(String),
+    /// The run is heard of.
+    Heard,
 }
 
 /// What the machine's counters said at one moment.

@@ -72,6 +72,8 @@ pub enum EnvelopeKind {
     Probe,
     /// A [`crate::agent::Look`], which is no secret and therefore not sealed.
     Look,
+    /// A [`crate::agent::FaultAsk`]; not sealed either.
+    Fault,
 }
 
 /// What a controller tells a driver. Each is complete in itself and may come twice.

@@ -4,13 +4,15 @@
 use cosmark_workload::model::{Stage, Workload};
 use cosmark_workload::{Environment, Format, Severity, Workload as Parsed, parse, to_yaml};
 
-/// The text of a stage, without what is the controller's alone: pauses, triggers, thresholds, searches.
+/// The text of a stage, without what is the controller's alone: pauses, triggers, thresholds, searches,
+/// faults.
 #[must_use]
 pub fn stage_to_text(stage: &Stage) -> String {
     let mut stage = stage.clone();
     stage.closure_delay = std::time::Duration::ZERO;
     (stage.trigger, stage.search) = (None, None);
     stage.thresholds.clear();
+    stage.faults.clear();
     to_yaml(&Workload { name: stage.name.clone(), stages: vec![stage], ..Workload::default() })
 }
 

@@ -76,7 +76,15 @@ pub fn parse(source: &str, format: Format, environment: &Environment) -> (Option
     (workload.filter(|_| diagnostics::none_is_error(&diagnostics)), diagnostics)
 }
 
-/// The same, but with what could be read also where there are errors: good for looking for further mistakes, not for
+/// Reads the faults that the operator of a machine lets its agent make, and every mistake in them, sorted by place.
+#[must_use]
+pub fn parse_allowed_faults(source: &str) -> (Vec<model::faults::AllowedFault>, Vec<Diagnostic>) {
+    let mut mistakes = Mistakes::default();
+    let faults = yaml::allowed::read(source, &mut mistakes);
+    (faults, mistakes.finish())
+}
+
+/// The same as [`parse`], but with what could be read also where there are errors: good for looking for further mistakes, not for
 /// running.
 #[must_use]
 pub fn parse_what_is_there(

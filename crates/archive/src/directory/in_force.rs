@@ -54,6 +54,11 @@ pub enum Heal {
         /// How long it may take.
         within: Duration,
     },
+    /// By the agent of the machine on which it is, when nothing is heard of the run any more.
+    Agent {
+        /// The agent's name.
+        agent: String,
+    },
     /// By itself: it was in the process that made it.
     Itself,
 }
@@ -84,6 +89,11 @@ impl fmt::Display for Heal {
                 write!(f, "taking processes out of {}", shown(&paths.join(", ")))
             }
             Self::Elsewhere { host, what, .. } => f.write_str(&shown(&format!("{what} on {host}"))),
+            Self::Agent { agent } => {
+                let text =
+                    format!("its agent {agent}, some seconds after it heard of the run for the last time");
+                f.write_str(&shown(&text))
+            }
             Self::Itself => f.write_str("the end of the process that made it"),
         }
     }
@@ -110,8 +120,16 @@ impl Heal {
             Self::Elsewhere { within, .. } => {
                 within.saturating_mul(TRIES).saturating_add(BESIDE.saturating_mul(6))
             }
-            Self::Continue(_) | Self::Groups(_) | Self::Itself => BESIDE.saturating_mul(2),
+            Self::Continue(_) | Self::Groups(_) | Self::Agent { .. } | Self::Itself => {
+                BESIDE.saturating_mul(2)
+            }
         }
+    }
+
+    /// Whoever made it needs no guardian: its end ends the fault.
+    #[must_use]
+    pub fn ends_with_its_maker(&self) -> bool {
+        matches!(self, Self::Agent { .. } | Self::Itself)
     }
 }
 
@@ -183,6 +201,12 @@ pub struct FaultJournal {
 }
 
 impl FaultJournal {
+    /// That of a directory: of an archive, or of an agent's state. Nothing is made there before a fault is noted.
+    #[must_use]
+    pub fn of(root: &Path) -> Self {
+        Self { directory: root.join(DIRECTORY) }
+    }
+
     /// Writes one down; it is on the disk when this returns.
     ///
     /// # Errors
@@ -345,7 +369,7 @@ impl Archive {
     /// Where its runs write down what they have made to fail.
     #[must_use]
     pub fn fault_journal(&self) -> FaultJournal {
-        FaultJournal { directory: self.root().join(DIRECTORY) }
+        FaultJournal::of(self.root())
     }
 }
 
@@ -359,6 +383,9 @@ mod tests {
         let within = Duration::from_secs(1);
         let heal = Heal::Command { words, directory: PathBuf::from("/srv"), within, proof: None };
         assert_eq!(heal.to_string(), "`sh -c rm x [2J` in /srv");
+        let by_agent = Heal::Agent { agent: "s\n1".into() };
+        assert!(by_agent.to_string().starts_with("its agent s 1, ") && by_agent.ends_with_its_maker());
+        assert!(!heal.ends_with_its_maker() && Heal::Itself.ends_with_its_maker());
         assert_eq!(Heal::Continue(vec![(7, 1), (9, 1)]).to_string(), "SIGCONT to 7, 9");
     }
 

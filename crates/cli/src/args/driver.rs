@@ -155,12 +155,24 @@ pub struct DriverArgs {
 #[command(after_help = "\
   cosmark node --join nats://controller:4222 --role storage --daemons swift-object,rsync
   cosmark node --join nats://controller:4222 --name proxy1 --role proxy --nats-nkey-file agent.nk --trust KEY
+  cosmark node --join nats://controller:4222 --name s1 --trust KEY --faults /etc/cosmark/faults.yaml
 
 Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes.
 While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network,
 memory, pressure, control groups, TCP. It opens no port, runs nothing, reaches nothing else, and ends by itself what is not
 asked for again within 15 seconds. Needs no rights beyond reading those files.
-Ctrl-C: it leaves.")]
+
+With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload
+says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
+
+  faults:
+    - {name: daemon hangs, type: signal, signal: STOP, process: my-store, longest: 2m}
+    - {name: daemon dies, type: command, inject: systemctl kill -s KILL my-store, proof: '! systemctl is-active my-store',
+       heal: systemctl start my-store, longest: 2m}
+
+The agent heals a fault when its run asks for it, 5 s after its time, when it has heard nothing of its run for 10 s, and when it
+is ended itself; after kill -9 a guardian does, or the next start. It has the rights of the user that starts it.
+Ctrl-C: it heals what it holds and leaves.")]
 pub struct NodeArgs {
     /// NATS to join, such as nats://host:4222
     #[arg(long, value_name = "URL")]
@@ -174,7 +186,10 @@ pub struct NodeArgs {
     /// Names of processes, or how they begin, whose threads and quotas are looked at one by one
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub daemons: Vec<String>,
-    /// Directory for the keys that it trusts; default: $XDG_STATE_HOME/cosmark
+    /// File with the faults that runs may have made on this machine, by their names; default: none
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
+    /// Directory for the keys that it trusts, and for what it has made to fail; default: $XDG_STATE_HOME/cosmark
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one

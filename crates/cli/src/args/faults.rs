@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
+use super::NatsArgs;
+
 /// Options of `cosmark faults`.
 #[derive(ClapArgs)]
 #[command(
@@ -11,7 +13,9 @@ use clap::{Args as ClapArgs, Subcommand};
                         it is healed. A run heals its faults by itself, also after Ctrl-C; after `kill -9` or a crash the \
                         guardian of the fault does, a process of its own that was started before the fault was made. What \
                         nobody could heal (the guardian was killed as well, the machine stopped) this command heals, and so \
-                        does the next `cosmark run` with the same archive."
+                        does the next `cosmark run` with the same archive. An agent (`cosmark node --faults`) writes down \
+                        what it has made in its own directory, STATE/agents/NAME, which --archive takes on its machine; \
+                        `cosmark faults list --nats URL` asks all agents of a NATS."
 )]
 pub struct FaultsArgs {
     /// What to do.
@@ -24,9 +28,14 @@ pub struct FaultsArgs {
 pub enum FaultsCommand {
     /// Show the faults in force; the exit code is 0 when there are none, and 4 when there are
     List {
-        /// Archive of the runs
+        /// Archive of the runs, or the directory of an agent
         #[arg(long, value_name = "DIR", default_value = "archive")]
         archive: PathBuf,
+        /// Show instead what the agents of this NATS hold, and what their operators allow
+        #[arg(long, value_name = "URL", conflicts_with = "archive")]
+        nats: Option<String>,
+        #[command(flatten)]
+        login: Box<NatsArgs>,
     },
     /// Heal what runs that are gone have left in force
     Heal {
@@ -36,7 +45,7 @@ pub enum FaultsCommand {
         /// Heal also what belongs to a run that seems to be alive, or was made on another machine
         #[arg(long)]
         force: bool,
-        /// Archive of the runs
+        /// Archive of the runs, or the directory of an agent
         #[arg(long, value_name = "DIR", default_value = "archive")]
         archive: PathBuf,
     },

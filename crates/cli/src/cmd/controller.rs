@@ -25,7 +25,7 @@ use crate::load::load_target;
 use crate::registry::CATALOG;
 use crate::secrets::Own;
 use crate::study::go_on::go_on;
-use crate::{host, nats, signals};
+use crate::{faults, host, nats, signals};
 
 /// Seconds that operations in flight may take after the load has ended.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -83,6 +83,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         admit: admitted(&args.admit)?,
         anonymous_loopback: args.anonymous_loopback,
         stores: Arc::new(stores(&args.nodes)?),
+        faults: faults::by_agents,
         studies: studies(args),
         join: None,
     };

@@ -4,16 +4,19 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::{Archive, Claim, FaultInForce, FaultNote};
+use cosmark_archive::{Claim, FaultInForce, FaultJournal, FaultNote};
+use cosmark_cluster::agent::everybody;
 use cosmark_faults::{Terms, detach, heal_left, watch};
 
-use crate::args::{FaultsArgs, FaultsCommand, GuardArgs};
+use crate::args::{FaultsArgs, FaultsCommand, GuardArgs, NatsArgs};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::{host, nats};
 
 /// Runs the subcommand.
 pub fn run(args: &FaultsArgs) -> Outcome {
     match &args.command {
-        FaultsCommand::List { archive } => list(archive),
+        FaultsCommand::List { nats: Some(url), login, .. } => list_of_agents(url, login),
+        FaultsCommand::List { archive, .. } => list(archive),
         FaultsCommand::Heal { run, force, archive } => heal(archive, run.as_deref(), *force),
         FaultsCommand::Guard(args) => guard(args),
     }
@@ -35,7 +38,32 @@ fn in_force(archive: &Path) -> Result<Vec<(FaultNote, FaultInForce)>, Problem> {
             archive.display()
         )));
     }
-    Ok(Archive::open(archive)?.fault_journal().all()?)
+    Ok(FaultJournal::of(archive).all()?)
+}
+
+/// What agents hold, and what may be asked of them.
+fn list_of_agents(url: &str, login: &NatsArgs) -> Outcome {
+    let agents = host::runtime()?.block_on(async {
+        let bus = nats::connect(url, login, "faults").await?;
+        everybody(&bus).await.map_err(|error| nats::problem(&error))
+    })?;
+    if agents.is_empty() {
+        println!("no agents; `cosmark node --join URL --faults FILE` brings one that makes faults");
+        return Ok(Exit::Done);
+    }
+    let plain = |text: &str| text.replace(char::is_control, " ");
+    for agent in &agents {
+        let held = agent.held.as_deref().map_or_else(|| "nothing".to_owned(), plain);
+        let allowed = agent.faults.iter().map(|fault| {
+            let longest = Duration::from_millis(fault.longest_ms);
+            format!("{} (for {longest:?} at most)", plain(&fault.name))
+        });
+        let allowed = allowed.collect::<Vec<_>>().join(", ");
+        let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed };
+        println!("{} holds {held}; its operator allows: {allowed}", agent.name);
+    }
+    let is_quiet = agents.iter().all(|agent| agent.held.is_none());
+    Ok(if is_quiet { Exit::Done } else { Exit::StageFailed })
 }
 
 fn list(archive: &Path) -> Outcome {

@@ -1,17 +1,22 @@
-//! `cosmark node`: reads this machine for runs of controllers elsewhere.
+//! `cosmark node`: reads this machine for runs of controllers elsewhere, and makes the faults that its operator has named.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use cosmark_cluster::agent::{AgentOptions, serve};
 use cosmark_cluster::driver::{Leave, Talk};
 use cosmark_cluster::nats::Bus;
 use cosmark_nodes::collect::check_daemons;
+use cosmark_workload::diagnostics::LineIndex;
+use cosmark_workload::model::faults::AllowedFault;
+use cosmark_workload::parse_allowed_faults;
 use tokio::sync::watch;
 
 use crate::args::NodeArgs;
 use crate::cmd::driver;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::{host, nats, signals};
+use crate::{faults, host, nats, signals};
 
 /// Runs the subcommand.
 pub fn run(args: &NodeArgs) -> Outcome {
@@ -40,7 +45,71 @@ fn options(args: &NodeArgs) -> Result<AgentOptions, Problem> {
         daemons: args.daemons.clone(),
         state: args.state.clone().map_or_else(driver::state_directory, Ok)?,
         trust: args.trust.clone(),
+        faults: args.faults.as_deref().map_or(Ok(Vec::new()), allowed)?,
+        guardian: faults::guardian(),
         host: host::hostname(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// No file of faults is larger.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The faults of a file, which only this user or the administrator can have written.
+fn allowed(path: &Path) -> Result<Vec<AllowedFault>, Problem> {
+    let shown = path.display();
+    let cannot = |cause: std::io::Error| Problem::usage(format!("--faults {shown}: {cause}"));
+    let meta = std::fs::metadata(path).map_err(cannot)?;
+    let own = std::fs::metadata("/proc/self").map_err(cannot)?.uid();
+    if ![0, own].contains(&meta.uid()) || meta.mode() & 0o002 != 0 {
+        return Err(Problem::usage(format!(
+            "--faults {shown}: it belongs to somebody else, or others may write it, and its commands would run here; chown and \
+             chmod it"
+        )));
+    }
+    if !meta.is_file() || meta.len() > MOST_BYTES {
+        return Err(Problem::usage(format!("--faults {shown}: it is no file, or larger than 1 MiB")));
+    }
+    let text = std::fs::read_to_string(path).map_err(cannot)?;
+    let (faults, mistakes) = parse_allowed_faults(&text);
+    let index = LineIndex::new(&text);
+    let all: Vec<String> = mistakes
+        .iter()
+        .map(|one| {
+            let hint = one.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            format!("line {}: {}{hint}", index.position(one.span.start).line, one.message)
+        })
+        .collect();
+    match all.is_empty() {
+        true if faults.is_empty() => Err(Problem::usage(format!("--faults {shown}: it names no faults"))),
+        true => Ok(faults),
+        false => Err(Problem::usage(format!("--faults {shown}: {}", all.join("\n  ")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_others_may_write_allows_no_fault_and_mistakes_are_named_with_their_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("faults.yaml");
+        let good = "faults:\n- {name: hangs, type: signal, signal: STOP, process: x, longest: 1m}\n";
+        fs::write(&path, good).unwrap();
+        let read = || allowed(&path).map_err(|problem| problem.to_string());
+        assert_eq!(read().unwrap()[0].name, "hangs");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(read().unwrap_err().contains("others may write it"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::write(&path, good.replace("STOP", "HUP")).unwrap();
+        let why = read().unwrap_err();
+        assert!(why.contains("line 2: ") && why.contains("no signal of a fault"), "{why}");
+        fs::write(&path, "faults: []\n").unwrap();
+        assert!(read().unwrap_err().contains("names no faults"));
+        assert!(allowed(Path::new("/nowhere/faults.yaml")).is_err());
+    }
 }

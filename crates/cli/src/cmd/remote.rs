@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{DriversRecord, RunDir};
 use cosmark_cluster::agent;
 use cosmark_cluster::controller::{RemoteError, RemoteJob};
 use cosmark_cluster::nats::{Bus, Registry};
-use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, StopLevel};
+use cosmark_controller::{ArchiveWriter, Ended, FaultsPlayed, NodesOfRun, Observer, StopLevel};
+use cosmark_faults::{Agents, Proxies};
 use cosmark_nodes::watch::Agent;
 use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
@@ -21,7 +23,7 @@ use tokio::sync::watch;
 use crate::args::{ManyArgs, RunOptions};
 use crate::client::state_directory;
 use crate::exit::Problem;
-use crate::nats;
+use crate::{faults, nats};
 
 /// NATS and the drivers that take part.
 pub struct Remote {
@@ -29,6 +31,16 @@ pub struct Remote {
     drivers: Vec<Registration>,
     wanted: DriversWanted,
     waited: Duration,
+    /// The run was begun by another process.
+    takes_over: bool,
+}
+
+/// What goes on beside the load of a run.
+pub struct Beside {
+    /// The store's machines, where they are looked at.
+    pub nodes: Option<NodesOfRun>,
+    /// Who plays its faults; `None` without any.
+    pub faults: Option<Box<dyn FaultsPlayed>>,
 }
 
 /// A run that another process began.
@@ -88,6 +100,28 @@ impl Remote {
         agents
     }
 
+    /// Who plays the faults of a workload through the agents of this NATS, in the run of this id in the archive. Those of a run
+    /// that is taken up are not made a second time.
+    ///
+    /// # Errors
+    /// When the archive cannot be opened, or the system refuses.
+    pub fn faults(
+        &self,
+        workload: &Workload,
+        run: String,
+        archive: &Path,
+    ) -> Result<Option<Box<dyn FaultsPlayed>>, Problem> {
+        if self.takes_over {
+            if workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
+                eprintln!("cosmark: the faults of a run that is taken over are not made");
+            }
+            return Ok(None);
+        }
+        let agents: Arc<dyn Agents> =
+            Arc::new(agent::OverNats::new(self.bus.clone()).map_err(Problem::ours)?);
+        faults::played(workload, run, Proxies::default(), Some(agents), archive)
+    }
+
     /// Connects and waits for the drivers that the command or the workload asks for.
     ///
     /// # Errors
@@ -100,8 +134,10 @@ impl Remote {
         let bus = bus.as_controller(identity).await.map_err(|error| nats::problem(&error))?;
         let registry = bus.registry().await.map_err(|error| nats::problem(&error))?;
         if many.take_over.is_some() {
-            return Ok(Self { bus, drivers: Vec::new(), wanted, waited: Duration::ZERO });
+            let (drivers, waited) = (Vec::new(), Duration::ZERO);
+            return Ok(Self { bus, drivers, wanted, waited, takes_over: true });
         }
+        agent::all_there(&bus, workload).await.map_err(Problem::usage)?;
         let begun = Instant::now();
         let mut short_since = None;
         let mut told = None;
@@ -113,7 +149,7 @@ impl Remote {
             match &standing {
                 Standing::Ready(names) => {
                     let drivers = all.into_iter().filter(|driver| names.contains(&driver.name)).collect();
-                    return Ok(Self { bus, drivers, wanted, waited: begun.elapsed() });
+                    return Ok(Self { bus, drivers, wanted, waited: begun.elapsed(), takes_over: false });
                 }
                 // A command that is typed is answered at once, where nothing says that it may wait.
                 Standing::Short { there } => {
@@ -160,7 +196,7 @@ impl Remote {
         run: String,
         workload: &Workload,
         dir: RunDir,
-        nodes: Option<NodesOfRun>,
+        Beside { nodes, faults }: Beside,
         options: &RunOptions,
         stop: watch::Receiver<StopLevel>,
         redact: &dyn Fn(&str) -> String,
@@ -173,6 +209,7 @@ impl Remote {
         }
         let job = RemoteJob {
             nodes,
+            faults,
             run: run.clone(),
             workload,
             dir: ArchiveWriter::new(dir),

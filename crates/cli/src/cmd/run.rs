@@ -14,7 +14,7 @@ use cosmark_workload::{Workload, search};
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunArgs, RunOptions};
-use crate::cmd::remote::{self, Earlier, Remote};
+use crate::cmd::remote::{self, Beside, Earlier, Remote};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::live::{self, Live};
 use crate::load::{Loaded, load_beside};
@@ -238,7 +238,11 @@ async fn make_load(
     // Looks until the run is over.
     let (_watch, nodes) = nodes::watch(&workload, agents, stop.clone(), options.quiet).await?.unzip();
     let ended = match (remote, place) {
-        (Some(remote), _) => remote.run(run, &workload, dir, nodes, options, stop, &redact, watching).await,
+        (Some(remote), _) => {
+            let record = dir.record().id.clone();
+            let beside = Beside { nodes, faults: remote.faults(&workload, record, &options.archive)? };
+            remote.run(run, &workload, dir, beside, options, stop, &redact, watching).await
+        }
         (None, Place::Here { scripts, tidies_up, settle }) => {
             let operation_log = open_log(&dir, &workload, options)?;
             let driver = local_driver(scripts.clone(), options);

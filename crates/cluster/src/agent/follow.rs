@@ -60,6 +60,18 @@ pub(super) async fn who(bus: &Bus, patience: Duration) -> Result<Vec<AgentPresen
     Ok(found)
 }
 
+/// All agents that are there, whomever they obey, by name.
+///
+/// # Errors
+/// When NATS does not take the question now.
+pub async fn everybody(bus: &Bus) -> Result<Vec<AgentPresence>, BusError> {
+    let mut found = who(bus, PATIENCE).await?;
+    // Names are shown: what is none is nobody's.
+    found.retain(|one| names::is_token(&one.name));
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
 /// The agents that are there and obey this controller.
 ///
 /// # Errors

@@ -1,21 +1,26 @@
 //! An agent on one of the store's machines (`cosmark node`): while a controller that it trusts asks for it, it reads the
-//! machine's own counters once a second and sends them over NATS. It opens no port, runs nothing, writes nothing but the keys
-//! that it trusts, and can be asked for nothing else; what is not asked for again ends by itself.
+//! machine's own counters once a second and sends them over NATS. Where its operator has named faults it makes those, by their
+//! names, and heals them whatever happens. It opens no port, runs and writes nothing else but the keys that it trusts, and can be
+//! asked for nothing else; what is not asked for again ends by itself.
 
+mod faults;
 mod follow;
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_faults::{Keeper, Patience};
 use cosmark_metrics::nodes::reading::Reading;
 use cosmark_nodes::collect::local::LocalReader;
 use cosmark_nodes::collect::set_by_ns;
-use cosmark_wire::agent::{AgentPresence, AgentReading, LONGEST_LOOK_S, Look, LookAnswer};
+use cosmark_wire::agent::{AgentPresence, AgentReading, FaultAsk, LONGEST_LOOK_S, Look, LookAnswer};
 use cosmark_wire::message::{decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
+use cosmark_workload::model::faults::AllowedFault;
 use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
@@ -24,7 +29,8 @@ use crate::driver::trust::{SharedTrust, Trust};
 use crate::driver::{DriverError, Leave, Talk};
 use crate::nats::{Bus, names};
 
-pub use follow::{Joined, agents, joined};
+pub use faults::{OverNats, all_there};
+pub use follow::{Joined, agents, everybody, joined};
 
 /// Time between two readings.
 pub const EVERY: Duration = Duration::from_secs(1);
@@ -50,13 +56,17 @@ pub struct AgentOptions {
     pub state: PathBuf,
     /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins.
     pub trust: Vec<String>,
+    /// Faults that its operator lets controllers ask for.
+    pub faults: Vec<AllowedFault>,
+    /// The program that heals a fault when this one is killed, and its first words.
+    pub guardian: Vec<OsString>,
     /// Host name.
     pub host: String,
     /// Version of Cosmark.
     pub version: String,
 }
 
-/// Answers and reads until it is asked to leave.
+/// Answers and reads until it is asked to leave; what it has made to fail is healed then.
 ///
 /// # Errors
 /// [`DriverError`] when it cannot begin.
@@ -74,6 +84,11 @@ pub async fn serve(
     let problem = |cause: async_nats::SubscribeError| agent.bus.problem(cause.to_string());
     let mut who = subscribe(names::WHO.to_owned()).await.map_err(problem)?;
     let mut asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
+    // A login from before may not hear of faults, and an agent that makes none need not.
+    let mut faulted = match &agent.keeper {
+        Some(_) => Some(subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?),
+        None => None,
+    };
     (agent.talk)(&format!(
         "{} ({}) has joined {} and waits to be asked",
         agent.options.name,
@@ -87,11 +102,22 @@ pub async fn serve(
             _ = leave.changed() => {}
             Some(message) = who.next() => agent.say_who(message.reply).await,
             Some(message) = asked.next() => agent.follow(&message.payload, message.reply).await,
+            Some(message) = next_of(&mut faulted) => agent.about_fault(&message.payload, message.reply).await,
             _ = tick.tick() => agent.read_if_asked().await,
             else => break,
         }
     }
+    if let Some(keeper) = agent.keeper.take() {
+        drop(tokio::task::spawn_blocking(move || keeper.end()).await);
+    }
     Ok(())
+}
+
+async fn next_of(subscriber: &mut Option<async_nats::Subscriber>) -> Option<async_nats::Message> {
+    match subscriber {
+        Some(subscriber) => subscriber.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 struct Agent {
@@ -106,6 +132,8 @@ struct Agent {
     /// Questions that may still be looked at in this second.
     questions: u32,
     cut: bool,
+    /// Makes the faults that its operator has named; `None` without any.
+    keeper: Option<Keeper>,
     talk: Talk,
 }
 
@@ -134,8 +162,19 @@ impl Agent {
         if options.trust.is_empty() {
             trust.learn(&bus).await;
         }
+        let keeper = match options.faults.is_empty() {
+            true => None,
+            false => {
+                let (allowed, guardian) = (options.faults.clone(), options.guardian.clone());
+                let own = Arc::clone(&talk);
+                let begun =
+                    Keeper::begin(allowed, &directory, guardian, Patience::default(), move |text| own(text));
+                Some(begun.map_err(|why| fail(std::io::Error::other(why)))?)
+            }
+        };
         Ok(Self {
             bus,
+            keeper,
             trust,
             reader: Some(LocalReader::new(options.daemons.clone())),
             life: draw(),
@@ -157,6 +196,7 @@ impl Agent {
     async fn say_who(&mut self, reply: Option<async_nats::Subject>) {
         let Some(reply) = reply.filter(|_| self.may_answer()) else { return };
         let AgentOptions { name, role, host, version, .. } = self.options.clone();
+        let (faults, held) = faults::presence(self.keeper.as_ref());
         let presence = AgentPresence {
             name,
             role,
@@ -165,6 +205,8 @@ impl Agent {
             message_version: MESSAGE_VERSION,
             life: self.life,
             trusts: self.trust.get().keys(),
+            faults,
+            held,
         };
         if let Ok(bytes) = encode(&presence) {
             self.publish(reply.into_string(), bytes).await;
@@ -189,6 +231,21 @@ impl Agent {
         self.until = Some(self.until.map_or(until, |before| before.max(until)));
         if let (Some(reply), Ok(bytes)) = (reply, encode(&LookAnswer { unix_ns: unix_ns(), life: self.life }))
         {
+            self.publish(reply.into_string(), bytes).await;
+        }
+    }
+
+    async fn about_fault(&mut self, payload: &[u8], reply: Option<async_nats::Subject>) {
+        if !self.may_answer() {
+            return;
+        }
+        if self.trust.get().keys().is_empty() {
+            drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
+        }
+        let Some(admitted) = self.trust.get().fault(payload) else { return };
+        let (Some(keeper), Ok(ask)) = (&self.keeper, decode::<FaultAsk>(&admitted.sealed)) else { return };
+        let answer = faults::answer(keeper, ask);
+        if let (Some(reply), Ok(bytes)) = (reply, encode(&answer)) {
             self.publish(reply.into_string(), bytes).await;
         }
     }

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{ArchiveError, BesideRecord, Timestamp};
-use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
+use cosmark_controller::{
+    ArchiveWriter, Ended, FaultsPlayed, NodesOfRun, Observer, RunJob, StopLevel, run_workload,
+};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, ProbeShare, RunClock, StageOrder, unix_ns};
 use cosmark_workload::model::Workload;
@@ -70,6 +72,8 @@ pub struct RemoteJob<'a> {
     pub redact: &'a dyn Fn(&str) -> String,
     /// The store's machines, where they are looked at.
     pub nodes: Option<NodesOfRun>,
+    /// Who plays the faults of its stages; `None` without any.
+    pub faults: Option<Box<dyn FaultsPlayed>>,
 }
 
 /// Why a run cannot be begun or taken up. Each is one sentence with its remedy.
@@ -142,8 +146,8 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
 /// # Errors
 /// [`RemoteError`] when nothing was begun.
 pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ended, RemoteError> {
-    let RemoteJob { run, workload, dir, bus, drivers, operation_log, ledger, drain, stop, redact, nodes } =
-        job;
+    let RemoteJob { run, workload, dir, bus, drivers, nodes, faults, .. } = job;
+    let RemoteJob { operation_log, ledger, drain, stop, redact, .. } = job;
     if !names::is_token(&run) {
         return Err(RemoteError::Drivers(format!(
             "`{run}` cannot be the id of a run: letters, digits, - and _"
@@ -187,13 +191,13 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let log = dir.keep_operations(workload, (operation_log, ledger), epoch)?.map(|log| (log, epoch));
     let wish = stop.clone();
     let stops = Stops::start(stop, &journal, publisher.clone(), lessor.words());
-    let links = links.collect();
-    let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
+    let mut job = RunJob::new(workload, dir, links.collect(), stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, publisher.clone(), lessor.words()));
     job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
     job.on_nodes(nodes);
+    faults.into_iter().for_each(|faults| job.on_faults(faults));
     let ended = tokio::select! {
         ended = run_workload(job, observer) => ended,
         () = lessor.is_taken() => return Err(RemoteError::TakenUp(run)),

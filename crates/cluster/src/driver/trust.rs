@@ -40,7 +40,7 @@ pub struct Trust {
     other: Option<String>,
     over: Ledger,
     asked: Ledger,
-    /// The newest request to read the machine by key and who asks.
+    /// The newest request to read the machine, or about a fault of it, by key and who asks.
     looks: HashMap<(String, String), i64>,
     forged: u64,
     untold: u64,
@@ -149,13 +149,23 @@ impl Trust {
     /// A request to read the machine, if it is to be followed: each one once, and none that is older than another of who asks. What
     /// was asked before a restart may come again: it lasts 15 seconds.
     pub fn look(&mut self, payload: &[u8]) -> Option<Admitted> {
-        let admitted = self.open_message(payload, EnvelopeKind::Look, "")?;
+        self.newest(payload, EnvelopeKind::Look)
+    }
+
+    /// A request about a fault of the machine, if it is to be followed: by the same rule. What was asked before a restart may
+    /// come again, too, and means nothing to an agent that gave no ticket for it.
+    pub fn fault(&mut self, payload: &[u8]) -> Option<Admitted> {
+        self.newest(payload, EnvelopeKind::Fault)
+    }
+
+    fn newest(&mut self, payload: &[u8], kind: EnvelopeKind) -> Option<Admitted> {
+        let admitted = self.open_message(payload, kind, "")?;
         let Envelope { id, issued_ns, .. } = &admitted.envelope;
         if unix_ns().abs_diff(*issued_ns) > FURTHEST_LOOK_NS {
             self.count("it was signed at another time; if it was not, set the clocks of this machine and the controller's");
             return None;
         }
-        let who = (admitted.key.clone(), id.clone());
+        let who = (admitted.key.clone(), format!("{kind:?} {id}"));
         if self.looks.get(&who).is_some_and(|newest_ns| issued_ns <= newest_ns) {
             self.count("it came a second time");
             return None;
@@ -440,6 +450,12 @@ mod tests {
             assert_eq!(trust.forged(), count);
         }
         assert!(trust.order("", &look(&me, |_| ())).is_none(), "it is no order");
+        // What is signed for one purpose counts for no other one.
+        assert!(trust.fault(&look(&me, |_| ())).is_none(), "it is about no fault");
+        let fault = look(&me, |envelope| envelope.kind = EnvelopeKind::Fault);
+        assert!(trust.look(&fault).is_none(), "it asks to read nothing");
+        assert!(trust.fault(&fault).is_some());
+        assert_eq!(trust.fault(&fault), None, "a second time");
     }
 
     #[test]

@@ -168,6 +168,12 @@ pub const SUBJECTS: &[SubjectRow] = &[
         way: "agent to controller",
         carries: "what the machine's counters say, once a second while somebody has asked",
     },
+    SubjectRow {
+        pattern: "cosmark.agent.<agent>.fault",
+        durable: false,
+        way: "controller asks, agent answers",
+        carries: "the name of a fault that the machine's operator allows, or a step of it, signed; what it came to",
+    },
 ];
 
 /// Everything of the stream [`RUNS`].
@@ -218,7 +224,8 @@ pub fn question(driver: &str, what: &str) -> String {
 /// Where all agents are asked who they are.
 pub const WHO: &str = "cosmark.agents.who";
 
-/// Where an agent is asked to read its machine: `look`; where it sends what it read: `reading`.
+/// Where an agent is asked to read its machine: `look`; where it sends what it read: `reading`; where it is asked for a fault:
+/// `fault`.
 #[must_use]
 pub fn agent(name: &str, what: &str) -> String {
     format!("cosmark.agent.{name}.{what}")

@@ -102,7 +102,7 @@ fn of_driver(name: &str) -> Permissions {
     Permissions { publish, subscribe, answers: true }
 }
 
-/// An agent hears who is asked for and what it is asked, sends its readings, and reads whom to trust.
+/// An agent hears who is asked for and what it is asked, answers, sends its readings, and reads whom to trust.
 fn of_agent(name: &str) -> Permissions {
     let publish = vec![
         WHO.to_owned(),
@@ -111,7 +111,8 @@ fn of_agent(name: &str) -> Permissions {
         format!("$JS.API.STREAM.MSG.GET.KV_{TRUST}"),
         format!("$JS.API.DIRECT.GET.KV_{TRUST}.$KV.{TRUST}.>"),
     ];
-    let subscribe = vec![format!("{AGENT_INBOX}.{name}.>"), WHO.to_owned(), agent(name, "look")];
+    let asked = [agent(name, "look"), agent(name, "fault")];
+    let subscribe = [format!("{AGENT_INBOX}.{name}.>"), WHO.to_owned()].into_iter().chain(asked).collect();
     Permissions { publish, subscribe, answers: true }
 }
 
@@ -229,7 +230,10 @@ mod tests {
                 || subject.as_str() == "$JS.API.STREAM.INFO.KV_cosmark_trust"
         };
         assert!(publish.iter().all(|subject| allowed(&subject)), "{publish:?}");
-        assert_eq!(subscribe, ["_COSMARK_AGENT.s1.>", "cosmark.agents.who", "cosmark.agent.s1.look"]);
+        assert_eq!(
+            subscribe,
+            ["_COSMARK_AGENT.s1.>", "cosmark.agents.who", "cosmark.agent.s1.look", "cosmark.agent.s1.fault"]
+        );
     }
 
     #[test]

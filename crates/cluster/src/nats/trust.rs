@@ -155,17 +155,35 @@ impl Bus {
     /// # Errors
     /// A sentence; only by a bug.
     pub fn signed_look(&self, agent: &str, id: &str, look: &[u8]) -> Result<Vec<u8>, String> {
+        self.signed_for_agent(EnvelopeKind::Look, agent, id, look)
+    }
+
+    /// A request to an agent about a fault, signed. `id` is that of who asks: of what one has asked the newest counts.
+    ///
+    /// # Errors
+    /// A sentence; only by a bug.
+    pub fn signed_fault(&self, agent: &str, id: &str, ask: &[u8]) -> Result<Vec<u8>, String> {
+        self.signed_for_agent(EnvelopeKind::Fault, agent, id, ask)
+    }
+
+    fn signed_for_agent(
+        &self,
+        kind: EnvelopeKind,
+        agent: &str,
+        id: &str,
+        plain: &[u8],
+    ) -> Result<Vec<u8>, String> {
         let identity = self.identity().ok_or("this connection is no controller's; report this as a bug")?;
         let envelope = Envelope {
             version: MESSAGE_VERSION,
-            kind: EnvelopeKind::Look,
+            kind,
             driver: agent.to_owned(),
             run: String::new(),
             id: id.to_owned(),
             step: None,
             issued_ns: unix_ns(),
         };
-        identity.sign(&envelope, look)
+        identity.sign(&envelope, plain)
     }
 
     fn signed(

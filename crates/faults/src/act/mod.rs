@@ -1,6 +1,8 @@
 //! Making faults and healing them: by a test bed's script, by commands, by signals, by control groups, by the packet filter, by
-//! a proxy; commands and signals also on other machines. Each way says before it acts how it is healed, and proves afterwards that it took hold.
+//! a proxy, by the agent of another machine; commands and signals also there by ssh. Each way says before it acts how it is
+//! healed, and proves afterwards that it took hold.
 
+pub mod agent;
 mod bed;
 mod cgroup;
 pub mod command;
@@ -12,11 +14,13 @@ pub mod proxy;
 mod signal;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::Heal;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
 
+use agent::{Agents, Asked as AskedOfAgent, ByAgent, Step, Wish};
 pub use far::reach;
 pub use process::Process;
 use proxy::Proxies;
@@ -60,11 +64,31 @@ pub trait Hand: Send {
     }
 }
 
+/// What a fault may be made with beside this process, and for whom.
+pub struct Means<'a> {
+    pub proxies: &'a Proxies,
+    /// Who reaches agents on other machines; `None` where nobody does.
+    pub agents: Option<&'a Arc<dyn Agents>>,
+    /// Id of the run.
+    pub run: &'a str,
+    /// Id of the stage.
+    pub stage: &'a str,
+    /// The fault's name and the number of its slot.
+    pub slot: &'a str,
+}
+
+impl Means<'_> {
+    fn wish(&self, fault: &str, hold: Duration) -> Wish {
+        let [run, stage, slot, fault] = [self.run, self.stage, self.slot, fault].map(str::to_owned);
+        Wish { run, stage, slot, fault, hold }
+    }
+}
+
 /// The hand of a fault; `None` for a slot without one.
 ///
 /// # Errors
 /// When what it acts on is not there.
-pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>, String> {
+pub fn hand(spec: &FaultSpec, means: &Means<'_>) -> Result<Option<Box<dyn Hand>>, String> {
     let within = spec.within;
     match spec.kind.place() {
         FaultPlace::Here => {}
@@ -86,7 +110,10 @@ pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>
         FaultKind::Network { of, how, netns } => {
             Box::new(network::Network::of(of, *how, netns.as_deref(), within)?.ready()?)
         }
-        FaultKind::Proxy { of, how } => Box::new(proxies.hand(of, *how)?),
+        FaultKind::Proxy { of, how } => Box::new(means.proxies.hand(of, *how)?),
+        FaultKind::Agent { agent, fault } => {
+            Box::new(ByAgent::of(means.agents, agent, &means.wish(fault, spec.hold))?)
+        }
     }))
 }
 
@@ -100,6 +127,7 @@ pub struct Question {
 enum Asks {
     Here { words: Vec<String>, directory: PathBuf },
     There(far::Asked),
+    ByAgent(AskedOfAgent),
 }
 
 /// The answer to a [`Question`].
@@ -119,23 +147,31 @@ const CANNOT_TELL: i32 = 77;
 impl Question {
     /// Whether the store has noticed.
     #[must_use]
-    pub fn noticed(spec: &FaultSpec) -> Option<Self> {
-        Self::of(spec, spec.noticed.as_deref(), "noticed")
+    pub fn noticed(spec: &FaultSpec, means: &Means<'_>) -> Option<Self> {
+        Self::of(spec, spec.noticed.as_deref(), ("noticed", Step::Noticed), means)
     }
 
     /// Whether redundancy is whole.
     #[must_use]
-    pub fn whole(spec: &FaultSpec) -> Option<Self> {
-        Self::of(spec, spec.whole.as_deref(), "whole")
+    pub fn whole(spec: &FaultSpec, means: &Means<'_>) -> Option<Self> {
+        Self::of(spec, spec.whole.as_deref(), ("whole", Step::Whole), means)
     }
 
-    fn of(spec: &FaultSpec, own: Option<&str>, verb: &str) -> Option<Self> {
-        let directory = here().ok()?;
+    fn of(
+        spec: &FaultSpec,
+        own: Option<&str>,
+        (verb, step): (&str, Step),
+        means: &Means<'_>,
+    ) -> Option<Self> {
+        let within = spec.within;
         let words = match (own, &spec.kind) {
+            (_, FaultKind::Agent { agent, fault }) => {
+                let asked = AskedOfAgent::of(means.agents, agent, means.wish(fault, spec.hold), step);
+                return Some(Self { asks: Asks::ByAgent(asked), within });
+            }
             (Some(command), kind) => match kind.place() {
                 FaultPlace::Host(host) => {
-                    let asks = Asks::There(far::Asked::of(host, command, spec.within));
-                    return Some(Self { asks, within: spec.within });
+                    return Some(Self { asks: Asks::There(far::Asked::of(host, command, within)), within });
                 }
                 _ => command::shell(command),
             },
@@ -144,7 +180,7 @@ impl Question {
             }
             (None, _) => return None,
         };
-        Some(Self { asks: Asks::Here { words, directory }, within: spec.within })
+        Some(Self { asks: Asks::Here { words, directory: here().ok()? }, within })
     }
 
     /// Asks, as long as an answer is `wanted`: what has not come by then is no.
@@ -153,6 +189,7 @@ impl Question {
         let output = match &mut self.asks {
             Asks::Here { words, directory } => command::run_wanted(words, directory, self.within, wanted),
             Asks::There(asked) => asked.ask(wanted),
+            Asks::ByAgent(asked) => asked.ask(wanted),
         };
         match output {
             Ok(Some(output)) if output.code == Some(0) => Answer::Yes(output.text),
@@ -191,7 +228,7 @@ pub fn heal_to_its_end(plan: &Heal) -> Result<Result<String, String>, String> {
         Heal::Continue(processes) => Ok(signal::go_on(processes)),
         Heal::Groups(groups) => Ok(cgroup::heal(groups)),
         Heal::Elsewhere { host, script, within, .. } => far::heal(host, script, *within),
-        Heal::Itself => Ok(Ok(String::new())),
+        Heal::Agent { .. } | Heal::Itself => Ok(Ok(String::new())),
     }
 }
 

@@ -316,7 +316,7 @@ fn making_lasts(heal: &Heal) -> Option<Duration> {
     match heal {
         Heal::Command { within, .. } => Some(*within),
         Heal::Elsewhere { within, .. } => Some(within.saturating_add(BEGINS_THERE)),
-        Heal::Continue(_) | Heal::Groups(_) | Heal::Itself => None,
+        Heal::Continue(_) | Heal::Groups(_) | Heal::Agent { .. } | Heal::Itself => None,
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct InForce<'a> {
     /// The claim of its healing, once it is this process's.
     claim: Option<Claim>,
     by_guardian: Option<String>,
+    /// The agent that makes it.
+    by_agent: Option<String>,
 }
 
 impl<'a> InForce<'a> {
@@ -46,8 +48,13 @@ impl<'a> InForce<'a> {
         (note, noted): (FaultNote, FaultInForce),
     ) -> Self {
         let patience = noted.heal.longest();
-        let guardian = if noted.heal == Heal::Itself { None } else { guard(stage, spec, name, &note) };
-        Self { stage, name, hand, note: Some(note), patience, guardian, claim: None, by_guardian: None }
+        let guardian = if noted.heal.ends_with_its_maker() { None } else { guard(stage, spec, name, &note) };
+        let by_agent = match noted.heal {
+            Heal::Agent { agent } => Some(agent),
+            _ => None,
+        };
+        let (note, claim, by_guardian) = (Some(note), None, None);
+        Self { stage, name, hand, note, patience, guardian, claim, by_guardian, by_agent }
     }
 
     /// Makes it; its guardian hears of the command that does, and when that is over.
@@ -107,10 +114,14 @@ impl<'a> InForce<'a> {
             }
         }
         self.send_away();
-        self.stage.tell(&format!(
-            "{} COULD NOT BE HEALED: {last}; no further fault is made. Heal it by `cosmark faults heal {}`",
-            self.name, self.stage.playing.run
-        ));
+        let remedy = match &self.by_agent {
+            Some(agent) => format!(
+                "Agent {agent} heals it by itself when its time is over; if it does not, run `cosmark faults heal` on its machine"
+            ),
+            None => format!("Heal it by `cosmark faults heal {}`", self.stage.playing.run),
+        };
+        self.stage
+            .tell(&format!("{} COULD NOT BE HEALED: {last}; no further fault is made. {remedy}", self.name));
         By::Nobody
     }
 

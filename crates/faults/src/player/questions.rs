@@ -112,7 +112,7 @@ impl Stage<'_> {
     }
 
     fn ask_noticed(&self, spec: &FaultSpec, name: &str, played: &mut Played, until_s: f64) {
-        let Some(mut question) = Question::noticed(spec) else {
+        let Some(mut question) = Question::noticed(spec, &self.means(name)) else {
             played.noticed_unknown = Some("nothing was asked (noticed:)".to_owned());
             return;
         };
@@ -145,7 +145,8 @@ impl Stage<'_> {
         played: &mut Played,
         until_s: f64,
     ) -> Option<Question> {
-        let Some(mut question) = Question::whole(spec) else {
+        let Some(mut question) = Question::whole(spec, &self.means(&format!("{} {number}", spec.name)))
+        else {
             played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
             return None;
         };

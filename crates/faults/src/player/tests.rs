@@ -45,6 +45,7 @@ fn begin(path: &Path, faults: Vec<FaultSpec>) -> Player {
         is_open: true,
         journal: Archive::open(path).unwrap().fault_journal(),
         proxies: Proxies::default(),
+        agents: None,
         guardian: Vec::new(),
     })
 }

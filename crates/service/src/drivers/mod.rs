@@ -8,7 +8,9 @@ use std::time::Duration;
 use cosmark_archive::Timestamp;
 use cosmark_cluster::driver::{Busy, measure_ceiling};
 use cosmark_cluster::nats::Bus;
-use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
+use cosmark_controller::{
+    ArchiveWriter, Ended, FaultsPlayed, NodesOfRun, Observer, RunJob, StopLevel, run_workload,
+};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_workload::Workload;
 use cosmark_workload::drivers::DriverThere;
@@ -43,6 +45,8 @@ pub struct PoolJob<'a> {
     pub observer: &'a mut dyn Observer,
     /// The store's machines, where they are looked at.
     pub nodes: Option<NodesOfRun>,
+    /// Who plays its faults; `None` without any.
+    pub faults: Option<Box<dyn FaultsPlayed>>,
 }
 
 /// Drivers, and a way to run a workload on them.
@@ -248,12 +252,13 @@ impl DriverPool for LocalPool {
         let driver = LocalDriver::new(self.catalog, self.options());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
-            let PoolJob { workload, dir, operation_log, stop, redact, observer, nodes, .. } = job;
+            let PoolJob { workload, dir, operation_log, stop, redact, observer, nodes, faults, .. } = job;
             let mut job = RunJob::new(workload, dir, vec![Box::new(driver)], stop, redact);
             let epoch = Timestamp::now();
             let log = job.dir.keep_operations(workload, (operation_log, false), epoch);
             job.operation_log = log.map_err(|error| error.to_string())?.map(|log| (log, epoch));
             job.on_nodes(nodes);
+            faults.into_iter().for_each(|faults| job.on_faults(faults));
             Ok(Some(runtime.block_on(run_workload(job, observer))))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));

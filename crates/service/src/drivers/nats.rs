@@ -315,13 +315,14 @@ impl DriverPool for NatsPool {
     }
 
     fn run(&self, job: PoolJob<'_>) -> Result<Option<Ended>, String> {
-        let PoolJob { id, drivers, workload, dir, operation_log, stop, mut abandon, redact, observer, nodes } =
-            job;
+        let PoolJob { id, drivers, workload, dir, operation_log, nodes, faults, .. } = job;
+        let PoolJob { stop, mut abandon, redact, observer, .. } = job;
         let drivers = self.registrations(drivers)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
             let job = RemoteJob {
                 nodes,
+                faults,
                 run: id.to_owned(),
                 workload,
                 dir,

@@ -7,7 +7,10 @@ use std::time::Duration;
 use cosmark_archive::{
     Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
 };
-use cosmark_controller::{ArchiveWriter, EndClass, Ended, NodesOfRun, StopLevel, Unwritten, recover};
+use cosmark_cluster::nats::Bus;
+use cosmark_controller::{
+    ArchiveWriter, EndClass, Ended, FaultsPlayed, NodesOfRun, StopLevel, Unwritten, recover,
+};
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_driver::{cosbench_xml, native_yaml};
 use cosmark_workload::Workload;
@@ -22,6 +25,11 @@ use crate::queue::store::QueueEntry;
 /// The end of a run for which there was no room is tried again this often.
 const ROOM_EVERY: Duration = Duration::from_secs(2);
 
+/// Who plays the faults of a workload in the run of this id, over this connection to the NATS where agents are, with this archive;
+/// `None` where it has none. A sentence where nobody can.
+pub type PlaysFaults =
+    fn(&Workload, &str, Option<Bus>, &Path) -> Result<Option<Box<dyn FaultsPlayed>>, String>;
+
 /// What every run needs.
 #[derive(Clone)]
 pub struct Runner {
@@ -35,6 +43,8 @@ pub struct Runner {
     pub host: HostRecord,
     /// Machines of stores, looked at while runs speak to these stores.
     pub stores: Arc<Stores>,
+    /// Has the faults of runs played.
+    pub faults: PlaysFaults,
     /// Called when the summary of a run has changed.
     pub changed: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -157,8 +167,10 @@ impl Runner {
         }
         // Looks until the run is over.
         let (_looking, nodes) = self.look(&entry.id, &workload, resumed, (&stop, &abandon), live).unzip();
+        let faults = self.faults_of(&entry.id, &workload, resumed, live)?;
         let job = PoolJob {
             nodes,
+            faults,
             id: &entry.id,
             drivers: if resumed { &[] } else { &entry.drivers },
             workload: &workload,
@@ -203,6 +215,24 @@ impl Runner {
                 None
             }
         }
+    }
+
+    /// Who plays the faults of a run. Those of one that is taken up are not made a second time: its agents have healed what the
+    /// controller before this one has left.
+    fn faults_of(
+        &self,
+        id: &str,
+        workload: &Workload,
+        resumed: bool,
+        live: &LiveRun,
+    ) -> Result<Option<Box<dyn FaultsPlayed>>, String> {
+        if !resumed {
+            return (self.faults)(workload, id, self.pool.agents(), &self.archive);
+        }
+        if workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
+            live.log("WARN", "controller", "this run was taken up: its faults are not made a second time");
+        }
+        Ok(None)
     }
 
     /// Archives a run that does not begin, with the reason.

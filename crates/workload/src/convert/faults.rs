@@ -58,6 +58,7 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
             };
             vec![("of", of.clone()), how]
         }
+        FaultKind::Agent { agent, fault } => vec![("agent", agent.clone()), ("fault", fault.clone())],
         FaultKind::None => Vec::new(),
     }
 }
@@ -93,8 +94,11 @@ pub(crate) fn of_fault(fault: &FaultSpec) -> Vec<(&'static str, String)> {
         ("slot", duration_text(fault.slot)),
         ("repeats", fault.repeats.to_string()),
         ("keep", duration_text(fault.keep)),
-        ("within", duration_text(fault.within)),
     ]);
+    // How long the commands of an agent may take its operator says.
+    if !matches!(fault.kind, FaultKind::Agent { .. }) {
+        all.push(("within", duration_text(fault.within)));
+    }
     all.extend(fault.noticed.clone().map(|command| ("noticed", command)));
     all.extend(fault.whole.clone().map(|command| ("whole", command)));
     all.push(("whole_within", duration_text(fault.whole_within)));

@@ -110,8 +110,56 @@ pub enum FaultKind {
         /// What it does.
         how: ProxyFault,
     },
+    /// By the agent of a machine (`cosmark node`), whose operator has named the fault and allowed it.
+    Agent {
+        /// Name of the agent.
+        agent: String,
+        /// Name of the fault in the agent's file.
+        fault: String,
+    },
     /// Not at all: a slot for comparison.
     None,
+}
+
+/// A fault that the operator of a machine lets its agent make. A workload knows its name and nothing else of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedFault {
+    /// Its name; no two of a file have the same.
+    pub name: String,
+    /// How it is made; never by another agent, on another machine, by a proxy, or not at all.
+    pub kind: FaultKind,
+    /// From when it was made to when it is healed, at most.
+    pub longest: Duration,
+    /// How long one command may take.
+    pub within: Duration,
+    /// Asks whether the store has noticed, by its exit code 0.
+    pub noticed: Option<String>,
+    /// Asks whether redundancy is whole, by its exit code 0.
+    pub whole: Option<String>,
+    /// Where it stands in the source.
+    pub span: Span,
+}
+
+impl AllowedFault {
+    /// As a fault that is held for so long.
+    #[must_use]
+    pub fn held_for(&self, hold: Duration) -> FaultSpec {
+        FaultSpec {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            at: FaultAt::After(Duration::ZERO),
+            hold,
+            slot: hold,
+            repeats: 1,
+            keep: Duration::ZERO,
+            within: self.within,
+            noticed: self.noticed.clone(),
+            whole: self.whole.clone(),
+            whole_within: Duration::ZERO,
+            limit: None,
+            span: self.span,
+        }
+    }
 }
 
 /// The machine on which a fault is made.
@@ -241,6 +289,7 @@ pub const FAULT_TYPES: &[(&str, &[&str])] = &[
     ("cgroup", &["process", "pid_file", "children", "cpu", "read", "write", "disk"]),
     ("network", &["of", "partition", "loss", "netns"]),
     ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth", "drop"]),
+    ("agent", &["agent", "fault"]),
     ("none", &[]),
 ];
 
@@ -255,6 +304,7 @@ impl FaultKind {
             Self::Cgroup { .. } => "cgroup",
             Self::Network { .. } => "network",
             Self::Proxy { .. } => "proxy",
+            Self::Agent { .. } => "agent",
             Self::None => "none",
         }
     }
@@ -281,6 +331,7 @@ impl FaultKind {
                 format!("{} to and from {of}{place}", how.text())
             }
             Self::Proxy { of, how } => format!("{} on the way to {of}", how.text()),
+            Self::Agent { agent, fault } => format!("{fault} by agent {agent}"),
             Self::None => "no fault".to_owned(),
         }
     }

@@ -16,11 +16,11 @@ use crate::yaml::fields::Fields;
 use crate::yaml::tree::{Node, NodeKind};
 
 /// Slots, holds and limits are no longer than this.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// How long a rate has to stay in the band where nothing is said.
 const KEEP: Duration = Duration::from_secs(60);
 /// How long a command may take where nothing is said.
-const WITHIN: Duration = Duration::from_secs(120);
+pub(super) const WITHIN: Duration = Duration::from_secs(120);
 /// How long after a slot a store that is not whole is waited for where nothing is said.
 const WHOLE_WITHIN: Duration = Duration::from_secs(120);
 /// So much of a load has to be without a fault before the first one.
@@ -147,7 +147,8 @@ fn parse_at(text: &str) -> Result<FaultAt, (String, String)> {
     Ok(FaultAt::After(time))
 }
 
-fn kind(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
+/// What is of this type alone.
+pub(super) fn kind(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
     let text = |key, mistakes: &mut Mistakes| fields.name(key, mistakes);
     let needed = |key: &'static str, hint: &str, mistakes: &mut Mistakes| {
         if fields.get(key).is_none() {
@@ -187,6 +188,15 @@ fn kind(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<Faul
         "proxy" => {
             let of = store(&needed("of", OF, mistakes)?, fields, mistakes)?;
             Some(FaultKind::Proxy { of, how: proxy(fields, mistakes)? })
+        }
+        "agent" => {
+            for key in ["noticed", "whole", "within"].into_iter().filter(|key| fields.get(key).is_some()) {
+                let hint = "it stands in the agent's file, as the operator of the machine wrote it";
+                mistakes.error(fields.span, format!("a fault of type agent has no `{key}`"), hint);
+            }
+            let agent = needed("agent", "the name of the machine's agent: agent: s1", mistakes);
+            let fault = needed("fault", "the name of a fault in that agent's file: fault: hangs", mistakes);
+            Some(FaultKind::Agent { agent: agent?, fault: fault? })
         }
         _ => Some(FaultKind::None),
     }
@@ -483,6 +493,7 @@ mod tests {
       - {name: l, type: signal, signal: STOP, process: x, node: s2, hold: 1s, slot: 4s, repeats: 1}
       - {name: m, type: signal, signal: KILL, process: x, heal: y, host: root@s2, hold: 1s, slot: 4s, repeats: 1}
       - {name: n, type: proxy, of: '127.0.0.1:80', drop: 2.5 %, hold: 1s, slot: 4s, repeats: 1}
+      - {name: o, type: agent, agent: s1, fault: osd hangs, hold: 1s, slot: 4s, repeats: 1}
 ";
 
     #[test]
@@ -490,7 +501,7 @@ mod tests {
         let (workload, mistakes) = read(ALL);
         let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
         let faults = &workload.stages[0].faults;
-        assert_eq!(faults.len(), 14);
+        assert_eq!(faults.len(), 15);
         assert_eq!(*faults[1].kind.place(), FaultPlace::Host("u@h".into()));
         assert_eq!(*faults[11].kind.place(), FaultPlace::Node("s2".into()));
         assert_eq!(faults[11].kind.text(), "SIGSTOP to x (on s2)");
@@ -516,6 +527,7 @@ mod tests {
         assert_eq!(whole_within[..4], [120, 300, 120, 0]);
         let FaultKind::Proxy { how: ProxyFault::Bandwidth(bytes), .. } = faults[5].kind else { panic!() };
         assert_eq!(bytes, 1_000_000);
+        assert_eq!(faults[14].kind.text(), "osd hangs by agent s1");
         assert_eq!(faults[13].kind.text(), "2.5 % of blocks swallowed on the way to 127.0.0.1:80");
         let (again, mistakes) = parse(&to_yaml(&workload), Format::Yaml, &Environment::default());
         let again = again.unwrap_or_else(|| panic!("{mistakes:?}\n{}", to_yaml(&workload)));
@@ -590,6 +602,13 @@ mod tests {
                 "neither true nor false",
             ),
             ("{name: a, type: proxy, of: 'h:1', stall: true, hold: 9s, slot: 9s}", "not longer than"),
+            ("{name: a, type: agent, agent: s1, hold: 1s, slot: 9s}", "needs `fault`"),
+            ("{name: a, type: agent, fault: x, hold: 1s, slot: 9s}", "needs `agent`"),
+            (
+                "{name: a, type: agent, agent: s, fault: x, inject: y, hold: 1s, slot: 9s}",
+                "no field `inject`",
+            ),
+            ("{name: a, type: agent, agent: s, fault: x, whole: y, hold: 1s, slot: 9s}", "has no `whole`"),
             ("{name: a, type: none, slot: 90s, repeats: 0}", "repeats is 0"),
             ("{name: a, type: none, slot: 90s, repeats: 9}", "the load lasts"),
             ("{name: a, type: none, slot: 9s, at: 3s}", "nothing to compare with"),

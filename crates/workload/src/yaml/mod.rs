@@ -1,6 +1,7 @@
 //! Native YAML to a [`Workload`]: the same model as COSBench XML, in snake_case, with durations, a stage matrix, open loops
 //! and references to secrets. Described in `docs/reference/workload-yaml.md`.
 
+pub(crate) mod allowed;
 mod consistency;
 mod dataset;
 mod faults;

@@ -107,7 +107,7 @@ pub const FAULT: &[AttributeRow] = &[
     row(("", "name"), ValueKind::Text, "required", "Its name in the results."),
     row(
         ("", "type"),
-        ValueKind::Words(&["bed", "command", "signal", "cgroup", "network", "proxy", "none"]),
+        ValueKind::Words(&["bed", "command", "signal", "cgroup", "network", "proxy", "agent", "none"]),
         "required",
         "How it is made; `none` is a slot without a fault, for comparison.",
     ),
@@ -137,13 +137,14 @@ pub const FAULT: &[AttributeRow] = &[
         ("", "noticed"),
         ValueKind::Text,
         "asks the bed, where it knows",
-        "Command whose exit code 0 says that the store has noticed; asked twice a second.",
+        "Command whose exit code 0 says that the store has noticed; asked twice a second. Of `agent` it stands in the agent's file.",
     ),
     row(
         ("", "whole"),
         ValueKind::Text,
         "asks the bed, where it knows",
-        "Command whose exit code 0 says that redundancy is whole; asked once a second after healing.",
+        "Command whose exit code 0 says that redundancy is whole; asked once a second after healing. Of `agent` it stands in the agent's \
+         file.",
     ),
     row(
         ("", "whole_within"),
@@ -196,6 +197,18 @@ pub const FAULT: &[AttributeRow] = &[
         ValueKind::Text,
         "",
         "`command`, `signal`: the same with the machine of this name in `nodes:`, of type ssh.",
+    ),
+    row(
+        ("", "agent"),
+        ValueKind::Text,
+        "",
+        "`agent`: the machine on which it is made, by the name of its agent (`cosmark node --name`). The run goes over its NATS.",
+    ),
+    row(
+        ("", "fault"),
+        ValueKind::Text,
+        "",
+        "`agent`: which of the faults that the operator of that machine allows (`cosmark node --faults FILE`), by its name there.",
     ),
     row(("", "signal"), ValueKind::Words(&["STOP", "KILL"]), "", "`signal`: which one."),
     row(("", "process"), ValueKind::Text, "", "`signal`, `cgroup`: exact name of the processes."),

@@ -1,0 +1,166 @@
+//! A fault that an agent makes: written down before, with a guardian of its own, healed at the latest when this goes.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{Claim, FaultInForce, FaultJournal, FaultNote};
+use cosmark_workload::model::faults::FaultSpec;
+
+use super::Talk;
+use crate::act::agent::Wish;
+use crate::act::in_use::InUse;
+use crate::act::proxy::Proxies;
+use crate::act::{Hand, Means, hand};
+use crate::guardian::{Guardian, Terms};
+use crate::left::first_line;
+
+/// Healing that fails is tried so often.
+const TRIES: u32 = 3;
+/// Between two tries.
+const BETWEEN: Duration = Duration::from_secs(1);
+/// What healed it last may take so long to show.
+const FREE_WITHIN: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A fault that is about to be made.
+pub struct Making<'a> {
+    pub spec: &'a FaultSpec,
+    pub wish: &'a Wish,
+    pub journal: &'a FaultJournal,
+    pub guardian: &'a [OsString],
+    pub grace: Duration,
+    pub ticket: u64,
+}
+
+/// A fault that may be in force: healed when this goes, if it was not before.
+pub struct Held {
+    pub ticket: u64,
+    /// For people.
+    pub name: String,
+    pub hand: Box<dyn Hand>,
+    /// It is healed then, whoever asked for it.
+    pub until: Instant,
+    /// When healing is tried again that has failed.
+    pub again: Option<Instant>,
+    note: Option<FaultNote>,
+    guardian: Option<Guardian>,
+    patience: Duration,
+    _in_use: InUse,
+}
+
+/// Why it was not made, and what may be in force all the same.
+pub type NotMade = (String, Option<Held>);
+
+impl Making<'_> {
+    /// Makes it; what was printed. `stops` says that nobody wants it any more.
+    pub fn make(self, stops: &dyn Fn() -> bool, talk: &Talk) -> Result<(Held, String), NotMade> {
+        let (mut hand, in_use) = self.ready(stops).map_err(|why| (why, None))?;
+        let Wish { run, stage, slot, .. } = self.wish;
+        let plan = hand.plan();
+        let patience = plan.longest();
+        let noted = FaultInForce::made_here(run, stage, slot, &self.spec.kind.text(), plan);
+        let note = self.journal.note(&noted);
+        let note = note
+            .map_err(|error| (format!("it could not be written down, so it was not made: {error}"), None))?;
+        let guardian = self.guard(&note, talk);
+        let made = hand.inject(&mut |first| guardian.iter().for_each(|guardian| guardian.making(first)));
+        guardian.iter().for_each(Guardian::made);
+        let held = Held {
+            ticket: self.ticket,
+            name: format!("{} of run {run} ({slot})", self.wish.fault),
+            hand,
+            until: Instant::now() + self.spec.hold.saturating_add(self.grace),
+            again: None,
+            note: Some(note),
+            guardian,
+            patience,
+            _in_use: in_use,
+        };
+        match made {
+            Ok(text) => Ok((held, text)),
+            Err(why) => Err((why, Some(held))),
+        }
+    }
+
+    /// Nobody else makes the same thing fail, and it is not there yet.
+    fn ready(&self, stops: &dyn Fn() -> bool) -> Result<(Box<dyn Hand>, InUse), String> {
+        let proxies = Proxies::default();
+        let Wish { run, stage, slot, .. } = self.wish;
+        let means = Means { proxies: &proxies, agents: None, run, stage, slot };
+        let mut hand = hand(self.spec, &means)?.ok_or("it is a slot without a fault")?;
+        let in_use = InUse::take(&hand.acts_on())?;
+        let until = Instant::now() + FREE_WITHIN;
+        // Where it cannot be told, it cannot be proved later either, and that is said then.
+        while let Ok(Some(proof)) = hand.landed() {
+            if Instant::now() > until || stops() {
+                let proof = first_line(&proof);
+                return Err(format!(
+                    "it was there before it was made ({proof}): heal what somebody else has made"
+                ));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok((hand, in_use))
+    }
+
+    fn guard(&self, note: &FaultNote, talk: &Talk) -> Option<Guardian> {
+        if self.guardian.is_empty() {
+            return None;
+        }
+        let name = self.wish.fault.clone();
+        // What a guardian says later is in the log beside the note, and the agent misses it where it heals.
+        let begun = Guardian::begin(self.guardian, note, Terms::of(self.spec), |_| ());
+        begun
+            .inspect_err(|why| {
+                talk(&format!(
+                    "{name} has no guardian ({why}); should this agent be killed now, its next start heals it"
+                ));
+            })
+            .ok()
+    }
+}
+
+impl Held {
+    /// Heals it, several times where that does not work; what was printed. May be called again.
+    pub fn heal(&mut self) -> Result<String, String> {
+        let Some(note) = self.note.take() else { return Ok(String::new()) };
+        // What cannot be claimed, or whose healing by another one does not end, is better healed twice than not at all.
+        let claim = note.claim_within(self.patience).unwrap_or(Claim::Mine(None));
+        if matches!(claim, Claim::Gone) {
+            let by_guardian = self.guardian.as_ref().and_then(Guardian::healed);
+            return Ok(by_guardian.unwrap_or_else(|| "somebody else has healed it".to_owned()));
+        }
+        let mut last = String::new();
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                std::thread::sleep(BETWEEN);
+            }
+            match self.hand.heal() {
+                Ok(text) => {
+                    self.guardian.iter().for_each(Guardian::over);
+                    let text = match note.forget() {
+                        Ok(()) => text,
+                        Err(error) => format!("{text}\nit is still written down as in force: {error}"),
+                    };
+                    drop(claim);
+                    return Ok(text);
+                }
+                Err(why) => last = why,
+            }
+        }
+        self.note = Some(note);
+        Err(last)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What could not be healed lately is left to its guardian, which heals when this process is gone, and to the next start.
+        if self.note.is_some() && self.again.is_none() {
+            drop(self.heal());
+        }
+        if self.note.is_none() {
+            self.guardian.iter().for_each(Guardian::over);
+        }
+    }
+}

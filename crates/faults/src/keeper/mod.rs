@@ -1,0 +1,505 @@
+//! The faults of an agent: those that its machine's operator has named, one at a time, made for whoever asks by name. The agent
+//! itself is their guard: a fault is healed when its time is over, when nothing is heard of its run, when the agent ends, and
+//! after a kill by the fault's guardian or at the next start, for it is written down before it is made.
+//!
+//! Who asks opens a fault and is given a ticket; a fault is made once for one ticket. Steps are numbered: the same number again
+//! asks what the step came to, and a smaller one is of the past.
+
+mod held;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{FaultInForce, FaultJournal};
+use cosmark_workload::model::faults::{AllowedFault, FaultSpec};
+
+use crate::act::agent::{Said, Step, Wish};
+use crate::act::proxy::Proxies;
+use crate::act::{Answer, Means, Question};
+use crate::left::{first_line, heal_left};
+use held::{Held, Making};
+
+/// How often it is looked whether a fault's time is over.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What could not be healed is tried again this often.
+const AGAIN_EVERY: Duration = Duration::from_secs(30);
+/// The longest names of runs, stages and slots that are repeated, in characters.
+const LONGEST_NAME: usize = 120;
+/// The longest id of a run, in bytes.
+const LONGEST_RUN: usize = 80;
+
+/// What an agent bears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// A run of which nothing was heard for so long is gone.
+    pub silent: Duration,
+    /// So long after its time a fault may last that nobody heals who asked for it.
+    pub grace: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { silent: Duration::from_secs(10), grace: Duration::from_secs(5) }
+    }
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It is being done.
+    Busy,
+    /// What it came to.
+    Done(Said),
+    /// It is not done, and why.
+    Refused(String),
+}
+
+/// A fault that is held, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// Its name in the agent's file.
+    pub fault: String,
+    /// For which run.
+    pub run: String,
+    /// The fault's name in that run's workload, and the number of its slot.
+    pub slot: String,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// Makes the faults that an operator has allowed.
+pub struct Keeper {
+    core: Arc<Core>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// Hears what is done, one sentence at a time.
+type Talk = Box<dyn Fn(&str) + Send + Sync>;
+
+struct Core {
+    allowed: Vec<AllowedFault>,
+    journal: FaultJournal,
+    /// Where that is, for people.
+    place: String,
+    /// The program of a guardian, and its first words; empty where there is none.
+    guardian: Vec<OsString>,
+    patience: Patience,
+    talk: Talk,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// What an earlier start has left was looked after.
+    is_ready: bool,
+    open: Option<Open>,
+    todo: Option<Todo>,
+    holding: Option<Holding>,
+    stop: bool,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy)]
+struct Todo {
+    ticket: u64,
+    number: u32,
+    step: Step,
+}
+
+/// What was asked for last.
+struct Open {
+    ticket: u64,
+    wish: Wish,
+    spec: FaultSpec,
+    /// When something was heard of its run last.
+    heard: Instant,
+    /// The newest step, and what it came to.
+    number: u32,
+    said: Option<Said>,
+    was_made: bool,
+    /// Why the agent has healed it by itself.
+    ended: Option<String>,
+}
+
+impl Keeper {
+    /// Begins with these faults, and heals what an earlier start has left in force in `state`, a directory of this agent's alone.
+    /// `guardian` is the program of a guardian and its first words.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn begin(
+        allowed: Vec<AllowedFault>,
+        state: &Path,
+        guardian: Vec<OsString>,
+        patience: Patience,
+        talk: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let core = Arc::new(Core {
+            allowed,
+            journal: FaultJournal::of(state),
+            place: state.display().to_string(),
+            guardian,
+            patience,
+            talk: Box::new(talk),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let own = Arc::clone(&core);
+        let work = move || {
+            // What is in force is healed where it is dropped.
+            if std::panic::catch_unwind(AssertUnwindSafe(|| own.work())).is_err() {
+                (own.talk)("its faults ended by a bug in Cosmark; what was in force is healed");
+                own.state().stop = true;
+            }
+        };
+        let thread = std::thread::Builder::new().name("faults".to_owned()).spawn(work);
+        let thread = thread.map_err(|cause| format!("no thread could be started: {cause}"))?;
+        Ok(Self { core, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// The faults that may be asked for: name, and the longest time of each.
+    #[must_use]
+    pub fn allowed(&self) -> Vec<(String, Duration)> {
+        self.core.allowed.iter().map(|fault| (fault.name.clone(), fault.longest)).collect()
+    }
+
+    /// The one that is held.
+    #[must_use]
+    pub fn held(&self) -> Option<Holding> {
+        self.core.state().holding.clone()
+    }
+
+    /// Begins to speak of a fault; its ticket. Nothing is made yet.
+    ///
+    /// # Errors
+    /// Why it is not to be had, and the remedy.
+    pub fn open(&self, wish: Wish) -> Result<u64, String> {
+        self.core.open(wish)
+    }
+
+    /// Has a step done, or says what it came to. Does not wait.
+    #[must_use]
+    pub fn step(&self, ticket: u64, number: u32, step: Step) -> Progress {
+        self.core.step(ticket, number, step)
+    }
+
+    /// The run of this ticket lives.
+    pub fn alive(&self, ticket: u64) {
+        if let Some(open) = self.core.state().open.as_mut().filter(|open| open.ticket == ticket) {
+            open.heard = Instant::now();
+        }
+    }
+
+    /// Heals what is in force, and makes nothing any more. Blocks until that is done, for no longer than the commands of a
+    /// fault may take.
+    pub fn end(&self) {
+        self.core.state().stop = true;
+        self.core.changed.notify_all();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Core {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, wish: Wish) -> Result<u64, String> {
+        let Some(allowed) = self.allowed.iter().find(|fault| fault.name == wish.fault) else {
+            let known: Vec<&str> = self.allowed.iter().map(|fault| fault.name.as_str()).collect();
+            return Err(format!(
+                "its operator allows no fault of that name; allowed are: {}",
+                known.join(", ")
+            ));
+        };
+        if wish.hold.is_zero() || wish.hold > allowed.longest {
+            return Err(format!(
+                "it may be held for {:?} at most, and is to be held for {:?}: write a shorter hold:",
+                allowed.longest, wish.hold
+            ));
+        }
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if !(1..=LONGEST_RUN).contains(&wish.run.len()) || !wish.run.bytes().all(plain) {
+            return Err("that is no id of a run".to_owned());
+        }
+        let spec = allowed.held_for(wish.hold);
+        let wish = Wish { stage: short(&wish.stage), slot: short(&wish.slot), ..wish };
+        let mut state = self.state();
+        if state.stop {
+            return Err("the agent ends".to_owned());
+        }
+        if !state.is_ready {
+            return Err("it still heals what an earlier start of it has left; try again".to_owned());
+        }
+        if let Some(Holding { fault, run, slot, since }) = &state.holding {
+            let since_s = since.elapsed().as_secs();
+            return Err(format!(
+                "it holds {fault} for run {run} ({slot}) since {since_s} s, and makes one fault at a time"
+            ));
+        }
+        self.nothing_left()?;
+        let ticket = draw();
+        let heard = Instant::now();
+        state.open =
+            Some(Open { ticket, wish, spec, heard, number: 0, said: None, was_made: false, ended: None });
+        state.todo = None;
+        Ok(ticket)
+    }
+
+    /// What nobody could heal would be measured.
+    fn nothing_left(&self) -> Result<(), String> {
+        let left = self.journal.all().map_err(|error| error.to_string())?;
+        left.first().map_or(Ok(()), |(_, FaultInForce { run, fault, .. })| {
+            Err(format!(
+                "{fault} of run {run} is still in force there: heal it on that machine by `cosmark faults heal --archive {}`",
+                self.place
+            ))
+        })
+    }
+
+    fn step(&self, ticket: u64, number: u32, step: Step) -> Progress {
+        let mut state = self.state();
+        let State { open: Some(open), todo, .. } = &mut *state else { return unknown() };
+        if open.ticket != ticket {
+            return unknown();
+        }
+        // A request that comes so late makes nothing.
+        if !open.was_made && open.heard.elapsed() > self.patience.silent {
+            state.open = None;
+            return unknown();
+        }
+        open.heard = Instant::now();
+        if number < open.number {
+            return Progress::Refused("a later step was asked for since".to_owned());
+        }
+        if number == open.number {
+            return open.said.clone().map_or(Progress::Busy, Progress::Done);
+        }
+        (open.number, open.said) = (number, None);
+        *todo = Some(Todo { ticket, number, step });
+        self.changed.notify_all();
+        Progress::Busy
+    }
+
+    /// Does what is asked for and watches over what is held, until the agent ends.
+    fn work(&self) {
+        self.heal_left();
+        self.state().is_ready = true;
+        let mut held: Option<Held> = None;
+        loop {
+            if let Some((todo, wish, spec)) = self.next() {
+                let said = self.take(&mut held, todo, &wish, &spec);
+                let mut state = self.state();
+                let is_newest = |open: &&mut Open| open.ticket == todo.ticket && open.number == todo.number;
+                if let Some(open) = state.open.as_mut().filter(is_newest) {
+                    open.said = Some(said);
+                }
+            }
+            self.watch(&mut held);
+            if self.state().stop {
+                return;
+            }
+        }
+    }
+
+    fn heal_left(&self) {
+        let left = match self.journal.all() {
+            Ok(left) => left,
+            Err(error) => return (self.talk)(&error.to_string()),
+        };
+        let left = left.into_iter().filter(|(_, fault)| !fault.has_its_maker()).collect();
+        let (healed, failed) = heal_left(left, &mut |text| (self.talk)(text));
+        healed.iter().chain(&failed).for_each(|text| (self.talk)(text));
+    }
+
+    /// Waits a little for something to do. What is about to be made is held from here on.
+    fn next(&self) -> Option<(Todo, Wish, FaultSpec)> {
+        let wait = |state: &mut State| state.todo.is_none() && !state.stop;
+        let state = self.changed.wait_timeout_while(self.state(), LOOK_EVERY, wait);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner).0;
+        let todo = state.todo.take().filter(|_| !state.stop)?;
+        let open = state.open.as_mut().filter(|open| open.ticket == todo.ticket)?;
+        let (wish, spec) = (open.wish.clone(), open.spec.clone());
+        if todo.step == Step::Inject && !open.was_made {
+            let Wish { fault, run, slot, .. } = wish.clone();
+            state.holding = Some(Holding { fault, run, slot, since: Instant::now() });
+        }
+        Some((todo, wish, spec))
+    }
+
+    fn take(&self, held: &mut Option<Held>, todo: Todo, wish: &Wish, spec: &FaultSpec) -> Said {
+        let of = |what: Result<Option<String>, String>| match what {
+            Ok(Some(text)) => Said::Yes(text),
+            Ok(None) => Said::No,
+            Err(why) => Said::Failed(why),
+        };
+        match todo.step {
+            Step::Inject => self.inject(held, todo, wish, spec),
+            Step::Prove => match held {
+                Some(held) => of(held.hand.landed()),
+                None => self.state().ended().map_or(Said::No, Said::Failed),
+            },
+            Step::Heal if held.is_some() => {
+                let said = self.heal(held, "its run asked for it");
+                said.map_or_else(Said::Failed, Said::Yes)
+            }
+            Step::Heal => Said::Yes(self.state().ended().unwrap_or_default()),
+            Step::Noticed | Step::Whole => self.ask(held.as_ref(), todo, wish, spec),
+        }
+    }
+
+    fn inject(&self, held: &mut Option<Held>, todo: Todo, wish: &Wish, spec: &FaultSpec) -> Said {
+        {
+            let mut state = self.state();
+            let Some(open) = state.open.as_mut().filter(|open| !open.was_made) else {
+                return Said::Failed("it was made already: a fault is made once for one asking".to_owned());
+            };
+            open.was_made = true;
+        }
+        let making = Making {
+            spec,
+            wish,
+            journal: &self.journal,
+            guardian: &self.guardian,
+            grace: self.patience.grace,
+            ticket: todo.ticket,
+        };
+        let made = making.make(&|| self.state().stop, &self.talk);
+        match made {
+            Ok((made, text)) => {
+                (self.talk)(&format!(
+                    "made {} for run {} ({}): {}",
+                    wish.fault,
+                    wish.run,
+                    wish.slot,
+                    spec.kind.text()
+                ));
+                *held = Some(made);
+                Said::Yes(text)
+            }
+            Err((why, Some(made))) => {
+                *held = Some(made);
+                match self.heal(held, "it was not made as a whole") {
+                    Ok(_) => Said::Failed(why),
+                    Err(worse) => Said::Failed(format!("{why}; {worse}")),
+                }
+            }
+            Err((why, None)) => {
+                self.state().holding = None;
+                Said::Failed(why)
+            }
+        }
+    }
+
+    /// A question is left where something else is to be done.
+    fn ask(&self, held: Option<&Held>, todo: Todo, wish: &Wish, spec: &FaultSpec) -> Said {
+        let proxies = Proxies::default();
+        let Wish { run, stage, slot, .. } = wish;
+        let means = Means { proxies: &proxies, agents: None, run, stage, slot };
+        let (question, key) = match todo.step {
+            Step::Noticed => (Question::noticed(spec, &means), "noticed"),
+            _ => (Question::whole(spec, &means), "whole"),
+        };
+        let Some(mut question) = question else {
+            return Said::Failed(format!("nothing was asked ({key}: in the agent's file)"));
+        };
+        let wanted = || {
+            let state = self.state();
+            state.todo.is_none() && !state.stop && held.is_none_or(|held| self.reason(&state, held).is_none())
+        };
+        match question.ask(&wanted) {
+            Answer::Yes(text) => Said::Yes(text),
+            Answer::No => Said::No,
+            Answer::CannotTell(why) => Said::Failed(why),
+        }
+    }
+
+    /// Why the agent heals a fault by itself.
+    fn reason(&self, state: &State, held: &Held) -> Option<String> {
+        if state.stop {
+            return Some("the agent ends".to_owned());
+        }
+        if Instant::now() >= held.until {
+            return Some("its time is over, and its run did not have it healed".to_owned());
+        }
+        let heard = state.open.as_ref().filter(|open| open.ticket == held.ticket).map(|open| open.heard);
+        let silent = heard.map_or(Duration::MAX, |heard| heard.elapsed());
+        (silent > self.patience.silent)
+            .then(|| format!("nothing was heard of its run for {} s", self.patience.silent.as_secs_f64()))
+    }
+
+    fn watch(&self, held: &mut Option<Held>) {
+        let Some(one) = held else { return };
+        let why = self.reason(&self.state(), one);
+        let is_due = one.again.is_none_or(|at| Instant::now() >= at) || self.state().stop;
+        let Some(why) = why.filter(|_| is_due) else { return };
+        // Whoever asks after it is answered that it is gone, and why.
+        drop(self.heal(held, &why));
+    }
+
+    /// Heals what is held, for this reason; it is held no more where that worked.
+    fn heal(&self, held: &mut Option<Held>, why: &str) -> Result<String, String> {
+        let Some(one) = held else { return Ok(String::new()) };
+        let (ticket, name) = (one.ticket, one.name.clone());
+        match one.heal() {
+            Ok(text) => {
+                *held = None;
+                let said = first_line(&text);
+                let more = if said.is_empty() { String::new() } else { format!(": {said}") };
+                (self.talk)(&format!("healed {name}, because {why}{more}"));
+                let mut state = self.state();
+                state.holding = None;
+                if let Some(open) = state.open.as_mut().filter(|open| open.ticket == ticket) {
+                    open.ended = Some(format!("it was healed already, because {why}"));
+                }
+                Ok(text)
+            }
+            Err(what) => {
+                one.again = Some(Instant::now() + AGAIN_EVERY);
+                let text = format!("COULD NOT HEAL {name} ({why}): {what}");
+                (self.talk)(&text);
+                Err(what)
+            }
+        }
+    }
+}
+
+impl State {
+    /// Why what was asked for last is not there any more.
+    fn ended(&self) -> Option<String> {
+        self.open.as_ref().and_then(|open| open.ended.clone())
+    }
+}
+
+fn unknown() -> Progress {
+    Progress::Refused(
+        "it does not know of this fault any more: it was started again, another run has asked since, or the request came late"
+            .to_owned(),
+    )
+}
+
+/// What others write is shown on terminals and in files.
+fn short(text: &str) -> String {
+    text.chars().take(LONGEST_NAME).map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+}
+
+/// A number that nobody guesses and no other ticket has.
+fn draw() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
