@@ -2,6 +2,8 @@
 //! operation logs; whatever dies, nothing hangs, no total is wrong, and what is missing is named.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop at a surprise")]
 
+#[path = "distributed/agent_faults.rs"]
+mod agent_faults;
 #[path = "distributed/agents.rs"]
 mod agents;
 #[path = "distributed/bed.rs"]

@@ -212,6 +212,7 @@ impl Agents for OverNats {
             id: format!("{}/fault", wish.run),
             ticket: 0,
             number: 0,
+            is_lost: false,
         };
         talk.open(wish)?;
         let talk = Arc::new(Mutex::new(talk));
@@ -248,6 +249,8 @@ struct Talk {
     ticket: u64,
     /// Of the step that was asked for last.
     number: u32,
+    /// It has not answered a step: for the next one it is waited less.
+    is_lost: bool,
 }
 
 impl Talk {
@@ -310,10 +313,11 @@ struct There {
 impl FaultThere for There {
     fn step(&mut self, step: Step, wanted: &dyn Fn() -> bool) -> Result<Option<Said>, String> {
         let (began, mut heard) = (Instant::now(), Instant::now());
-        let ask = {
+        let (ask, patience) = {
             let mut talk = locked(&self.talk);
             talk.number = talk.number.saturating_add(1);
-            FaultAsk::Step { ticket: talk.ticket, number: talk.number, step: message_of(step) }
+            let ask = FaultAsk::Step { ticket: talk.ticket, number: talk.number, step: message_of(step) };
+            (ask, if talk.is_lost { ANSWER_WITHIN } else { UNHEARD })
         };
         loop {
             // The lock is not held while an answer is waited for between two questions: others say that the run lives.
@@ -325,8 +329,15 @@ impl FaultThere for There {
                 Ok(FaultAnswer::Refused(why)) => {
                     return Err(format!("agent {}: {}", locked(&self.talk).agent, plain(&why)));
                 }
-                Ok(_) => heard = Instant::now(),
-                Err(why) if heard.elapsed() >= UNHEARD => return Err(locked(&self.talk).unheard(&why)),
+                Ok(_) => {
+                    heard = Instant::now();
+                    locked(&self.talk).is_lost = false;
+                }
+                Err(why) if heard.elapsed() >= patience => {
+                    let mut talk = locked(&self.talk);
+                    talk.is_lost = true;
+                    return Err(talk.unheard(&why));
+                }
                 Err(_) => {}
             }
             if !wanted() {

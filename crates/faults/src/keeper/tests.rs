@@ -100,7 +100,7 @@ fn done(keeper: &Keeper, ticket: u64, number: u32, step: Step) -> Said {
 }
 
 #[test]
-fn a_fault_is_made_once_however_often_it_is_asked_for_and_a_second_run_is_told_of_the_first() {
+fn a_fault_is_made_once_however_often_it_is_asked_for_and_a_second_run_hears_of_the_first() {
     let bed = Bed::new();
     let keeper = bed.keeper(patience(LONG, LONG));
     let ticket = keeper.open(wish("w1", LONG)).unwrap();

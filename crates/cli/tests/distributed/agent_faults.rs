@@ -1,0 +1,185 @@
+//! Faults that agents make (`cosmark node --faults`), over a real nats-server: made and healed for a run by their names alone, and
+//! healed whatever is killed.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use cosmark_archive::EventKind;
+
+use super::bed::{Bed, PATIENCE, Process};
+use crate::support::{cosmark, stdout};
+
+/// Allows one fault: a file that is there.
+fn allow(bed: &Bed) {
+    let at = |name: &str| bed.path().join(name).display().to_string();
+    let text = format!(
+        "faults:\n  - name: file there\n    type: command\n    inject: echo x >>{made}; touch {there}\n    heal: rm -f {there}\n    \
+         proof: test -e {there} && echo it lies there\n    whole: test ! -e {there}\n    longest: 10m\n    within: 20s\n",
+        made = at("made"),
+        there = at("there")
+    );
+    fs::write(bed.path().join("faults.yaml"), text).unwrap();
+}
+
+fn start(bed: &Bed, name: &str, log: &str) -> Process {
+    let mut command: Command = cosmark(bed.path());
+    command.args([
+        "node",
+        "--join",
+        &bed.url(),
+        "--name",
+        name,
+        "--state",
+        "state",
+        "--faults",
+        "faults.yaml",
+    ]);
+    Process::start(command, bed.path().join(format!("{log}.log")))
+}
+
+fn agent(bed: &Bed, log: &str) -> Process {
+    let mut agent = start(bed, "s1", log);
+    agent.wait_for("waits to be asked");
+    agent
+}
+
+/// A load of writes with one fault by an agent.
+fn workload(bed: &Bed, fault: &str, runtime_s: u32) {
+    let text = format!(
+        "name: broken\nstorage: {{type: mock, delay: 2ms}}\nstages:\n  - name: main\n    faults:\n      - {{name: gone, type: agent, \
+         {fault}, repeats: 1}}\n    works:\n      - {{name: main, workers: 4, runtime: {runtime_s}s, interval: 1s, \
+         rate: 100/s, operations: [{{type: write, containers: c(1), objects: u(1,99), sizes: c(1)KB}}]}}\n"
+    );
+    fs::write(bed.path().join("broken.yaml"), text).unwrap();
+}
+
+fn eventually(what: &str, logs: impl Fn() -> String, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < until, "never {what}\n{}", logs());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_run_has_a_fault_made_by_the_name_that_an_agents_operator_gave_it() {
+    let mut bed = Bed::new(1);
+    allow(&bed);
+    let there = bed.path().join("there");
+    workload(&bed, "agent: s1, fault: file there, at: 26s, hold: 5s, slot: 9s", 38);
+    for (said, words) in [
+        (bed.start_run("broken.yaml", &[]), "there is no agent s1"),
+        (bed.start_run("broken.yaml", &["--wait-for-drivers", "1s"]), "cosmark node --name s1 --faults FILE"),
+    ] {
+        let mut refused = said;
+        assert_eq!(refused.wait(), 2, "{}", refused.log());
+        assert!(refused.log().contains(words), "{}", refused.log());
+    }
+    let mut agent = agent(&bed, "s1");
+    for (fault, words) in [
+        ("agent: s1, fault: rm -rf, at: 5 objects, hold: 3s, slot: 4s", "allowed are: file there"),
+        ("agent: s1, fault: file there, at: 5 objects, hold: 11m, slot: 12m", "at most"),
+        ("agent: s2, fault: file there, at: 5 objects, hold: 3s, slot: 4s", "there is no agent s2"),
+    ] {
+        workload(&bed, fault, 900);
+        let mut refused = bed.start_run("broken.yaml", &[]);
+        assert_eq!(refused.wait(), 2, "{fault}: {}", refused.log());
+        assert!(refused.log().contains(words), "{fault}: {}", refused.log());
+    }
+    assert!(!bed.path().join("made").exists());
+    workload(&bed, "agent: s1, fault: file there, at: 26s, hold: 5s, slot: 9s", 38);
+    let mut run = bed.start_run("broken.yaml", &[]);
+    eventually("made", || bed.logs(), || there.exists());
+    let list = || {
+        let mut command = cosmark(bed.path());
+        command.args(["faults", "list", "--nats", &bed.url()]).output().unwrap()
+    };
+    let held = list();
+    assert_eq!(held.status.code(), Some(4), "{}", stdout(&held));
+    assert!(stdout(&held).contains("s1 holds file there for run w1 (gone 1)"), "{}", stdout(&held));
+    assert_eq!(run.wait(), 0, "{}\n{}", run.log(), bed.logs());
+    assert!(!there.exists());
+    assert_eq!(fs::read_to_string(bed.path().join("made")).unwrap().lines().count(), 1);
+    let events = bed.run().events().unwrap();
+    let said =
+        |words: &str| events.iter().any(|event| event.kind == EventKind::Fault && event.text.contains(words));
+    for words in ["gone 1: file there by agent s1", "gone 1: it is there: s1: ", "gone 1: healed"] {
+        assert!(said(words), "{words}: {events:?}");
+    }
+    let record = bed.run().record;
+    let slot = &record.stages[0].faults[0].slots[0];
+    assert_eq!(slot.void, None, "{slot:?}");
+    assert!(said("gone 1: redundancy is whole again"), "the agent's own question: {events:?}");
+    let free = list();
+    assert_eq!(free.status.code(), Some(0), "{}", stdout(&free));
+    assert!(stdout(&free).contains("s1 holds nothing; its operator allows: file there"), "{}", stdout(&free));
+    agent.signal(libc::SIGTERM);
+    assert_eq!(agent.wait(), 0, "{}", agent.log());
+    assert!(agent.log().contains("made file there for run w1") && agent.log().contains("healed file there"));
+}
+
+#[test]
+fn what_an_agent_made_is_healed_whatever_is_killed_and_a_second_run_hears_of_the_first() {
+    let mut bed = Bed::new(4);
+    allow(&bed);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 500s, slot: 510s", 900);
+    let there = bed.path().join("there");
+    let mut agent = agent(&bed, "s1");
+    // The run is killed: the agent hears nothing of it any more.
+    let mut first = bed.start_run("broken.yaml", &["--drivers", "d1"]);
+    eventually("made", || bed.logs(), || there.exists());
+    let mut second = bed.start_run("broken.yaml", &["--drivers", "d2"]);
+    second.wait_for("it holds file there for run w1 (gone 1)");
+    assert!(there.exists(), "who is refused heals nothing");
+    second.signal(libc::SIGINT);
+    second.wait();
+    assert!(there.exists(), "{}", bed.logs());
+    first.kill();
+    eventually("healed", || bed.logs(), || !there.exists());
+    agent.wait_for("nothing was heard of its run");
+    // The agent is ended, and then killed: it heals, and then its guardian does.
+    for (driver, number) in [("d3", libc::SIGTERM), ("d4", libc::SIGKILL)] {
+        let mut run = bed.start_run("broken.yaml", &["--drivers", driver]);
+        eventually("made", || bed.logs(), || there.exists());
+        eventually("written down", || bed.logs(), || run.log().contains("gone 1: it is there"));
+        agent.signal(number);
+        agent.wait();
+        eventually("healed", || bed.logs(), || !there.exists());
+        run.signal(libc::SIGINT);
+        assert_eq!(run.wait(), 5, "{}", run.log());
+        agent = self::agent(&bed, driver);
+        eventually(
+            "nothing left",
+            || bed.logs(),
+            || {
+                let mut command = cosmark(bed.path());
+                command
+                    .args(["faults", "list", "--archive", "state/agents/s1"])
+                    .output()
+                    .unwrap()
+                    .status
+                    .success()
+            },
+        );
+    }
+    assert!(!there.exists());
+}
+
+#[test]
+fn a_file_of_faults_that_is_wrong_starts_no_agent() {
+    let bed = Bed::new(0);
+    for (text, words) in [
+        (
+            "faults:\n- {name: a, type: proxy, of: 'h:1', stall: true, longest: 1m}\n",
+            "line 2: an agent makes no fault",
+        ),
+        ("faults:\n- {name: a, type: signal, signal: STOP, process: x}\n", "needs `longest`"),
+        ("faults: []\n", "names no faults"),
+    ] {
+        fs::write(bed.path().join("faults.yaml"), text).unwrap();
+        let mut refused = start(&bed, "s1", "wrong");
+        assert_eq!(refused.wait(), 2, "{}", refused.log());
+        assert!(refused.log().contains(words), "{words}: {}", refused.log());
+    }
+}
