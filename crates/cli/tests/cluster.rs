@@ -4,6 +4,8 @@
 
 #[path = "cluster/beside.rs"]
 mod beside;
+#[path = "cluster/faults.rs"]
+mod faults;
 #[path = "distributed/bed.rs"]
 mod machines;
 #[path = "cluster/overtaken.rs"]

@@ -90,7 +90,7 @@ impl Making<'_> {
         let mut hand = hand(self.spec, &means)?.ok_or("it is a slot without a fault")?;
         let in_use = InUse::take(&hand.acts_on())?;
         let until = Instant::now() + FREE_WITHIN;
-        // Where it cannot be told, it cannot be proved later either, and that is said then.
+        // Where nobody can say, it cannot be proved later either, and that is said then.
         while let Ok(Some(proof)) = hand.landed() {
             if Instant::now() > until || stops() {
                 let proof = first_line(&proof);
