@@ -120,7 +120,7 @@ fn a_run_has_a_fault_made_by_the_name_that_an_agents_operator_gave_it() {
 }
 
 #[test]
-fn what_an_agent_made_is_healed_whatever_is_killed_and_a_second_run_hears_of_the_first() {
+fn what_an_agent_made_is_healed_whatever_is_killed() {
     let mut bed = Bed::new(4);
     allow(&bed);
     workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 500s, slot: 510s", 900);
