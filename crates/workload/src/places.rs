@@ -124,7 +124,7 @@ pub fn of_workload(workload: &mut Workload) -> impl Iterator<Item = Named<'_>> {
     } = workload;
     let own = trigger.as_mut().map(of_trigger);
     own.into_iter().chain(stages.iter_mut().flat_map(|stage| {
-        // Faults are made by who runs the workload, not by drivers; a controller refuses them.
+        // Faults are made by who runs the workload, not by drivers; a controller has agents make them.
         let Stage {
             name: _,
             closure_delay: _,

@@ -51,17 +51,22 @@ pub struct Held {
 /// Why it was not made, and what may be in force all the same.
 pub type NotMade = (String, Option<Held>);
 
+/// Nothing is in force.
+fn nothing(why: String) -> NotMade {
+    (why, None)
+}
+
 impl Making<'_> {
     /// Makes it; what was printed. `stops` says that nobody wants it any more.
     pub fn make(self, stops: &dyn Fn() -> bool, talk: &Talk) -> Result<(Held, String), NotMade> {
-        let (mut hand, in_use) = self.ready(stops).map_err(|why| (why, None))?;
+        let (mut hand, in_use) = self.ready(stops).map_err(nothing)?;
         let Wish { run, stage, slot, .. } = self.wish;
         let plan = hand.plan();
         let patience = plan.longest();
         let noted = FaultInForce::made_here(run, stage, slot, &self.spec.kind.text(), plan);
         let note = self.journal.note(&noted);
         let note = note
-            .map_err(|error| (format!("it could not be written down, so it was not made: {error}"), None))?;
+            .map_err(|error| nothing(format!("it could not be written down, so it was not made: {error}")))?;
         let guardian = self.guard(&note, talk);
         let made = hand.inject(&mut |first| guardian.iter().for_each(|guardian| guardian.making(first)));
         guardian.iter().for_each(Guardian::made);

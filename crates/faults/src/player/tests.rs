@@ -1,6 +1,7 @@
 //! Faults that are played: how often a store is asked, and what a question that hangs does to them.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{Archive, Timestamp};
@@ -8,6 +9,7 @@ use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultPlace, FaultSpec};
 
 use super::{Player, Playing};
+use crate::act::agent::{Agents, FaultThere, Said, Step, Wish};
 use crate::act::proxy::Proxies;
 
 /// A fault that is made and healed at once: a file that is there.
@@ -35,6 +37,10 @@ fn healed_at_once(file: &str, whole: String, slot: Duration) -> FaultSpec {
 }
 
 fn begin(path: &Path, faults: Vec<FaultSpec>) -> Player {
+    begin_with(path, faults, None)
+}
+
+fn begin_with(path: &Path, faults: Vec<FaultSpec>, agents: Option<Arc<dyn Agents>>) -> Player {
     Player::begin(Playing {
         faults,
         run: "w1".to_owned(),
@@ -45,7 +51,7 @@ fn begin(path: &Path, faults: Vec<FaultSpec>) -> Player {
         is_open: true,
         journal: Archive::open(path).unwrap().fault_journal(),
         proxies: Proxies::default(),
-        agents: None,
+        agents,
         guardian: Vec::new(),
     })
 }
@@ -190,4 +196,74 @@ fn a_store_that_is_not_whole_is_waited_for_behind_the_load_until_the_user_ends_t
     player.leave();
     until_over(&player);
     assert_eq!(player.results()[0].slots[0].void, None);
+}
+
+/// An agent, and the steps that it was asked for.
+struct OneAgent {
+    steps: Arc<Mutex<Vec<Step>>>,
+    /// It has healed the fault by itself before it was asked to.
+    heals_by_itself: bool,
+}
+
+impl Agents for OneAgent {
+    fn open(&self, agent: &str, wish: &Wish) -> Result<Box<dyn FaultThere>, String> {
+        assert_eq!((agent, wish.run.as_str(), wish.slot.as_str()), ("s1", "w1", "gone 1"));
+        assert_eq!((wish.fault.as_str(), wish.hold), ("file there", Duration::from_secs(1)));
+        Ok(Box::new(OneFault { steps: Arc::clone(&self.steps), heals_by_itself: self.heals_by_itself }))
+    }
+}
+
+struct OneFault {
+    steps: Arc<Mutex<Vec<Step>>>,
+    heals_by_itself: bool,
+}
+
+impl FaultThere for OneFault {
+    fn step(&mut self, step: Step, _wanted: &dyn Fn() -> bool) -> Result<Option<Said>, String> {
+        let mut steps = self.steps.lock().unwrap();
+        let was_proved = steps.contains(&Step::Prove);
+        steps.push(step);
+        Ok(Some(match step {
+            Step::Prove if was_proved && self.heals_by_itself => {
+                Said::Failed("it was healed already, because nothing was heard of its run".to_owned())
+            }
+            step => Said::Yes(format!("{step:?} done")),
+        }))
+    }
+}
+
+#[test]
+fn a_fault_by_an_agent_is_played_as_any_other_and_is_void_where_its_agent_had_to_heal_it() {
+    for (heals_by_itself, is_reached) in [(false, true), (true, true), (false, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let fault = FaultSpec {
+            kind: FaultKind::Agent { agent: "s1".to_owned(), fault: "file there".to_owned() },
+            hold: Duration::from_secs(1),
+            whole: None,
+            ..healed_at_once("unused", String::new(), Duration::from_secs(3))
+        };
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself };
+        let agents = is_reached.then(|| Arc::new(agent) as Arc<dyn Agents>);
+        let player = begin_with(path, vec![fault], agents);
+        until_over(&player);
+        let results = player.results();
+        let slot = &results[0].slots[0];
+        assert!(Archive::open(path).unwrap().fault_journal().all().unwrap().is_empty(), "it is healed");
+        let steps = steps.lock().unwrap().clone();
+        let why = slot.void.clone().unwrap_or_default();
+        if !is_reached {
+            assert!(why.contains("does not go over a NATS") && steps.is_empty(), "{slot:?}");
+            continue;
+        }
+        assert_eq!(steps[..3], [Step::Inject, Step::Prove, Step::Noticed], "{steps:?}");
+        assert_eq!(steps.iter().filter(|step| **step == Step::Heal).count(), 1, "{steps:?}");
+        assert_eq!(slot.proof.as_deref(), Some("s1: Prove done"), "{slot:?}");
+        if heals_by_itself {
+            assert!(why.contains("because nothing was heard of its run"), "{slot:?}");
+        } else {
+            assert_eq!((why.as_str(), steps.last()), ("", Some(&Step::Whole)), "{slot:?}");
+        }
+    }
 }
