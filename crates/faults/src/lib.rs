@@ -1,11 +1,11 @@
 //! Faults: made, proved to be there, healed whatever happens, and judged by what they cost. `act/` makes and heals them,
 //! [`Player`] plays the faults of a stage while its load runs, `guardian/` heals what a killed run has made, `left.rs` what was
-//! left after that, `keeper/` makes those of an agent, `judge/` (pure) says what each cost.
+//! left after that, `injector/` makes those of an agent, `judge/` (pure) says what each cost.
 
 mod act;
 mod guardian;
+mod injector;
 mod judge;
-mod keeper;
 mod left;
 mod player;
 
@@ -13,8 +13,8 @@ pub use act::agent::{Agents, FaultThere, Said, Step, Wish};
 pub use act::proxy::{Proxies, ProxyError};
 pub use act::{may_run, reach};
 pub use guardian::{Terms, detach, watch};
+pub use injector::{Holding, Injector, Patience, Progress};
 pub use judge::seconds::Seconds;
 pub use judge::{Played, Stretch, results};
-pub use keeper::{Holding, Keeper, Patience, Progress};
 pub use left::heal_left;
 pub use player::{News, Player, Playing};

@@ -117,8 +117,8 @@ impl Remote {
             }
             return Ok(None);
         }
-        let agents: Arc<dyn Agents> =
-            Arc::new(agent::OverNats::new(self.bus.clone()).map_err(Problem::ours)?);
+        let agents = agent::OverNats::new(self.bus.clone()).map_err(std::io::Error::other)?;
+        let agents: Arc<dyn Agents> = Arc::new(agents);
         faults::played(workload, run, Proxies::default(), Some(agents), archive)
     }
 

@@ -97,6 +97,9 @@ const NOT_FOR_AN_AGENT: &[(&str, Try)] = &[
     ("register as a driver", Publish("$KV.cosmark_drivers.s1")),
     ("have another agent read", Publish("cosmark.agent.s2.look")),
     ("have itself read", Publish("cosmark.agent.s1.look")),
+    ("have a fault made by another agent", Publish("cosmark.agent.s2.fault")),
+    ("have a fault made by itself", Publish("cosmark.agent.s1.fault")),
+    ("hear which faults another is asked for", Subscribe("cosmark.agent.s2.fault")),
     ("send the readings of another", Publish("cosmark.agent.s2.reading")),
     ("hear what another is asked", Subscribe("cosmark.agent.s2.look")),
     ("hear the readings of others", Subscribe("cosmark.agent.*.reading")),
@@ -115,6 +118,7 @@ const FOR_AN_AGENT: &[(&str, Try)] = &[
     ("send its readings", Publish("cosmark.agent.s1.reading")),
     ("ask whether its name is taken", Publish("cosmark.agents.who")),
     ("hear what it is asked", Subscribe("cosmark.agent.s1.look")),
+    ("hear which faults it is asked for", Subscribe("cosmark.agent.s1.fault")),
     ("hear its answers", Subscribe("_COSMARK_AGENT.s1.x")),
 ];
 

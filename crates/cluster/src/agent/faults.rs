@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use async_nats::client::RequestErrorKind;
-use cosmark_faults::{Agents, FaultThere, Keeper, Progress, Said, Step, Wish};
+use cosmark_faults::{Agents, FaultThere, Injector, Progress, Said, Step, Wish};
 use cosmark_wire::agent::{AgentFault, AgentPresence, FaultAnswer, FaultAsk, FaultStep};
 use cosmark_wire::message::{decode, encode};
 use cosmark_workload::Workload;
@@ -33,16 +33,16 @@ const UNHEARD_AT_FIRST: Duration = Duration::from_secs(6);
 const LONGEST_STEP: Duration = Duration::from_secs(600);
 
 /// The agent's answer.
-pub(super) fn answer(keeper: &Keeper, ask: FaultAsk) -> FaultAnswer {
+pub(super) fn answer(injector: &Injector, ask: FaultAsk) -> FaultAnswer {
     match ask {
         FaultAsk::Open { run, stage, slot, fault, hold_ms } => {
             let hold = Duration::from_millis(hold_ms);
-            match keeper.open(Wish { run, stage, slot, fault, hold }) {
+            match injector.open(Wish { run, stage, slot, fault, hold }) {
                 Ok(ticket) => FaultAnswer::Opened { ticket },
                 Err(why) => FaultAnswer::Refused(cut(why)),
             }
         }
-        FaultAsk::Step { ticket, number, step } => match keeper.step(ticket, number, step_of(step)) {
+        FaultAsk::Step { ticket, number, step } => match injector.step(ticket, number, step_of(step)) {
             Progress::Busy => FaultAnswer::Busy,
             Progress::Refused(why) => FaultAnswer::Refused(cut(why)),
             Progress::Done(Said::Yes(text)) => FaultAnswer::Yes(cut(text)),
@@ -50,20 +50,20 @@ pub(super) fn answer(keeper: &Keeper, ask: FaultAsk) -> FaultAnswer {
             Progress::Done(Said::Failed(why)) => FaultAnswer::Failed(cut(why)),
         },
         FaultAsk::Alive { ticket } => {
-            keeper.alive(ticket);
+            injector.alive(ticket);
             FaultAnswer::Heard
         }
     }
 }
 
 /// What an agent says of its faults to whoever asks who is there.
-pub(super) fn presence(keeper: Option<&Keeper>) -> (Vec<AgentFault>, Option<String>) {
-    let Some(keeper) = keeper else { return (Vec::new(), None) };
-    let allowed = keeper.allowed().into_iter().map(|(name, longest)| AgentFault {
+pub(super) fn presence(injector: Option<&Injector>) -> (Vec<AgentFault>, Option<String>) {
+    let Some(injector) = injector else { return (Vec::new(), None) };
+    let allowed = injector.allowed().into_iter().map(|(name, longest)| AgentFault {
         name,
         longest_ms: u64::try_from(longest.as_millis()).unwrap_or(u64::MAX),
     });
-    let held = keeper.held().map(|held| {
+    let held = injector.held().map(|held| {
         let since_s = held.since.elapsed().as_secs();
         format!("{} for run {} ({}) since {since_s} s", held.fault, held.run, held.slot)
     });

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_faults::{Keeper, Patience};
+use cosmark_faults::{Injector, Patience};
 use cosmark_metrics::nodes::reading::Reading;
 use cosmark_nodes::collect::local::LocalReader;
 use cosmark_nodes::collect::set_by_ns;
@@ -85,7 +85,7 @@ pub async fn serve(
     let mut who = subscribe(names::WHO.to_owned()).await.map_err(problem)?;
     let mut asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
     // A login from before may not hear of faults, and an agent that makes none need not.
-    let mut faulted = match &agent.keeper {
+    let mut faulted = match &agent.injector {
         Some(_) => Some(subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?),
         None => None,
     };
@@ -107,8 +107,8 @@ pub async fn serve(
             else => break,
         }
     }
-    if let Some(keeper) = agent.keeper.take() {
-        drop(tokio::task::spawn_blocking(move || keeper.end()).await);
+    if let Some(injector) = agent.injector.take() {
+        drop(tokio::task::spawn_blocking(move || injector.end()).await);
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ struct Agent {
     questions: u32,
     cut: bool,
     /// Makes the faults that its operator has named; `None` without any.
-    keeper: Option<Keeper>,
+    injector: Option<Injector>,
     talk: Talk,
 }
 
@@ -162,19 +162,21 @@ impl Agent {
         if options.trust.is_empty() {
             trust.learn(&bus).await;
         }
-        let keeper = match options.faults.is_empty() {
+        let injector = match options.faults.is_empty() {
             true => None,
             false => {
                 let (allowed, guardian) = (options.faults.clone(), options.guardian.clone());
                 let own = Arc::clone(&talk);
                 let begun =
-                    Keeper::begin(allowed, &directory, guardian, Patience::default(), move |text| own(text));
+                    Injector::begin(allowed, &directory, guardian, Patience::default(), move |text| {
+                        own(text)
+                    });
                 Some(begun.map_err(|why| fail(std::io::Error::other(why)))?)
             }
         };
         Ok(Self {
             bus,
-            keeper,
+            injector,
             trust,
             reader: Some(LocalReader::new(options.daemons.clone())),
             life: draw(),
@@ -196,7 +198,7 @@ impl Agent {
     async fn say_who(&mut self, reply: Option<async_nats::Subject>) {
         let Some(reply) = reply.filter(|_| self.may_answer()) else { return };
         let AgentOptions { name, role, host, version, .. } = self.options.clone();
-        let (faults, held) = faults::presence(self.keeper.as_ref());
+        let (faults, held) = faults::presence(self.injector.as_ref());
         let presence = AgentPresence {
             name,
             role,
@@ -243,8 +245,10 @@ impl Agent {
             drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
         }
         let Some(admitted) = self.trust.get().fault(payload) else { return };
-        let (Some(keeper), Ok(ask)) = (&self.keeper, decode::<FaultAsk>(&admitted.sealed)) else { return };
-        let answer = faults::answer(keeper, ask);
+        let (Some(injector), Ok(ask)) = (&self.injector, decode::<FaultAsk>(&admitted.sealed)) else {
+            return;
+        };
+        let answer = faults::answer(injector, ask);
         if let (Some(reply), Ok(bytes)) = (reply, encode(&answer)) {
             self.publish(reply.into_string(), bytes).await;
         }

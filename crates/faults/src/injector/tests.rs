@@ -9,7 +9,7 @@ use cosmark_archive::{FaultInForce, FaultJournal, Heal};
 use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::faults::{AllowedFault, FaultKind, FaultPlace};
 
-use super::{Keeper, Patience, Progress, Said, Step, Wish};
+use super::{Injector, Patience, Progress, Said, Step, Wish};
 
 /// Nothing of a test takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,13 +56,13 @@ impl Bed {
         }
     }
 
-    fn keeper(&self, patience: Patience) -> Keeper {
+    fn injector(&self, patience: Patience) -> Injector {
         let said = Arc::clone(&self.said);
         let talk = move |text: &str| said.lock().unwrap().push(text.to_owned());
-        let keeper =
-            Keeper::begin(vec![self.allowed()], self.directory.path(), Vec::new(), patience, talk).unwrap();
-        until("the keeper is ready", || keeper.core.state().is_ready);
-        keeper
+        let injector =
+            Injector::begin(vec![self.allowed()], self.directory.path(), Vec::new(), patience, talk).unwrap();
+        until("the injector is ready", || injector.core.state().is_ready);
+        injector
     }
 
     fn has_said(&self, words: &str) -> bool {
@@ -87,10 +87,10 @@ fn until(what: &str, mut good: impl FnMut() -> bool) {
     }
 }
 
-fn done(keeper: &Keeper, ticket: u64, number: u32, step: Step) -> Said {
+fn done(injector: &Injector, ticket: u64, number: u32, step: Step) -> Said {
     let end = Instant::now() + PATIENCE;
     loop {
-        match keeper.step(ticket, number, step) {
+        match injector.step(ticket, number, step) {
             Progress::Done(said) => return said,
             Progress::Busy => assert!(Instant::now() < end, "{step:?} does not end"),
             Progress::Refused(why) => panic!("{step:?}: {why}"),
@@ -102,36 +102,36 @@ fn done(keeper: &Keeper, ticket: u64, number: u32, step: Step) -> Said {
 #[test]
 fn a_fault_is_made_once_however_often_it_is_asked_for_and_a_second_run_hears_of_the_first() {
     let bed = Bed::new();
-    let keeper = bed.keeper(patience(LONG, LONG));
-    let ticket = keeper.open(wish("w1", LONG)).unwrap();
-    assert!(!bed.is_there() && keeper.held().is_none(), "an asking makes nothing");
+    let injector = bed.injector(patience(LONG, LONG));
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    assert!(!bed.is_there() && injector.held().is_none(), "an asking makes nothing");
     for _ in 0..3 {
-        assert_eq!(done(&keeper, ticket, 1, Step::Inject), Said::Yes(String::new()));
+        assert_eq!(done(&injector, ticket, 1, Step::Inject), Said::Yes(String::new()));
     }
-    let again = done(&keeper, ticket, 2, Step::Inject);
+    let again = done(&injector, ticket, 2, Step::Inject);
     assert!(matches!(&again, Said::Failed(why) if why.contains("made already")), "{again:?}");
-    assert!(matches!(keeper.step(ticket, 1, Step::Inject), Progress::Refused(_)), "of the past");
+    assert!(matches!(injector.step(ticket, 1, Step::Inject), Progress::Refused(_)), "of the past");
     assert_eq!((bed.lines("made"), bed.is_there()), (1, true));
-    assert_eq!(keeper.held().unwrap().run, "w1");
-    let refused = keeper.open(wish("w2", LONG)).unwrap_err();
+    assert_eq!(injector.held().unwrap().run, "w1");
+    let refused = injector.open(wish("w2", LONG)).unwrap_err();
     assert!(refused.contains("there for run w1 (gone 1)"), "{refused}");
-    assert!(matches!(keeper.step(ticket ^ 1, 9, Step::Heal), Progress::Refused(_)), "another's ticket");
-    let proved = done(&keeper, ticket, 3, Step::Prove);
+    assert!(matches!(injector.step(ticket ^ 1, 9, Step::Heal), Progress::Refused(_)), "another's ticket");
+    let proved = done(&injector, ticket, 3, Step::Prove);
     assert!(matches!(&proved, Said::Yes(proof) if proof.contains("it ended with 0")), "{proved:?}");
-    assert!(matches!(done(&keeper, ticket, 4, Step::Heal), Said::Yes(_)));
-    assert!(!bed.is_there() && keeper.held().is_none());
-    assert!(matches!(done(&keeper, ticket, 5, Step::Heal), Said::Yes(_)));
+    assert!(matches!(done(&injector, ticket, 4, Step::Heal), Said::Yes(_)));
+    assert!(!bed.is_there() && injector.held().is_none());
+    assert!(matches!(done(&injector, ticket, 5, Step::Heal), Said::Yes(_)));
     assert_eq!(bed.lines("healed"), 1);
     assert!(FaultJournal::of(bed.directory.path()).all().unwrap().is_empty());
-    keeper.open(wish("w2", LONG)).unwrap();
+    injector.open(wish("w2", LONG)).unwrap();
 }
 
 #[test]
 fn what_the_operator_does_not_allow_is_not_to_be_had() {
     let bed = Bed::new();
-    let keeper = bed.keeper(Patience::default());
-    assert_eq!(keeper.allowed(), [("there".to_owned(), LONG)]);
-    let refused = |wish: Wish| keeper.open(wish).unwrap_err();
+    let injector = bed.injector(Patience::default());
+    assert_eq!(injector.allowed(), [("there".to_owned(), LONG)]);
+    let refused = |wish: Wish| injector.open(wish).unwrap_err();
     let other = refused(Wish { fault: "rm -rf /".to_owned(), ..wish("w1", LONG) });
     assert!(other.contains("allowed are: there"), "{other}");
     let long = refused(wish("w1", LONG + Duration::from_millis(1)));
@@ -146,15 +146,16 @@ fn what_the_operator_does_not_allow_is_not_to_be_had() {
 #[test]
 fn a_request_that_comes_late_makes_nothing() {
     let bed = Bed::new();
-    let keeper = bed.keeper(patience(Duration::from_secs(2), LONG));
-    let ticket = keeper.open(wish("w1", LONG)).unwrap();
+    let injector = bed.injector(patience(Duration::from_secs(2), LONG));
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
-    let late = keeper.step(ticket, 1, Step::Inject);
+    let late = injector.step(ticket, 1, Step::Inject);
     assert!(matches!(&late, Progress::Refused(why) if why.contains("came late")), "{late:?}");
     // The newest asking counts.
-    let (first, second) = (keeper.open(wish("w1", LONG)).unwrap(), keeper.open(wish("w1", LONG)).unwrap());
-    assert!(matches!(keeper.step(first, 1, Step::Inject), Progress::Refused(_)));
-    assert_eq!(done(&keeper, second, 1, Step::Prove), Said::No);
+    let (first, second) =
+        (injector.open(wish("w1", LONG)).unwrap(), injector.open(wish("w1", LONG)).unwrap());
+    assert!(matches!(injector.step(first, 1, Step::Inject), Progress::Refused(_)));
+    assert_eq!(done(&injector, second, 1, Step::Prove), Said::No);
     assert_eq!(bed.lines("made"), 0);
 }
 
@@ -166,14 +167,14 @@ fn a_fault_of_a_run_that_is_silent_or_goes_on_for_too_long_is_healed_and_its_run
         (patience(LONG, Duration::ZERO), short, "its time is over"),
     ] {
         let bed = Bed::new();
-        let keeper = bed.keeper(patience);
-        let ticket = keeper.open(wish("w1", hold)).unwrap();
-        assert!(matches!(done(&keeper, ticket, 1, Step::Inject), Said::Yes(_)));
-        until(why, || !bed.is_there() && keeper.held().is_none());
+        let injector = bed.injector(patience);
+        let ticket = injector.open(wish("w1", hold)).unwrap();
+        assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
+        until(why, || !bed.is_there() && injector.held().is_none());
         assert!(bed.has_said(why), "{:?}", bed.said);
-        let proved = done(&keeper, ticket, 2, Step::Prove);
+        let proved = done(&injector, ticket, 2, Step::Prove);
         assert!(matches!(&proved, Said::Failed(said) if said.contains(why)), "{proved:?}");
-        assert!(matches!(done(&keeper, ticket, 3, Step::Heal), Said::Yes(said) if said.contains(why)));
+        assert!(matches!(done(&injector, ticket, 3, Step::Heal), Said::Yes(said) if said.contains(why)));
         assert_eq!((bed.lines("made"), bed.lines("healed")), (1, 1));
     }
 }
@@ -181,19 +182,19 @@ fn a_fault_of_a_run_that_is_silent_or_goes_on_for_too_long_is_healed_and_its_run
 #[test]
 fn who_says_that_its_run_lives_is_not_silent() {
     let bed = Bed::new();
-    let keeper = bed.keeper(patience(Duration::from_secs(3), LONG));
-    let ticket = keeper.open(wish("w1", LONG)).unwrap();
-    assert!(matches!(done(&keeper, ticket, 1, Step::Inject), Said::Yes(_)));
+    let injector = bed.injector(patience(Duration::from_secs(3), LONG));
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
     let end = Instant::now() + Duration::from_secs(5);
     while Instant::now() < end {
-        keeper.alive(ticket);
-        keeper.alive(ticket ^ 1);
+        injector.alive(ticket);
+        injector.alive(ticket ^ 1);
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(bed.is_there(), "{:?}", bed.said);
-    keeper.end();
+    injector.end();
     assert!(!bed.is_there() && bed.has_said("the agent ends"), "{:?}", bed.said);
-    assert!(keeper.open(wish("w2", LONG)).unwrap_err().contains("the agent ends"));
+    assert!(injector.open(wish("w2", LONG)).unwrap_err().contains("the agent ends"));
 }
 
 #[test]
@@ -214,29 +215,29 @@ fn what_a_start_that_was_killed_has_left_is_healed_by_the_next_one() {
     };
     let journal = FaultJournal::of(bed.directory.path());
     journal.note(&left("rm there".to_owned())).unwrap();
-    let keeper = bed.keeper(Patience::default());
+    let injector = bed.injector(Patience::default());
     assert!(!bed.is_there() && journal.all().unwrap().is_empty(), "{:?}", bed.said);
-    keeper.open(wish("w2", LONG)).unwrap();
-    drop(keeper);
+    injector.open(wish("w2", LONG)).unwrap();
+    drop(injector);
     // What it cannot heal is not made worse.
     journal.note(&left("exit 3".to_owned())).unwrap();
-    let keeper = bed.keeper(Patience::default());
-    let refused = keeper.open(wish("w2", LONG)).unwrap_err();
+    let injector = bed.injector(Patience::default());
+    let refused = injector.open(wish("w2", LONG)).unwrap_err();
     assert!(refused.contains("is still in force") && refused.contains("cosmark faults heal"), "{refused}");
 }
 
 #[test]
 fn a_question_holds_no_fault() {
     let bed = Bed::new();
-    let keeper = bed.keeper(patience(LONG, LONG));
-    let ticket = keeper.open(wish("w1", LONG)).unwrap();
-    assert!(matches!(done(&keeper, ticket, 1, Step::Inject), Said::Yes(_)));
+    let injector = bed.injector(patience(LONG, LONG));
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
     let began = Instant::now();
-    assert_eq!(keeper.step(ticket, 2, Step::Noticed), Progress::Busy);
+    assert_eq!(injector.step(ticket, 2, Step::Noticed), Progress::Busy);
     std::thread::sleep(Duration::from_millis(300));
-    assert!(matches!(done(&keeper, ticket, 3, Step::Heal), Said::Yes(_)));
+    assert!(matches!(done(&injector, ticket, 3, Step::Heal), Said::Yes(_)));
     assert!(began.elapsed() < Duration::from_secs(15) && !bed.is_there());
-    let whole = done(&keeper, ticket, 4, Step::Whole);
+    let whole = done(&injector, ticket, 4, Step::Whole);
     assert!(matches!(&whole, Said::Failed(why) if why.contains("whole: in the agent's file")), "{whole:?}");
 }
 
@@ -248,11 +249,11 @@ fn what_cannot_be_made_is_healed_and_said() {
         inject.push_str("; exit 3");
     }
     let path: &Path = bed.directory.path();
-    let keeper = Keeper::begin(vec![allowed], path, Vec::new(), Patience::default(), |_| ()).unwrap();
-    until("ready", || keeper.core.state().is_ready);
-    let ticket = keeper.open(wish("w1", LONG)).unwrap();
-    let said = done(&keeper, ticket, 1, Step::Inject);
+    let injector = Injector::begin(vec![allowed], path, Vec::new(), Patience::default(), |_| ()).unwrap();
+    until("ready", || injector.core.state().is_ready);
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    let said = done(&injector, ticket, 1, Step::Inject);
     assert!(matches!(&said, Said::Failed(why) if why.contains("ended with 3")), "{said:?}");
-    assert!(!bed.is_there() && keeper.held().is_none());
+    assert!(!bed.is_there() && injector.held().is_none());
     assert_eq!((bed.lines("made"), bed.lines("healed")), (1, 1));
 }

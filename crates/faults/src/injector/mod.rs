@@ -73,7 +73,7 @@ pub struct Holding {
 }
 
 /// Makes the faults that an operator has allowed.
-pub struct Keeper {
+pub struct Injector {
     core: Arc<Core>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
@@ -127,7 +127,7 @@ struct Open {
     ended: Option<String>,
 }
 
-impl Keeper {
+impl Injector {
     /// Begins with these faults, and heals what an earlier start has left in force in `state`, a directory of this agent's alone.
     /// `guardian` is the program of a guardian and its first words.
     ///
@@ -208,7 +208,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Injector {
     fn drop(&mut self) {
         self.end();
     }
