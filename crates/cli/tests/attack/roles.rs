@@ -79,6 +79,7 @@ const NOT_FOR_A_DRIVER: &[(&str, Try)] = &[
     ("make a stream", Publish("$JS.API.STREAM.CREATE.MINE")),
     ("list the streams", Publish("$JS.API.STREAM.LIST")),
     ("purge the registrations", Publish("$JS.API.STREAM.PURGE.KV_cosmark_drivers")),
+    ("have a fault made by an agent", Publish("cosmark.agent.s1.fault")),
     ("publish anything else", Publish("elsewhere")),
 ];
 
