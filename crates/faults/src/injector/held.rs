@@ -49,7 +49,7 @@ pub struct Held {
 }
 
 /// Why it was not made, and what may be in force all the same.
-pub type NotMade = (String, Option<Held>);
+pub type NotMade = (String, Option<Box<Held>>);
 
 /// Nothing is in force.
 fn nothing(why: String) -> NotMade {
@@ -83,7 +83,7 @@ impl Making<'_> {
         };
         match made {
             Ok(text) => Ok((held, text)),
-            Err(why) => Err((why, Some(held))),
+            Err(why) => Err((why, Some(Box::new(held)))),
         }
     }
 

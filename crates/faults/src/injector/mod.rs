@@ -393,7 +393,7 @@ impl Core {
                 Said::Yes(text)
             }
             Err((why, Some(made))) => {
-                *held = Some(made);
+                *held = Some(*made);
                 match self.heal(held, "it was not made as a whole") {
                     Ok(_) => Said::Failed(why),
                     Err(worse) => Said::Failed(format!("{why}; {worse}")),
