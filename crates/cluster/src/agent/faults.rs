@@ -209,7 +209,7 @@ impl Agents for OverNats {
             bus,
             runtime,
             agent: agent.to_owned(),
-            id: format!("{}/fault", wish.run),
+            id: format!("{}/{}/fault", wish.run, wish.slot),
             ticket: 0,
             number: 0,
             is_lost: false,
