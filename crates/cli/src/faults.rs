@@ -25,8 +25,8 @@ fn faults(workload: &Workload) -> impl Iterator<Item = &FaultSpec> {
     workload.stages.iter().flat_map(|stage| &stage.faults)
 }
 
-/// Whether the faults of a workload may be made: `here` says that this process makes the load, and not drivers over a NATS, where
-/// agents are; `allowed` that the user has read what they do.
+/// Whether the faults of a workload may be made: `here` says that this process makes the load, and not drivers over a
+/// NATS, where agents are; `allowed` that the user has read what they do.
 ///
 /// # Errors
 /// The first that may not.
@@ -202,7 +202,8 @@ pub fn play(
     Ok(())
 }
 
-/// Who plays the faults of a workload in the run of this id, `agents` those of other machines; `None` where it has none.
+/// Who plays the faults of a workload in the run of this id, `agents` those of other machines; `None` where it has
+/// none.
 ///
 /// # Errors
 /// When the archive cannot be opened.
@@ -220,7 +221,8 @@ pub fn played(
     Ok(Some(Box::new(Plays { run, journal, proxies, agents, player: None, writes: Vec::new() })))
 }
 
-/// As [`played`], for a controller: over the NATS that its agents have joined, after what an earlier run has left is healed.
+/// As [`played`], for a controller: over the NATS that its agents have joined, after what an earlier run has left is
+/// healed.
 ///
 /// # Errors
 /// A sentence.

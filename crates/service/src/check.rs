@@ -172,7 +172,8 @@ fn faults_suit(workload: &Workload, has_agents: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks the agents of a NATS whether the faults of a workload are to be had. Blocks for about a second where it has some.
+/// Asks the agents of a NATS whether the faults of a workload are to be had. Blocks for about a second where it has
+/// some.
 fn faults_are_there(bus: &Bus, workload: &Workload) -> Result<(), String> {
     let is_by_agent = |kind: &FaultKind| matches!(kind, FaultKind::Agent { .. });
     let mut faults = workload.stages.iter().flat_map(|stage| &stage.faults);

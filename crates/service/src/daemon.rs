@@ -26,7 +26,7 @@ use crate::drivers::nats::NatsPool;
 use crate::drivers::{DriverPool, LocalPool};
 use crate::http::serve::{Tls, listen, secure, serve};
 use crate::queue::nodes::Stores;
-use crate::queue::runner::Runner;
+use crate::queue::runner::{PlaysFaults, Runner};
 use crate::queue::store::{FileStore, KvStore, Leader, Store};
 use crate::queue::{End, RunQueue};
 use crate::state::StateDir;

@@ -1,4 +1,5 @@
-//! `cosmark node`: reads this machine for runs of controllers elsewhere, and makes the faults that its operator has named.
+//! `cosmark node`: reads this machine for runs of controllers elsewhere, and makes the faults that its operator has
+//! named.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

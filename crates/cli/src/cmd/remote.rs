@@ -100,8 +100,8 @@ impl Remote {
         agents
     }
 
-    /// Who plays the faults of a workload through the agents of this NATS, in the run of this id in the archive. Those of a run
-    /// that is taken up are not made a second time.
+    /// Who plays the faults of a workload through the agents of this NATS, in the run of this id in the archive. Those
+    /// of a run that is taken up are not made a second time.
     ///
     /// # Errors
     /// When the archive cannot be opened, or the system refuses.

@@ -1,4 +1,5 @@
-//! Faults of submissions: a controller has agents make those that the operators of machines have named, and runs no command itself.
+//! Faults of submissions: a controller has agents make those that the operators of machines have named, and runs no
+//! command itself.
 
 use std::fs;
 

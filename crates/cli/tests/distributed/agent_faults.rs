@@ -1,5 +1,5 @@
-//! Faults that agents make (`cosmark node --faults`), over a real nats-server: made and healed for a run by their names alone, and
-//! healed whatever is killed.
+//! Faults that agents make (`cosmark node --faults`), over a real nats-server: made and healed for a run by their names
+//! alone, and healed whatever is killed.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::fs;

@@ -1,6 +1,6 @@
-//! Faults by agents. The agent's side answers what is asked about them ([`answer`]); the controller's side ([`OverNats`]) has them
-//! made, proved and healed step by step, says every other second that its run lives, and looks before a run whether they are to
-//! be had.
+//! Faults by agents. The agent's side answers what is asked about them ([`answer`]); the controller's side
+//! ([`OverNats`]) has them made, proved and healed step by step, says every other second that its run lives, and looks
+//! before a run whether they are to be had.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};

@@ -152,8 +152,8 @@ impl Trust {
         self.newest(payload, EnvelopeKind::Look)
     }
 
-    /// A request about a fault of the machine, if it is to be followed: by the same rule. What was asked before a restart may
-    /// come again, too, and means nothing to an agent that gave no ticket for it.
+    /// A request about a fault of the machine, if it is to be followed: by the same rule. What was asked before a
+    /// restart may come again, too, and means nothing to an agent that gave no ticket for it.
     pub fn fault(&mut self, payload: &[u8]) -> Option<Admitted> {
         self.newest(payload, EnvelopeKind::Fault)
     }

@@ -224,8 +224,8 @@ pub fn question(driver: &str, what: &str) -> String {
 /// Where all agents are asked who they are.
 pub const WHO: &str = "cosmark.agents.who";
 
-/// Where an agent is asked to read its machine: `look`; where it sends what it read: `reading`; where it is asked for a fault:
-/// `fault`.
+/// Where an agent is asked to read its machine: `look`; where it sends what it read: `reading`; where it is asked for a
+/// fault: `fault`.
 #[must_use]
 pub fn agent(name: &str, what: &str) -> String {
     format!("cosmark.agent.{name}.{what}")

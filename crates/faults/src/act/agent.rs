@@ -1,5 +1,6 @@
-//! Faults that the agent of another machine makes. This side knows the name of an agent and of a fault that its operator has
-//! allowed, and no command of that machine: it asks for one step after another, and the agent keeps the fault's limits.
+//! Faults that the agent of another machine makes. This side knows the name of an agent and of a fault that its
+//! operator has allowed, and no command of that machine: it asks for one step after another, and the agent keeps the
+//! fault's limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,8 +54,8 @@ pub enum Said {
 
 /// Whoever reaches agents.
 pub trait Agents: Send + Sync {
-    /// Begins to speak with an agent about one of its faults. Nothing is made yet. Who asks for the same while it is spoken of
-    /// speaks of the same. Blocks until the agent has answered, for some seconds at most.
+    /// Begins to speak with an agent about one of its faults. Nothing is made yet. Who asks for the same while it is
+    /// spoken of speaks of the same. Blocks until the agent has answered, for some seconds at most.
     ///
     /// # Errors
     /// When it does not answer, knows no such fault, or holds another one.
@@ -63,8 +64,8 @@ pub trait Agents: Send + Sync {
 
 /// A fault that is spoken of with its agent. While this lives, the agent hears every other second that its run does.
 pub trait FaultThere: Send {
-    /// Has a step done and waits for it, as long as it is `wanted`; `None` where it was not any more. Never longer than the agent
-    /// gives its commands, and some seconds.
+    /// Has a step done and waits for it, as long as it is `wanted`; `None` where it was not any more. Never longer than
+    /// the agent gives its commands, and some seconds.
     ///
     /// # Errors
     /// When the agent does not answer, or does not know of the fault any more.

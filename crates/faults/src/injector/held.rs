@@ -160,7 +160,8 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What could not be healed lately is left to its guardian, which heals when this process is gone, and to the next start.
+        // What could not be healed lately is left to its guardian, which heals when this process is gone, and to the
+        // next start.
         if self.note.is_some() && self.again.is_none() {
             drop(self.heal());
         }

@@ -1,9 +1,9 @@
-//! The faults of an agent: those that its machine's operator has named, one at a time, made for whoever asks by name. The agent
-//! itself is their guard: a fault is healed when its time is over, when nothing is heard of its run, when the agent ends, and
-//! after a kill by the fault's guardian or at the next start, for it is written down before it is made.
+//! The faults of an agent: those that its machine's operator has named, one at a time, made for whoever asks by name.
+//! The agent itself is their guard: a fault is healed when its time is over, when nothing is heard of its run, when the
+//! agent ends, and after a kill by the fault's guardian or at the next start, for it is written down before it is made.
 //!
-//! Who asks opens a fault and is given a ticket; a fault is made once for one ticket. Steps are numbered: the same number again
-//! asks what the step came to, and a smaller one is of the past.
+//! Who asks opens a fault and is given a ticket; a fault is made once for one ticket. Steps are numbered: the same
+//! number again asks what the step came to, and a smaller one is of the past.
 
 mod held;
 #[cfg(test)]
@@ -128,8 +128,8 @@ struct Open {
 }
 
 impl Injector {
-    /// Begins with these faults, and heals what an earlier start has left in force in `state`, a directory of this agent's alone.
-    /// `guardian` is the program of a guardian and its first words.
+    /// Begins with these faults, and heals what an earlier start has left in force in `state`, a directory of this
+    /// agent's alone. `guardian` is the program of a guardian and its first words.
     ///
     /// # Errors
     /// When there is no thread for it.
@@ -196,8 +196,8 @@ impl Injector {
         }
     }
 
-    /// Heals what is in force, and makes nothing any more. Blocks until that is done, for no longer than the commands of a
-    /// fault may take.
+    /// Heals what is in force, and makes nothing any more. Blocks until that is done, for no longer than the commands
+    /// of a fault may take.
     pub fn end(&self) {
         self.core.state().stop = true;
         self.core.changed.notify_all();

@@ -25,8 +25,8 @@ use crate::queue::store::QueueEntry;
 /// The end of a run for which there was no room is tried again this often.
 const ROOM_EVERY: Duration = Duration::from_secs(2);
 
-/// Who plays the faults of a workload in the run of this id, over this connection to the NATS where agents are, with this archive;
-/// `None` where it has none. A sentence where nobody can.
+/// Who plays the faults of a workload in the run of this id, over this connection to the NATS where agents are, with
+/// this archive; `None` where it has none. A sentence where nobody can.
 pub type PlaysFaults =
     fn(&Workload, &str, Option<Bus>, &Path) -> Result<Option<Box<dyn FaultsPlayed>>, String>;
 
@@ -217,8 +217,8 @@ impl Runner {
         }
     }
 
-    /// Who plays the faults of a run. Those of one that is taken up are not made a second time: its agents have healed what the
-    /// controller before this one has left.
+    /// Who plays the faults of a run. Those of one that is taken up are not made a second time: its agents have healed
+    /// what the controller before this one has left.
     fn faults_of(
         &self,
         id: &str,
