@@ -60,6 +60,8 @@ pub enum Mark {
     Stacked,
     /// Shapes of distributions side by side.
     Outlines,
+    /// A level across the whole picture at the first of its points, with its name at the line; no legend.
+    Limit,
 }
 
 /// Which axis a series belongs to.
@@ -88,6 +90,8 @@ pub struct Series {
     pub words: Vec<(f64, f64, String)>,
     /// Lower and upper end of the interval of each point, as many as points, or none.
     pub errors: Vec<(f64, f64)>,
+    /// Places along the horizontal axis whose bars cannot be believed: they are white, crossed, and say so.
+    pub doubted: Vec<f64>,
     /// Rectangles in shades.
     pub cells: Vec<ShadedCell>,
     /// Shapes of distributions.
@@ -141,6 +145,7 @@ impl Series {
             points,
             words: Vec::new(),
             errors: Vec::new(),
+            doubted: Vec::new(),
             cells: Vec::new(),
             outlines: Vec::new(),
         }

@@ -147,14 +147,9 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
     let height = frame.top + frame.height + below + label + note_height + 10.0;
     let mut svg = Svg::new(width, height, sheet.unit_pt, &chart.title);
     if !chart.title.is_empty() {
-        svg.words(
-            (width / 2.0, 22.0),
-            fitting(&chart.title, TITLE, width),
-            Hold::Middle,
-            0.0,
-            true,
-            &chart.title,
-        );
+        let size = fitting(&chart.title, TITLE, width);
+        let title = cut_to(&chart.title, size * 1.06, width - 19.0);
+        svg.words((width / 2.0, 22.0), size, Hold::Middle, 0.0, true, &title);
     }
     draw_legend(&mut svg, chart, &legend, title + 12.0, width);
     draw_grid(&mut svg, chart, &axes, &frame, turned);
@@ -207,13 +202,13 @@ fn legend_rows(chart: &Chart, room: f64) -> Vec<Vec<&Series>> {
     let mut seen = Vec::new();
     for series in &chart.series {
         if series.label.is_empty()
-            || series.mark == Mark::Cells
+            || matches!(series.mark, Mark::Cells | Mark::Limit)
             || seen.contains(&(series.label.as_str(), series.mark))
         {
             continue;
         }
         seen.push((series.label.as_str(), series.mark));
-        let width = key_width(chart, series);
+        let width = key_width(chart, series, room);
         if used + width > room - 24.0 {
             rows.push(Vec::new());
             used = 0.0;
@@ -231,16 +226,32 @@ fn points_right(chart: &Chart, series: &Series) -> bool {
     series.side == Side::Right && chart.right.is_some()
 }
 
-/// Room for a series in the legend.
-fn key_width(chart: &Chart, series: &Series) -> f64 {
+/// Room for a series in the legend; a longer name is cut.
+fn key_width(chart: &Chart, series: &Series, room: f64) -> f64 {
     let arrow = if points_right(chart, series) { 20.0 } else { 0.0 };
-    width_of(&series.label, TEXT) + 48.0 + arrow
+    (width_of(&series.label, TEXT) + 48.0 + arrow).min(room - 24.0)
+}
+
+/// A text that fits the room, cut where it does not.
+fn cut_to(text: &str, size: f64, room: f64) -> String {
+    if width_of(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for sign in text.chars() {
+        if width_of(&cut, size) + width_of("m…", size) > room {
+            break;
+        }
+        cut.push(sign);
+    }
+    cut.push('…');
+    cut
 }
 
 fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64, width: f64) {
     let mut y = top;
     for row in rows {
-        let total: f64 = row.iter().map(|series| key_width(chart, series)).sum();
+        let total: f64 = row.iter().map(|series| key_width(chart, series, width)).sum();
         let mut x = ((width - total) / 2.0).max(8.0);
         for series in row {
             let middle = y - 4.0;
@@ -264,8 +275,10 @@ fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64, wi
                 }
             }
             let side = if points_right(chart, series) { " →" } else { "" };
-            svg.words((x + 39.0, y), TEXT, Hold::Start, 0.0, false, &format!("{}{side}", series.label));
-            x += key_width(chart, series);
+            let room = key_width(chart, series, width);
+            let name = cut_to(&series.label, TEXT, room - 48.0 + 0.5);
+            svg.words((x + 39.0, y), TEXT, Hold::Start, 0.0, false, &format!("{name}{side}"));
+            x += room;
         }
         y += 19.0;
     }
@@ -323,6 +336,7 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
         Mark::Cells => return draw_cells(svg, series, axes, frame),
         Mark::Stacked => return stacked::draw(svg, chart, series, at, axes, frame),
         Mark::Outlines => return outlines::draw(svg, chart, series, at, axes, frame),
+        Mark::Limit => return draw_limit(svg, series, axes, frame),
         Mark::Dots | Mark::Hollow => {}
         mark => {
             let stroke = stroke_of(series.look, mark);
@@ -349,6 +363,22 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
             }
         }
     }
+}
+
+/// A level across the picture; its name stands at the right end, of every second one at the left, so that two that are
+/// near each other are both read.
+fn draw_limit(svg: &mut Svg, series: &Series, axes: &Axes, frame: &Frame) {
+    let Some((_, level)) = series.points.iter().find(|(_, y)| y.is_finite()) else { return };
+    let y = frame.y(axes.y(series.side).place(*level));
+    svg.line((frame.left, y), (frame.x(1.0), y), stroke_of(series.look, Mark::Limit));
+    let above = if y < frame.top + 16.0 { y + 13.0 } else { y - 4.0 };
+    let (x, hold) = if series.look.is_multiple_of(2) {
+        (frame.x(1.0) - 5.0, Hold::End)
+    } else {
+        (frame.left + 5.0, Hold::Start)
+    };
+    let name = cut_to(&series.label, SMALL, frame.width * 0.6);
+    svg.words((x, above), SMALL, hold, 0.0, false, &name);
 }
 
 /// An interval: a line with short ends.
@@ -411,8 +441,12 @@ fn draw_bars(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Ax
         let left = middle - width * number / 2.0 + own * width;
         let (top, bottom) = (frame.y(axes.left.place(*y)), frame.y(0.0));
         let (corner, size) = ((left, top), (width * 0.94, bottom - top));
-        svg.rectangle(corner, size, "bar", colour(series.look), "#1a1a1a");
-        hatch(svg, series.look, corner, size);
+        if series.doubted.contains(x) {
+            doubted_bar(svg, series.look, corner, size);
+        } else {
+            svg.rectangle(corner, size, "bar", colour(series.look), "#1a1a1a");
+            hatch(svg, series.look, corner, size);
+        }
     }
     for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
         let middle = frame.x(axes.x.place(*x)) - width * number / 2.0 + own * width + width * 0.47;
@@ -423,6 +457,27 @@ fn draw_bars(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Ax
             "#000000",
         );
     }
+}
+
+/// A bar whose number cannot be believed: white with lines of its colour, and a word above or beside it.
+fn doubted_bar(svg: &mut Svg, look: usize, at: (f64, f64), size: (f64, f64)) {
+    svg.rectangle(at, size, "doubted", "#ffffff", colour(look));
+    let stroke = Stroke::plain(colour(look), 1.2);
+    for line in 1..200_u32 {
+        let sum = f64::from(line) * 6.0;
+        if sum >= size.0 + size.1 {
+            break;
+        }
+        // From the left or the upper edge down to the right or the lower one.
+        let (from, to) = ((sum - size.1).max(0.0), sum.min(size.0));
+        svg.line((at.0 + from, at.1 + sum - from), (at.0 + to, at.1 + sum - to), stroke);
+    }
+    let middle = at.0 + size.0 / 2.0 + SMALL * 0.35;
+    let above = (at.1 - 4.0, Hold::Start);
+    let room = width_of("FALSE", SMALL);
+    // Upright, since bars are narrow; of one that reaches the top, within it.
+    let (y, hold) = if at.1 - room < 40.0 { (at.1 + 4.0, Hold::End) } else { above };
+    svg.words((middle, y), SMALL, hold, -90.0, false, "FALSE");
 }
 
 /// Lines over a bar, so that bars differ without colour.
@@ -475,10 +530,12 @@ fn draw_labels(svg: &mut Svg, chart: &Chart, frame: &Frame, below: f64, width: f
         let width = width_of(&axis.label, TEXT);
         if width > frame.height { (TEXT * frame.height / width).max(8.0) } else { TEXT }
     };
-    svg.words((middle.0, frame.y(0.0) + below + 16.0), TEXT, Hold::Middle, 0.0, false, &chart.x.label);
-    svg.words((16.0, middle.1), size(&chart.left), Hold::Middle, -90.0, false, &chart.left.label);
+    let label = |axis: &Axis| cut_to(&axis.label, size(axis), frame.height + 24.0);
+    let across = cut_to(&chart.x.label, TEXT, width - 24.0);
+    svg.words((middle.0, frame.y(0.0) + below + 16.0), TEXT, Hold::Middle, 0.0, false, &across);
+    svg.words((16.0, middle.1), size(&chart.left), Hold::Middle, -90.0, false, &label(&chart.left));
     if let Some(right) = &chart.right {
-        svg.words((width - 10.0, middle.1), size(right), Hold::Middle, -90.0, false, &right.label);
+        svg.words((width - 10.0, middle.1), size(right), Hold::Middle, -90.0, false, &label(right));
     }
 }
 
@@ -491,6 +548,7 @@ fn stroke_of(look: usize, mark: Mark) -> Stroke<'static> {
     match mark {
         Mark::Thin => Stroke { colour: colour(look), width: 0.9, dash: "", opacity: 0.55 },
         Mark::Steps => Stroke { colour: colour(look), width: 1.3, dash: "1.5 1.5", opacity: 1.0 },
+        Mark::Limit => Stroke { colour: "#1a1a1a", width: 1.4, dash: "10 3 2 3", opacity: 1.0 },
         Mark::Guide => Stroke { colour: GREY, width: 1.0, dash: "3 3", opacity: 1.0 },
         _ => Stroke { colour: colour(look), width: 2.0, dash, opacity: 1.0 },
     }
