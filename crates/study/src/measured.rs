@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::design::{Levels, Order, Point};
 use crate::journal::{CellEnd, CellState};
-use crate::metric::{DISTANCES, SPREAD};
+use crate::metric::{ATTEMPTS, DISTANCES, SPREAD};
 use crate::spec::{Block, Text};
 use crate::template::fill;
 
@@ -272,6 +272,9 @@ fn observation(
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let failed_share = if ok + failed == 0 { 1.0 } else { failed as f64 / (ok + failed) as f64 };
     values.insert("success_ratio".to_owned(), 1.0 - failed_share);
+    if let Some(rate) = values.get("throughput_per_s").copied().filter(|_| failed_share < 1.0) {
+        values.insert(ATTEMPTS.0.to_owned(), rate / (1.0 - failed_share));
+    }
     let mean_s = mean_ms(results).unwrap_or(0.0) / 1e3;
     let window_s = results.iter().map(|one| one.window_s).fold(f64::INFINITY, f64::min);
     let too_long = (window_s > 0.0 && mean_s * LEAST_RESPONSES_IN_A_WINDOW > window_s).then(|| {
@@ -526,6 +529,7 @@ stages:
         record.stages[0].operations = vec![OperationResult {
             op: "write".to_owned(),
             ok: 900,
+            failed: 300,
             throughput_per_s: Some(100.0),
             response_ms: Latencies { p50: Some(4.0), p99: Some(10.0), ..Latencies::default() },
             ..OperationResult::default()
@@ -535,6 +539,8 @@ stages:
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].values.get("server_cpu_ms_per_op"), Some(&5.0));
         assert_eq!(found[0].values.get(SPREAD.0), Some(&2.5));
+        let tried = found[0].values[ATTEMPTS.0];
+        assert!((tried - 400.0 / 3.0).abs() < 1e-6, "a quarter of them failed: {tried}");
         // Where a percentile is withheld there is no ratio of it, and without machines no cost.
         record.stages[0].operations[0].response_ms.p99 = None;
         record.stages[0].nodes.clear();

@@ -11,12 +11,15 @@ pub(crate) const DISTANCES: [(&str, &str); 2] =
 /// How unevenly a store serves, and its title: the 99 % over the median response time of the same operations.
 pub(crate) const SPREAD: (&str, &str) = ("response_spread", "99 % over median response time");
 
+/// Operations that were tried in a second, those that failed, too, and its title: what somebody counts who does not see failures.
+pub(crate) const ATTEMPTS: (&str, &str) = ("attempts_per_s", "Operations tried (/s)");
+
 /// Whether cells can have a figure of this id: one of a run's operations, of what its stages cost the store's machines, or
 /// one that a study alone makes.
 pub(crate) fn is_figure(id: &str) -> bool {
     METRICS.iter().chain(COSTS).any(|metric| metric.id == id)
         || DISTANCES.iter().any(|(name, _)| *name == id)
-        || id == SPREAD.0
+        || [SPREAD.0, ATTEMPTS.0].contains(&id)
 }
 
 #[cfg(test)]
@@ -25,7 +28,9 @@ mod tests {
 
     #[test]
     fn a_figure_is_one_of_a_run_of_its_costs_or_of_a_study_alone() {
-        for id in ["server_cpu_ms_per_op", SPREAD.0, "throughput_per_s", "lbn_beyond_125000_share"] {
+        for id in
+            ["server_cpu_ms_per_op", SPREAD.0, ATTEMPTS.0, "throughput_per_s", "lbn_beyond_125000_share"]
+        {
             assert!(is_figure(id), "{id}");
         }
         assert!(!is_figure("speed"));

@@ -16,6 +16,7 @@ use crate::measured::{Files, Observation};
 use crate::page::{Field, Look, Paper, Part};
 use crate::published::Published;
 use crate::tables;
+use crate::weighed::flaws;
 
 /// Makes the report of what was measured so far; `is_changed` where the text of the study is another than the one that was run.
 #[must_use]
@@ -56,7 +57,7 @@ pub fn paper(
     parts.push(tables::cells(design, &all));
     failures(steps, &all, parts);
     set_up(design, steps, machine, parts);
-    original(design, parts);
+    original(design, &all, parts);
     paper
 }
 
@@ -308,23 +309,10 @@ const ONE_MACHINE: &str = "Not testable on one machine: absolute rates and their
                            bound by processors may be bound by the client; several proxies, monitors or data centres; memory beyond \
                            what was set.";
 
-fn original(design: &Design<'_>, parts: &mut Vec<Part>) {
+fn original(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
     if !design.spec.flaws.is_empty() {
         parts.push(Part::Heading(2, "What the original got wrong".to_owned()));
-        let rows = design
-            .spec
-            .flaws
-            .iter()
-            .map(|flaw| {
-                let text = |text: &Option<String>| Field::new(text.clone().unwrap_or_default());
-                vec![Field::new(flaw.what.clone()), text(&flaw.matters), text(&flaw.here)]
-            })
-            .collect();
-        parts.push(Part::Table {
-            caption: "Known flaws of the published study.".to_owned(),
-            columns: ["flaw", "how much it matters", "here"].map(str::to_owned).to_vec(),
-            rows,
-        });
+        parts.push(flaws(design, all));
     }
     parts.push(Part::Heading(2, "Limits of this study".to_owned()));
     let mut notes = design.spec.notes.clone();

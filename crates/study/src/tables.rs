@@ -7,13 +7,14 @@ use cosmark_archive::Overall;
 use crate::claims::{short, with_unit};
 use crate::design::{Design, matches};
 use crate::figures::axis_label;
+use crate::formula::efficiency;
 use crate::measured::Observation;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
 use crate::select::{
     Found, MOST_FAILED_SHARE, Series, has_all_levels, one_sided, quantity, repetitions, series, why_none,
 };
-use crate::spec::{Efficiency, OneOrMore, Quantity, Sla, Take, Where};
+use crate::spec::{OneOrMore, Sla, Take, Where};
 use crate::statistics::{interval_of_mean, interval_of_ratio, median};
 
 /// A value over repetitions with its interval.
@@ -313,31 +314,6 @@ pub fn efficiencies(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
     let columns = ["formula", "level", "here", "published"].map(str::to_owned).to_vec();
     let caption = "Efficiency: one value for each level; the mean over them only beside.".to_owned();
     (!rows.is_empty()).then_some(Part::Table { caption, columns, rows })
-}
-
-/// The value of a formula at a level, by repetition, and whether a cell of it is FALSE.
-fn efficiency(design: &Design<'_>, all: &[Observation], one: &Efficiency, level: &str) -> (Vec<f64>, bool) {
-    let mut is_false = false;
-    let mut values = Vec::new();
-    for repetition in repetitions(all) {
-        let mut at = |wanted: &Quantity| {
-            let mut own = wanted.clone();
-            own.cells.insert(one.over.clone(), OneOrMore(vec![level.to_owned()]));
-            let found = quantity(design, all, &own, repetition)?;
-            is_false |= found.is_false;
-            Some(found.value)
-        };
-        let more = match &one.plus {
-            None => Some(0.0),
-            Some(plus) => at(plus).map(|value| value * one.plus_times),
-        };
-        if let (Some(of), Some(more), Some(to)) = (at(&one.of), more, at(&one.to))
-            && to > 0.0
-        {
-            values.push(one.times * (of + more) / to);
-        }
-    }
-    (values, is_false)
 }
 
 #[cfg(test)]

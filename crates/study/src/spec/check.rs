@@ -1,5 +1,7 @@
 //! What is wrong with a study that can be read: names that are not there, sizes that nobody can run, tests that test nothing.
 
+mod figures;
+
 use std::collections::BTreeSet;
 
 use cosmark_workload::diagnostics::{Diagnostic, Span};
@@ -33,7 +35,9 @@ pub(super) fn check(spec: &Spec, root: &Node) -> Vec<Diagnostic> {
     check.scales();
     check.what_is_run();
     check.variables();
-    check.figures_and_tables();
+    check.published_and_limits();
+    check.figures();
+    check.flaws();
     check.efficiencies();
     check.claims();
     check.found
@@ -372,7 +376,7 @@ impl Check<'_> {
         }
     }
 
-    fn figures_and_tables(&mut self) {
+    fn published_and_limits(&mut self) {
         let spec = self.spec;
         for (at, map) in spec.published.iter().enumerate() {
             self.cells(&map.cells, "published", Some(at), true);
@@ -403,20 +407,6 @@ impl Check<'_> {
             if !sla.p95_ms.is_finite() || sla.p95_ms <= 0.0 {
                 let span = self.at("slas", Some(at), "p95_ms");
                 self.wrong(span, "a limit is above 0", "p95_ms: 325");
-            }
-        }
-        for (at, figure) in spec.figures.iter().enumerate() {
-            self.cells(&figure.cells, "figures", Some(at), true);
-            self.metric(&figure.metric, "figures", Some(at));
-            self.over(figure.take, figure.over.as_deref(), "figures", Some(at));
-            let names = std::iter::once(&figure.x).chain(&figure.lines);
-            for name in names {
-                let known = ["system", "op"].contains(&name.as_str())
-                    || spec.factors.iter().any(|factor| factor.name == *name);
-                if !known {
-                    let span = self.at("figures", Some(at), name);
-                    self.wrong(span, format!("{name}: no factor"), "x and lines name factors, system or op");
-                }
             }
         }
     }

@@ -2,6 +2,8 @@
 //! descriptions.
 
 mod check;
+mod figure;
+mod flaw;
 mod read;
 
 use std::collections::BTreeMap;
@@ -10,6 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use crate::scalar::{OneOrMore, Text, Values};
+pub use figure::{Also, Base, Figure, FigureKind, Limit, Overlay};
+pub use flaw::{Across, Flaw, Way, Weigh};
 pub use read::read;
 
 /// Which cells: for each factor (or `system`) the levels that are meant.
@@ -425,50 +429,6 @@ pub struct Sla {
     pub note: Option<String>,
 }
 
-/// A picture.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
-    /// Above it.
-    pub title: String,
-    /// Factor on the horizontal axis.
-    pub x: String,
-    /// What is on the vertical axis.
-    #[serde(default = "throughput")]
-    pub metric: String,
-    /// Which cells.
-    #[serde(default, rename = "where")]
-    pub cells: Where,
-    /// One line for each level of these factors; `system` and `op` count as factors.
-    #[serde(default)]
-    pub lines: Vec<String>,
-    /// What is taken of the values over `over`.
-    #[serde(default)]
-    pub take: Take,
-    /// Factor that `take` goes over.
-    #[serde(default)]
-    pub over: Option<String>,
-    /// Both axes by decades.
-    #[serde(default)]
-    pub log: bool,
-    /// How published points are put beside those from here.
-    #[serde(default)]
-    pub published: Overlay,
-}
-
-/// How published points are put beside those from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Overlay {
-    /// Not at all.
-    #[default]
-    None,
-    /// As they are.
-    Plain,
-    /// Each published line is scaled so that its greatest value is that of the line from here.
-    Peak,
-}
-
 /// What somebody concluded, and how it is tested.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -562,20 +522,6 @@ pub struct Efficiency {
     /// The formula in words.
     #[serde(default)]
     pub note: Option<String>,
-}
-
-/// What the original got wrong.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Flaw {
-    /// What.
-    pub what: String,
-    /// How much it matters, as far as that is known.
-    #[serde(default)]
-    pub matters: Option<String>,
-    /// What this study does instead.
-    #[serde(default)]
-    pub here: Option<String>,
 }
 
 /// The JSON Schema of `study.yaml`.
