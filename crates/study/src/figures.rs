@@ -2,6 +2,7 @@
 //! across; what cannot be believed is marked, what was not measured is named.
 
 mod across;
+mod courses;
 mod kinds;
 mod limits;
 mod lines;
@@ -12,9 +13,10 @@ use cosmark_metrics::results::METRICS;
 use cosmark_report::plot::chart::{Axis, Chart, Scale, Series};
 use cosmark_report::plot::chart_svg;
 
+use crate::course::Courses;
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::metric::{ATTEMPTS, SPREAD};
+use crate::metric::{ATTEMPTS, BUSY, SPREAD};
 use crate::page::Part;
 use crate::published::Published;
 use crate::spec::{Figure, FigureKind};
@@ -29,6 +31,7 @@ struct Subject<'a> {
     figure: &'a Figure,
     all: &'a [Observation],
     published: &'a [Published],
+    courses: &'a dyn Courses,
 }
 
 /// A kind of picture.
@@ -46,6 +49,8 @@ const KINDS: &[Kind] = &[
     Kind { kind: FigureKind::Knee, draw: kinds::knee },
     Kind { kind: FigureKind::Percentiles, draw: kinds::percentiles },
     Kind { kind: FigureKind::Formulas, draw: kinds::formulas },
+    Kind { kind: FigureKind::OverTime, draw: courses::over_time },
+    Kind { kind: FigureKind::OverObjects, draw: courses::over_objects },
 ];
 
 /// What a kind draws: axes, series, and what a reader has to know.
@@ -67,7 +72,8 @@ pub fn axis_label(metric: &str) -> String {
     if metric == "bandwidth_bytes_per_s" {
         return "Bandwidth (MB/s)".to_owned();
     }
-    if let Some((_, title)) = [SPREAD, ATTEMPTS].into_iter().find(|(id, _)| *id == metric) {
+    let busy = BUSY.iter().map(|(id, title, _)| (*id, *title));
+    if let Some((_, title)) = [SPREAD, ATTEMPTS].into_iter().chain(busy).find(|(id, _)| *id == metric) {
         return title.to_owned();
     }
     METRICS.iter().chain(COSTS).find(|one| one.id == metric).map_or_else(
@@ -81,12 +87,17 @@ pub fn axis_label(metric: &str) -> String {
 
 /// Draws every figure; of one for which nothing was measured it is said why. Before anything is measured there are none.
 #[must_use]
-pub fn figures(design: &Design<'_>, all: &[Observation], published: &[Published]) -> Vec<Part> {
+pub fn figures(
+    design: &Design<'_>,
+    all: &[Observation],
+    published: &[Published],
+    courses: &dyn Courses,
+) -> Vec<Part> {
     if all.is_empty() {
         return Vec::new();
     }
     let part = |(at, figure): (usize, &Figure)| {
-        let subject = Subject { design, figure, all, published };
+        let subject = Subject { design, figure, all, published, courses };
         draw(&subject, at).unwrap_or_else(|| {
             let why = missing::words(&subject).unwrap_or_else(|| "its figures are not known".to_owned());
             Part::Text(format!("Not drawn - {}: {why}.", figure.title))

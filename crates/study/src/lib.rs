@@ -4,6 +4,7 @@
 //! an [`engine::Runner`] does.
 
 pub mod claims;
+pub mod course;
 pub mod design;
 pub mod differences;
 pub mod engine;

@@ -7,14 +7,15 @@ use cosmark_archive::{
     CheckStatus, HistogramLog, Overall, RunRecord, StageRecord, StageState, TimeKind, open_run,
 };
 use cosmark_metrics::nodes::costs;
+use cosmark_metrics::nodes::quantity::Resource;
 use cosmark_metrics::results::{Latencies, METRICS, Metric, Reading};
-use cosmark_metrics::{Latency, OperationResult};
+use cosmark_metrics::{Latency, NodeResult, OperationResult};
 use cosmark_workload::units::{parse_duration, parse_size};
 use serde_json::Value;
 
 use crate::design::{Levels, Order, Point};
 use crate::journal::{CellEnd, CellState};
-use crate::metric::{ATTEMPTS, DISTANCES, SPREAD};
+use crate::metric::{ATTEMPTS, BUSY, DISTANCES, SPREAD};
 use crate::spec::{Block, Text};
 use crate::template::fill;
 
@@ -179,7 +180,8 @@ pub fn of_run(order: &Order<'_>, record: &RunRecord, directory: &Path, place: &s
         levels.extend(point.levels.clone());
         let (verdict, why) = verdict_of(record, stage);
         // The machines do not know for which operation they work: a cost is that of all of the stage.
-        let paid = costs::of_stage(&stage.nodes, &stage.operations).metrics;
+        let mut paid = costs::of_stage(&stage.nodes, &stage.operations).metrics;
+        paid.extend(busy(&stage.nodes));
         for (op, results) in by_op(&stage.operations) {
             // One alone has its times in its result.
             let times = if results.len() > 1 { merged(directory, &results) } else { None };
@@ -190,6 +192,26 @@ pub fn of_run(order: &Order<'_>, record: &RunRecord, directory: &Path, place: &s
         }
     }
     all
+}
+
+/// How busy the busiest of the store's machines was: all of its processors together, and one of its disks.
+fn busy(nodes: &[NodeResult]) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    for (id, _, quantity) in BUSY {
+        let of_node = |node: &NodeResult| {
+            let units = node.quantities.iter().filter(|one| one.quantity == quantity.id);
+            let shares: Vec<f64> = units.map(|one| one.mean).collect();
+            if quantity.of == Resource::Core {
+                return (!shares.is_empty()).then(|| cosmark_stats::bootstrap::mean(&shares));
+            }
+            shares.into_iter().reduce(f64::max)
+        };
+        let covered = nodes.iter().filter(|node| node.is_covered() && node.readings >= 2);
+        if let Some(share) = covered.filter_map(of_node).reduce(f64::max) {
+            found.insert(id.to_owned(), share);
+        }
+    }
+    found
 }
 
 fn levels_of(order: &Order<'_>) -> Levels {
@@ -410,7 +432,7 @@ fn fio_observation(
 #[cfg(test)]
 mod tests {
     use cosmark_archive::{HostRecord, Timestamp};
-    use cosmark_metrics::{NodeResult, QuantityResult};
+    use cosmark_metrics::QuantityResult;
     use cosmark_workload::{Environment, Format};
 
     use super::*;
@@ -538,6 +560,8 @@ stages:
         let found = of_run(&order, &record, nowhere, "r");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].values.get("server_cpu_ms_per_op"), Some(&5.0));
+        assert_eq!(found[0].values.get("server_cpu_share"), Some(&0.5));
+        assert_eq!(found[0].values.get("server_disk_share"), None, "no disk was looked at");
         assert_eq!(found[0].values.get(SPREAD.0), Some(&2.5));
         let tried = found[0].values[ATTEMPTS.0];
         assert!((tried - 400.0 / 3.0).abs() < 1e-6, "a quarter of them failed: {tried}");

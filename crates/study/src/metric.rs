@@ -1,6 +1,7 @@
 //! Which figures cells can have: those of a run, what its stages cost the store's machines, and those that a study alone makes.
 
 use cosmark_metrics::nodes::costs::COSTS;
+use cosmark_metrics::nodes::quantity::{CPU_BUSY, DISK_BUSY, Quantity};
 use cosmark_metrics::results::METRICS;
 
 /// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
@@ -14,11 +15,19 @@ pub(crate) const SPREAD: (&str, &str) = ("response_spread", "99 % over median re
 /// Operations that were tried in a second, those that failed, too, and its title: what somebody counts who does not see failures.
 pub(crate) const ATTEMPTS: (&str, &str) = ("attempts_per_s", "Operations tried (/s)");
 
+/// How busy the store's machines were during a stage, 0 to 1: id, title and the quantity of a machine. Of processors those of
+/// the busiest machine together, of disks the busiest one.
+pub(crate) static BUSY: [(&str, &str, &Quantity); 2] = [
+    ("server_cpu_share", "Busy share of processors, busiest machine", &CPU_BUSY),
+    ("server_disk_share", "Share of time with requests, busiest disk", &DISK_BUSY),
+];
+
 /// Whether cells can have a figure of this id: one of a run's operations, of what its stages cost the store's machines, or
 /// one that a study alone makes.
 pub(crate) fn is_figure(id: &str) -> bool {
     METRICS.iter().chain(COSTS).any(|metric| metric.id == id)
         || DISTANCES.iter().any(|(name, _)| *name == id)
+        || BUSY.iter().any(|(name, ..)| *name == id)
         || [SPREAD.0, ATTEMPTS.0].contains(&id)
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cosmark_archive::{Timestamp, open_run};
 
 use crate::claims::{Finding, judge};
+use crate::course::Courses;
 use crate::design::Design;
 use crate::differences::differences;
 use crate::engine::{how_far, observations};
@@ -51,7 +52,7 @@ pub fn paper(
     }
     state(design, steps, parts);
     claims(design, &all, parts);
-    parts.extend(results(design, &all, published));
+    parts.extend(results(design, &all, published, files));
     bottlenecks(design, steps, files, parts);
     parts.push(Part::Heading(2, "Every cell".to_owned()));
     parts.push(tables::cells(design, &all));
@@ -63,9 +64,14 @@ pub fn paper(
 
 /// Figures and tables of what was measured so far: what a reader looks at while the study runs, and a part of its report.
 #[must_use]
-pub fn results(design: &Design<'_>, all: &[Observation], published: &[Published]) -> Vec<Part> {
+pub fn results(
+    design: &Design<'_>,
+    all: &[Observation],
+    published: &[Published],
+    courses: &dyn Courses,
+) -> Vec<Part> {
     let mut parts = Vec::new();
-    let drawn = figures(design, all, published);
+    let drawn = figures(design, all, published, courses);
     if !drawn.is_empty() {
         parts.push(Part::Heading(2, "Figures".to_owned()));
         parts.extend(drawn);

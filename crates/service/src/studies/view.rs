@@ -350,7 +350,9 @@ pub fn results(known: &Known) -> Result<Vec<StudyPart>, String> {
         }
         Part::Figure { caption, svg, .. } => StudyPart::Figure { caption, svg },
     };
-    Ok(cosmark_study::paper::results(&design, &all, &look.published).into_iter().map(part).collect())
+    let files = Files { directory: &known.directory };
+    let parts = cosmark_study::paper::results(&design, &all, &look.published, &files);
+    Ok(parts.into_iter().map(part).collect())
 }
 
 /// The directory of a run that is over, by its name; it has to be one of the study's.

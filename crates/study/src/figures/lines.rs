@@ -205,10 +205,15 @@ pub fn published(subject: &Subject<'_>, line: &Drawn, metric: &str) -> Option<Ve
     }
     let own_base = figure.to.as_ref().filter(|base| is_own(base, &figure.x));
     let mut points: Vec<(String, f64)> = Vec::new();
-    for one in subject.published.iter().filter(|one| fits(subject, one, line, metric)) {
+    let none = Where::new();
+    let others = figure.to.as_ref().filter(|base| !is_own(base, &figure.x)).map_or(&none, |base| &base.cells);
+    for one in subject.published.iter().filter(|one| fits(subject, one, others, line, metric)) {
         let levels = one.cells.get(&figure.x).map(|some| some.0.as_slice()).unwrap_or_default();
         let scale = if figure.to.is_some() { 1.0 } else { scale_of(metric) };
         points.extend(levels.iter().map(|level| (level.clone(), one.value * scale * line.times)));
+    }
+    if points.is_empty() && !others.is_empty() {
+        points = ratios_of_published(subject, others, line, metric);
     }
     points.sort_by_key(|(level, _)| subject.design.rank(&figure.x, level));
     if let Some(base) = own_base {
@@ -239,12 +244,34 @@ fn own_value(base: &Base, x: &str, points: &[(String, f64)]) -> Option<f64> {
     value.filter(|value| *value > 0.0)
 }
 
-/// Whether a published number belongs to a line.
-fn fits(subject: &Subject<'_>, one: &Published, line: &Drawn, metric: &str) -> bool {
+/// Ratios of published numbers that are none themselves, where both sides were published.
+fn ratios_of_published(
+    subject: &Subject<'_>,
+    others: &Where,
+    line: &Drawn,
+    metric: &str,
+) -> Vec<(String, f64)> {
+    let ratio = |one: &Published| {
+        let mut cells = one.cells.clone();
+        cells.extend(others.clone());
+        if cells == one.cells {
+            return None;
+        }
+        let is_base = |other: &&Published| {
+            (&other.metric, other.take, &other.to, &other.cells) == (&one.metric, one.take, &one.to, &cells)
+        };
+        let below = subject.published.iter().find(is_base).filter(|below| below.value > 0.0)?;
+        let [level] = one.cells.get(&subject.figure.x)?.0.as_slice() else { return None };
+        Some((level.clone(), one.value / below.value * line.times))
+    };
+    let none = Where::new();
+    subject.published.iter().filter(|one| fits(subject, one, &none, line, metric)).filter_map(ratio).collect()
+}
+
+/// Whether a published number, a ratio to the cells of `others` where there are some, belongs to a line.
+fn fits(subject: &Subject<'_>, one: &Published, others: &Where, line: &Drawn, metric: &str) -> bool {
     let figure = subject.figure;
     let wanted_take = if figure.over.is_some() { figure.take } else { Take::Each };
-    let none = Where::new();
-    let others = figure.to.as_ref().filter(|base| !is_own(base, &figure.x)).map_or(&none, |base| &base.cells);
     let at_cells = one.cells.iter().filter(|(factor, _)| **factor != figure.x).all(|(factor, some)| {
         let [level] = some.0.as_slice() else { return false };
         line.cells.get(factor).is_none_or(|own| own.0.contains(level))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cosmark_archive::Overall;
 
 use super::*;
+use crate::course::Interval;
 use crate::design::Choice;
 use crate::published::{numbers, read as read_published};
 use crate::spec::{Spec, read};
@@ -35,6 +36,21 @@ fn spec(figure: &str) -> Spec {
     spec.unwrap_or_else(|| panic!("{figure}: {mistakes:#?}"))
 }
 
+/// Intervals of 5 s in which fewer and fewer was done; the runs of the disk have none.
+struct Planted;
+
+impl Courses for Planted {
+    fn intervals(&self, place: &str, stage: &str, op: &str) -> Vec<Interval> {
+        assert_eq!((&stage[..2], op), ("p-", "read"));
+        let interval = |at: u32| {
+            let rate = f64::from(100 - 10 * at);
+            let done = u64::from(500 - 50 * at);
+            Interval { at_s: 5.0 * f64::from(at), done, per_s: rate, bytes_per_s: rate * 4e6 }
+        };
+        if place.starts_with("disk") { Vec::new() } else { (0..8).map(interval).collect() }
+    }
+}
+
 /// What a system did at a size with so many clients.
 fn seen(system: &str, size: &str, n: &str, repetition: u32, rate: f64, p95: f64) -> Observation {
     let levels = [("system", system), ("size", size), ("n", n)];
@@ -51,6 +67,7 @@ fn seen(system: &str, size: &str, n: &str, repetition: u32, rate: f64, p95: f64)
         repetition,
         values: values.map(|(id, value)| (id.to_owned(), value)).into_iter().collect::<BTreeMap<_, _>>(),
         verdict: Overall::True,
+        place: format!("{system}-{size}-r{repetition}"),
         ..Observation::default()
     }
 }
@@ -75,7 +92,7 @@ fn part(figure: &str, all: &[Observation]) -> Part {
     let spec = spec(figure);
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
     let published = numbers(&spec, &read_published(RATES).unwrap()).unwrap();
-    figures(&design, all, &published).remove(0)
+    figures(&design, all, &published, &Planted).remove(0)
 }
 
 fn svg(figure: &str, all: &[Observation]) -> String {
@@ -204,7 +221,13 @@ fn ratios_are_of_the_same_cells_and_published_ratios_stand_at_each_of_their_leve
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
     let published = numbers(&spec, &read_published(RATES).unwrap()).unwrap();
     let all = all();
-    let subject = Subject { design: &design, figure: &spec.figures[0], all: &all, published: &published };
+    let subject = Subject {
+        design: &design,
+        figure: &spec.figures[0],
+        all: &all,
+        published: &published,
+        courses: &Planted,
+    };
     let found = lines::lines(&subject);
     let values = |name: &str| {
         let line = found.iter().find(|line| line.name == name).unwrap();
@@ -226,6 +249,35 @@ fn ratios_are_of_the_same_cells_and_published_ratios_stand_at_each_of_their_leve
 }
 
 #[test]
+fn published_numbers_of_both_sides_give_the_published_ratio() {
+    let spec = spec("x: size, lines: [system], where: {n: 8}, to: {where: {system: disk}}, published: plain");
+    let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
+    let of = |system: &str, size: &str, value: f64| {
+        let mut one = numbers(&spec, &read_published(RATES).unwrap()).unwrap().remove(0);
+        let level = |name: &str| crate::spec::OneOrMore(vec![name.to_owned()]);
+        one.cells = [("system", system), ("size", size), ("n", "8")]
+            .map(|(factor, name)| (factor.to_owned(), level(name)))
+            .into();
+        one.value = value;
+        one
+    };
+    let published = [of("store", "4KB", 30.0), of("disk", "4KB", 60.0), of("store", "8KB", 30.0)];
+    let all = all();
+    let subject = Subject {
+        design: &design,
+        figure: &spec.figures[0],
+        all: &all,
+        published: &published,
+        courses: &Planted,
+    };
+    let found: Vec<_> = lines::lines(&subject)
+        .iter()
+        .filter_map(|line| Some((line.name.clone(), lines::overlay(&subject, line)?.0)))
+        .collect();
+    assert_eq!(found, [("store".to_owned(), vec![("4KB".to_owned(), 0.5)])]);
+}
+
+#[test]
 fn a_line_over_its_own_base_begins_at_one_and_the_published_one_over_its_own() {
     let figures = [
         ("to: {where: {n: 1}}", [1.0, 7.0, 8.0, 7.9], [1.0, 4.0, 5.0]),
@@ -236,7 +288,13 @@ fn a_line_over_its_own_base_begins_at_one_and_the_published_one_over_its_own() {
         let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
         let published = numbers(&spec, &read_published(RATES).unwrap()).unwrap();
         let all = all();
-        let subject = Subject { design: &design, figure: &spec.figures[0], all: &all, published: &published };
+        let subject = Subject {
+            design: &design,
+            figure: &spec.figures[0],
+            all: &all,
+            published: &published,
+            courses: &Planted,
+        };
         let line = lines::lines(&subject).remove(0);
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(line.points.iter().zip(own).all(|(dot, value)| near(dot.value, value)), "{to}");
@@ -244,6 +302,29 @@ fn a_line_over_its_own_base_begins_at_one_and_the_published_one_over_its_own() {
         assert!(points.iter().zip(there).all(|((_, one), value)| near(*one, value)), "{to}: {points:?}");
         assert_eq!((points.len(), scaled), (3, 1.0), "{to}");
     }
+}
+
+#[test]
+fn what_happens_within_runs_is_drawn_over_time_and_over_objects() {
+    let figure =
+        "kind: over_time, lines: [system, n], where: {size: 4KB, n: [1, 8]}, metric: bandwidth_bytes_per_s";
+    let drawn = svg(figure, &all());
+    // The disk has no intervals; the store one line for each number of clients.
+    assert_eq!(count(&drawn, "class=\"series\""), 2, "{drawn}");
+    assert!(
+        has(&drawn, "store, 8") && !has(&drawn, "raw disk, 8") && has(&drawn, "Bandwidth (MB/s)"),
+        "{drawn}"
+    );
+    let drawn = svg("kind: over_objects, lines: [system], where: {size: 4KB, n: 8}", &all());
+    assert!(
+        has(&drawn, "Objects done") && words(&drawn).contains("thin: the rate of each interval"),
+        "{drawn}"
+    );
+    assert_eq!(count(&drawn, "class=\"series\""), 2, "each interval, and since the start: {drawn}");
+    let several = svg("kind: over_objects, where: {system: store, size: 4KB}", &all());
+    assert!(words(&several).contains("3 more cells of these lines are not drawn"), "{several}");
+    let disk = part("kind: over_time, where: {system: disk, n: 8}", &all());
+    assert!(matches!(&disk, Part::Text(said) if said.contains("figures are not known")), "{disk:?}");
 }
 
 #[test]
@@ -286,7 +367,7 @@ fn a_picture_says_which_of_its_cells_have_no_figures() {
 fn figures_of_nothing() -> Vec<Part> {
     let spec = spec("x: n");
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
-    figures(&design, &[], &[])
+    figures(&design, &[], &[], &Planted)
 }
 
 #[test]
@@ -352,7 +433,7 @@ fn fifty_lines_of_long_names_keep_their_words_within_the_picture() {
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
     let all: Vec<Observation> =
         sizes.iter().flat_map(|size| ["1", "8"].map(|n| seen("one", size, n, 1, 10.0, 5.0))).collect();
-    for part in figures(&design, &all, &[]) {
+    for part in figures(&design, &all, &[], &Planted) {
         let Part::Figure { svg, .. } = part else { panic!("{part:?}") };
         for line in svg.lines().filter(|line| line.starts_with("<text")) {
             let words = line.split_once('>').unwrap().1.trim_end_matches("</text>");
@@ -381,7 +462,7 @@ figures: [{{title: f, x: n, lines: [size]}}]
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
     let mut all: Vec<Observation> =
         sizes.iter().flat_map(|size| ["1", "8"].map(|n| seen("one", size, n, 1, 10.0, 5.0))).collect();
-    let svg = |all: &[Observation]| match figures(&design, all, &[]).remove(0) {
+    let svg = |all: &[Observation]| match figures(&design, all, &[], &Planted).remove(0) {
         Part::Figure { svg, .. } => svg,
         other => panic!("{other:?}"),
     };
@@ -420,6 +501,10 @@ fn a_picture_that_cannot_be_drawn_is_a_mistake_at_its_line() {
         ("x: n, limits: [{name: l, value: -1}]", "l: no level of a figure"),
         ("x: n, limits: [{name: l, sla: soon}]", "soon: no limit of this picture"),
         ("x: n, limits: [{name: l, of: {where: {n: 9}}}]", "9: no level of n"),
+        ("kind: over_time, x: n", "this kind of picture has no x"),
+        ("kind: over_time, metric: response_ms.p95", "cannot be drawn so"),
+        ("kind: over_objects, metric: bandwidth_bytes_per_s", "cannot be drawn so"),
+        ("kind: over_objects, log: true", "cannot be drawn so"),
         ("kind: cake, x: n", "unknown variant"),
     ] {
         let (spec, mistakes) = read(&format!("{TEXT}  - {{title: f, {figure}}}\n"));

@@ -16,7 +16,7 @@ pub struct Figure {
     #[serde(default)]
     pub kind: FigureKind,
     /// Factor on the horizontal axis; of `knee` the one along which the points of a line follow each other. The kinds
-    /// `percentiles` and `formulas` have none.
+    /// `percentiles`, `formulas`, `over_time` and `over_objects` have none.
     #[serde(default)]
     pub x: String,
     /// What is on the vertical axis.
@@ -74,6 +74,10 @@ pub enum FigureKind {
     Percentiles,
     /// Efficiencies by name (`formulas`) over their factor, each beside its published value.
     Formulas,
+    /// Throughput or bandwidth over the time of a run, from its intervals; of several runs of a line the first.
+    OverTime,
+    /// Throughput over the objects that were done in a run: of each interval (thin), and done since the start (bold).
+    OverObjects,
 }
 
 /// By what the values of a picture are divided: the same cell, with some things in place of its own.

@@ -31,7 +31,9 @@ impl Check<'_> {
 
     /// The factors along and between its lines.
     fn axes(&mut self, at: usize, figure: &Figure) {
-        let has_x = !matches!(figure.kind, FigureKind::Percentiles | FigureKind::Formulas);
+        let without_x =
+            [FigureKind::Percentiles, FigureKind::Formulas, FigureKind::OverTime, FigureKind::OverObjects];
+        let has_x = !without_x.contains(&figure.kind);
         if has_x == figure.x.is_empty() {
             let span = self.at("figures", Some(at), if has_x { "title" } else { "x" });
             let message = if has_x { "no factor to draw along" } else { "this kind of picture has no x" };
@@ -54,7 +56,10 @@ impl Check<'_> {
         let is_time = figure.metric.starts_with("response_ms.");
         let bars = is(FigureKind::Bars) || is(FigureKind::Stacked);
         let formulas = is(FigureKind::Formulas);
-        let ruled_out = is(FigureKind::Knee) || is(FigureKind::Percentiles) || formulas;
+        let of_course = is(FigureKind::OverTime) || is(FigureKind::OverObjects);
+        let ruled_out = is(FigureKind::Knee) || is(FigureKind::Percentiles) || formulas || of_course;
+        let is_rate = figure.metric == "throughput_per_s"
+            || (figure.metric == "bandwidth_bytes_per_s" && !is(FigureKind::OverObjects));
         let over: Vec<&String> = figure
             .formulas
             .iter()
@@ -63,6 +68,11 @@ impl Check<'_> {
             .collect();
         let rules = [
             (bars && figure.log, "log", "bars begin at 0, which no axis by decades has"),
+            (
+                of_course && (!is_rate || figure.log || figure.over.is_some() || self.spec.fio.is_some()),
+                "kind",
+                "what happens within a run is throughput (over time also bandwidth) of a workload, on even axes",
+            ),
             (is(FigureKind::Knee) && !is_time, "kind", "a knee is of a time: metric: response_ms.p95"),
             (
                 formulas == figure.formulas.is_empty(),
