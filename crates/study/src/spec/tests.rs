@@ -52,6 +52,27 @@ fn the_published_numbers_of_the_slides_stand_at_their_cells() {
     );
 }
 
+#[test]
+fn every_example_of_the_guide_is_a_part_of_a_study() {
+    let guide = include_str!("../../../../docs/guide/studies.md");
+    let whole = "name: t
+title: t
+question: q
+systems: [{name: disk}, {name: store}]
+factors: [{name: size, levels: [4KB, 8KB]}, {name: n, within: true, levels: [1, 8, 64]}]
+scales: {quick: {}}
+workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
+slas: [{name: soon, p95_ms: 300, over: n}]
+";
+    let blocks: Vec<&str> =
+        guide.split("```yml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    assert!(blocks.len() >= 2, "{blocks:?}");
+    for block in blocks {
+        let (spec, mistakes) = read(&format!("{whole}{block}"));
+        assert!(spec.is_some() && mistakes.is_empty(), "{block}: {mistakes:#?}");
+    }
+}
+
 /// (line, words) of every mistake.
 fn mistakes(text: &str) -> Vec<(usize, String)> {
     let (spec, mistakes) = read(text);
