@@ -291,11 +291,10 @@ fn marked(line: &Drawn, look: usize, x_of: &dyn Fn(&Dot) -> f64, by_decades: boo
     let points = line.points.iter().map(|dot| (x_of(dot), y_of(dot))).collect();
     let mut main = Series::new(line.name.clone(), look, Mark::Marked, points);
     let end = |end: f64| if by_decades && end <= 0.0 { f64::NAN } else { end };
-    main.errors = line
-        .points
-        .iter()
-        .map(|dot| dot.ends.map_or((f64::NAN, f64::NAN), |(low, high)| (end(low), end(high))))
-        .collect();
+    if line.points.iter().any(|dot| dot.ends.is_some()) {
+        let ends = |dot: &Dot| dot.ends.map_or((f64::NAN, f64::NAN), |(low, high)| (end(low), end(high)));
+        main.errors = line.points.iter().map(ends).collect();
+    }
     let word = |dot: &Dot| match (dot.is_false, dot.is_too_long) {
         (true, _) => Some("FALSE"),
         (false, true) => Some("too long"),
