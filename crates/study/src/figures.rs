@@ -51,6 +51,7 @@ const KINDS: &[Kind] = &[
     Kind { kind: FigureKind::Formulas, draw: kinds::formulas },
     Kind { kind: FigureKind::OverTime, draw: courses::over_time },
     Kind { kind: FigureKind::OverObjects, draw: courses::over_objects },
+    Kind { kind: FigureKind::Distances, draw: kinds::distances },
 ];
 
 /// What a kind draws: axes, series, and what a reader has to know.

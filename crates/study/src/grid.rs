@@ -7,6 +7,7 @@ use cosmark_archive::Overall;
 use crate::design::{Cell, Design, Levels};
 use crate::journal::{CellEnd, CellState, Step, ended};
 use crate::measured::Observation;
+use crate::metric::is_figure;
 use crate::statistics::interval_of_mean;
 
 /// How a run of a cell stands.
@@ -178,7 +179,8 @@ pub fn choices(all: &[Observation]) -> (Vec<String>, Vec<String>) {
         "response_ms.p95",
         "response_ms.p99",
     ];
-    let metrics: BTreeSet<&str> = all.iter().flat_map(|one| one.values.keys()).map(String::as_str).collect();
+    let metrics: BTreeSet<&str> =
+        all.iter().flat_map(|one| one.values.keys()).map(String::as_str).filter(|id| is_figure(id)).collect();
     let ops: BTreeSet<&str> = all.iter().filter(|one| !one.unreadable).map(|one| one.op.as_str()).collect();
     let first = FIRST.iter().copied().filter(|one| metrics.contains(one));
     let others = metrics.iter().copied().filter(|one| !FIRST.contains(one));

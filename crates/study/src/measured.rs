@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::design::{Levels, Order, Point};
 use crate::journal::{CellEnd, CellState};
-use crate::metric::{ATTEMPTS, BUSY, DISTANCES, SPREAD};
+use crate::metric::{ATTEMPTS, BINS, BUSY, DISTANCES, SPREAD, bin_id};
 use crate::spec::{Block, Text};
 use crate::template::fill;
 
@@ -167,7 +167,20 @@ fn distances(text: &str) -> BTreeMap<String, f64> {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let count = |name: &str| value.get(name).and_then(Value::as_f64);
     let all = count("distances").filter(|all| *all > 0.0);
-    DISTANCES.iter().filter_map(|(id, name)| Some(((*id).to_owned(), count(name)? / all?))).collect()
+    let shares = DISTANCES.iter().filter_map(|(id, name)| Some(((*id).to_owned(), count(name)? / all?)));
+    let mut found: BTreeMap<String, f64> = shares.collect();
+    let by_log2 = value.get("by_log2").and_then(Value::as_object).filter(|bins| !bins.is_empty());
+    if let (Some(all), Some(by_log2)) = (all, by_log2) {
+        let bins: Vec<(u32, f64)> =
+            by_log2.iter().filter_map(|(k, many)| Some((k.parse().ok()?, many.as_f64()?))).collect();
+        let mut from = 0;
+        for (at, (to, _)) in BINS.iter().enumerate() {
+            let own = bins.iter().filter(|(k, _)| (from..=*to).contains(k));
+            found.insert(bin_id(at), own.map(|(_, many)| many).sum::<f64>() / all);
+            from = to + 1;
+        }
+    }
+    found
 }
 
 /// What a run measured at the points of its cell; `directory` has its histogram log.
@@ -515,6 +528,11 @@ fio: {rw: randread, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 5s}
             distances(r#"{"requests": 41, "distances": 40, "far": 4, "beyond_125000": 10, "by_log2": {}}"#);
         assert_eq!(found.get("lbn_beyond_125000_share"), Some(&0.25));
         assert_eq!(found.get("lbn_beyond_2500000_share"), Some(&0.1));
+        assert_eq!(found.len(), 2, "without a histogram there are no bins: {found:?}");
+        let text = r#"{"distances": 40, "by_log2": {"0": 10, "2": 4, "3": 6, "7": 8, "19": 8, "22": 4}}"#;
+        let found = distances(text);
+        let shares: Vec<f64> = (0..BINS.len()).map(|at| found[&bin_id(at)]).collect();
+        assert_eq!(shares, [0.25, 0.25, 0.0, 0.2, 0.0, 0.0, 0.0, 0.2, 0.1]);
         for nothing in [r#"{"requests": 1, "distances": 0, "far": 0, "beyond_125000": 0}"#, "{", "[]"] {
             assert!(distances(nothing).is_empty(), "{nothing}");
         }

@@ -9,6 +9,24 @@ use cosmark_metrics::results::METRICS;
 pub(crate) const DISTANCES: [(&str, &str); 2] =
     [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
 
+/// Bins of the same distances, in blocks: the greatest power of two of each, and its name. 0 has requests that follow each other.
+pub(crate) const BINS: [(u32, &str); 9] = [
+    (0, "0"),
+    (3, "below 8"),
+    (6, "below 64"),
+    (7, "below 128"),
+    (8, "below 256"),
+    (10, "below 1024"),
+    (17, "below 131 072"),
+    (21, "below 2 097 152"),
+    (64, "more"),
+];
+
+/// The id of the share of a bin, which pictures of distances alone ask for.
+pub(crate) fn bin_id(at: usize) -> String {
+    format!("lbn_bin.{at}")
+}
+
 /// How unevenly a store serves, and its title: the 99 % over the median response time of the same operations.
 pub(crate) const SPREAD: (&str, &str) = ("response_spread", "99 % over median response time");
 

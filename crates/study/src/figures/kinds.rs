@@ -8,6 +8,7 @@ use super::lines::{self, Dot, Drawn, groups, levels, overlay, values};
 use super::{MOST_LINES, Sketch, Subject, axis_label, left_axis};
 use crate::claims::short;
 use crate::formula::efficiency;
+use crate::metric::{BINS, bin_id};
 use crate::select::Found;
 use crate::spec::{Efficiency, OneOrMore, Overlay};
 
@@ -272,6 +273,39 @@ pub fn formulas(subject: &Subject<'_>) -> Option<Sketch> {
     note.extend(off_the_axis(subject, &lines));
     let scale = if figure.log { Scale::Log } else { Scale::FromZero };
     Some(Sketch { x: across.axis(), left: Axis::new("Ratio", scale), series, note })
+}
+
+/// Shares of the distances between successive requests of a disk, bin by bin.
+pub fn distances(subject: &Subject<'_>) -> Option<Sketch> {
+    let mut lines = Vec::new();
+    for (name, cells) in groups(subject) {
+        let bin = |(at, (_, label)): (usize, &(u32, &str))| {
+            Dot::of((*label).to_owned(), &values(subject, &cells, &bin_id(at), 1.0), false)
+        };
+        let points: Vec<Dot> = BINS.iter().enumerate().filter_map(bin).collect();
+        lines.push(Drawn { name, cells, metric: String::new(), times: 1.0, points });
+    }
+    let lines = measured(lines)?;
+    let place = |label: &str| {
+        let at = BINS.iter().position(|(_, name)| *name == label);
+        #[expect(clippy::cast_precision_loss, reason = "a few bins")]
+        let place = at.map_or(f64::NAN, |at| at as f64);
+        place
+    };
+    let bars = |(look, line): (usize, &Drawn)| {
+        let points = line.points.iter().map(|dot| (place(&dot.level), dot.value)).collect();
+        let mut bar = Series::new(line.name.clone(), look, Mark::Bars, points);
+        bar.errors = line.points.iter().map(|dot| dot.ends.unwrap_or((f64::NAN, f64::NAN))).collect();
+        bar.doubted = line.points.iter().filter(|dot| dot.is_false).map(|dot| place(&dot.level)).collect();
+        bar
+    };
+    let names = BINS.iter().map(|(_, label)| (*label).to_owned()).collect();
+    Some(Sketch {
+        x: Axis::new("Blocks of 512 bytes between successive requests", Scale::Names(names)),
+        left: Axis::new("Share of requests", Scale::FromZero),
+        series: lines.iter().take(MOST_LINES).enumerate().map(bars).collect(),
+        note: notes(&lines, false),
+    })
 }
 
 /// The lines, where one of them has a point.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Subject;
 use crate::design::{Levels, matches};
+use crate::metric::bin_id;
 use crate::spec::{FigureKind, Where};
 
 /// As many are named.
@@ -61,6 +62,7 @@ fn asked(subject: &Subject<'_>) -> Vec<(Where, String)> {
     let metric = match figure.kind {
         // Percentiles that the data cannot support are not given.
         FigureKind::Percentiles => "response_ms.p50".to_owned(),
+        FigureKind::Distances => bin_id(0),
         _ => figure.metric.clone(),
     };
     let mut all = vec![(figure.cells.clone(), metric)];

@@ -328,6 +328,20 @@ fn what_happens_within_runs_is_drawn_over_time_and_over_objects() {
 }
 
 #[test]
+fn distances_of_a_disk_are_bars_by_bin() {
+    let mut all = all();
+    for one in all.iter_mut().filter(|one| one.levels["system"] == "store") {
+        for (at, share) in [0.5, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25, 0.0].into_iter().enumerate() {
+            one.values.insert(crate::metric::bin_id(at), share);
+        }
+    }
+    let drawn = svg("kind: distances, lines: [system], where: {size: 4KB, n: 8}", &all);
+    assert_eq!(count(&drawn, "class=\"bar\""), 9, "{drawn}");
+    assert!(has(&drawn, "below 8") && has(&drawn, "Share of requests"), "{drawn}");
+    assert!(words(&drawn).contains("no figures of disk size=4KB n=8"), "{drawn}");
+}
+
+#[test]
 fn efficiencies_are_drawn_over_their_factor_with_what_was_published() {
     let drawn = svg("kind: formulas, formulas: [share of the disk]", &all());
     for text in ["share of the disk", "share of the disk published: 0.89", "Ratio", "8KB"] {
@@ -505,6 +519,8 @@ fn a_picture_that_cannot_be_drawn_is_a_mistake_at_its_line() {
         ("kind: over_time, metric: response_ms.p95", "cannot be drawn so"),
         ("kind: over_objects, metric: bandwidth_bytes_per_s", "cannot be drawn so"),
         ("kind: over_objects, log: true", "cannot be drawn so"),
+        ("kind: distances, x: n", "this kind of picture has no x"),
+        ("kind: distances, log: true", "cannot be drawn so"),
         ("kind: cake, x: n", "unknown variant"),
     ] {
         let (spec, mistakes) = read(&format!("{TEXT}  - {{title: f, {figure}}}\n"));

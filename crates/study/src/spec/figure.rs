@@ -16,7 +16,7 @@ pub struct Figure {
     #[serde(default)]
     pub kind: FigureKind,
     /// Factor on the horizontal axis; of `knee` the one along which the points of a line follow each other. The kinds
-    /// `percentiles`, `formulas`, `over_time` and `over_objects` have none.
+    /// `percentiles`, `formulas`, `over_time`, `over_objects` and `distances` have none.
     #[serde(default)]
     pub x: String,
     /// What is on the vertical axis.
@@ -78,6 +78,8 @@ pub enum FigureKind {
     OverTime,
     /// Throughput over the objects that were done in a run: of each interval (thin), and done since the start (bold).
     OverObjects,
+    /// How far apart successive requests of the disk lay that `follow` names: shares by distance, as bars.
+    Distances,
 }
 
 /// By what the values of a picture are divided: the same cell, with some things in place of its own.

@@ -31,8 +31,13 @@ impl Check<'_> {
 
     /// The factors along and between its lines.
     fn axes(&mut self, at: usize, figure: &Figure) {
-        let without_x =
-            [FigureKind::Percentiles, FigureKind::Formulas, FigureKind::OverTime, FigureKind::OverObjects];
+        let without_x = [
+            FigureKind::Percentiles,
+            FigureKind::Formulas,
+            FigureKind::OverTime,
+            FigureKind::OverObjects,
+            FigureKind::Distances,
+        ];
         let has_x = !without_x.contains(&figure.kind);
         if has_x == figure.x.is_empty() {
             let span = self.at("figures", Some(at), if has_x { "title" } else { "x" });
@@ -54,10 +59,12 @@ impl Check<'_> {
     fn kind(&mut self, at: usize, figure: &Figure) {
         let is = |kind: FigureKind| figure.kind == kind;
         let is_time = figure.metric.starts_with("response_ms.");
-        let bars = is(FigureKind::Bars) || is(FigureKind::Stacked);
+        let distances = is(FigureKind::Distances);
+        let bars = is(FigureKind::Bars) || is(FigureKind::Stacked) || distances;
         let formulas = is(FigureKind::Formulas);
         let of_course = is(FigureKind::OverTime) || is(FigureKind::OverObjects);
-        let ruled_out = is(FigureKind::Knee) || is(FigureKind::Percentiles) || formulas || of_course;
+        let ruled_out =
+            is(FigureKind::Knee) || is(FigureKind::Percentiles) || formulas || of_course || distances;
         let is_rate = figure.metric == "throughput_per_s"
             || (figure.metric == "bandwidth_bytes_per_s" && !is(FigureKind::OverObjects));
         let over: Vec<&String> = figure
