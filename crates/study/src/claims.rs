@@ -3,6 +3,7 @@
 
 use crate::design::Design;
 use crate::measured::Observation;
+use crate::metric::is_bandwidth;
 use crate::select::{Found, UNREADABLE, one_sided, quantity, repetitions, why_none};
 use crate::spec::{Claim, Condition, Quantity, Take};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
@@ -220,7 +221,7 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
 /// A value of a figure as people read it: bandwidth in MB/s, whatever else in its own unit without a sign.
 #[must_use]
 pub fn with_unit(metric: &str, value: f64) -> String {
-    if metric == "bandwidth_bytes_per_s" { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
+    if is_bandwidth(metric) { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
 }
 
 /// Three digits.

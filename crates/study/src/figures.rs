@@ -16,7 +16,7 @@ use cosmark_report::plot::chart_svg;
 use crate::course::Courses;
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::metric::{ATTEMPTS, BUSY, SPREAD};
+use crate::metric::{ATTEMPTS, BUSY, RAW, SPREAD, is_bandwidth};
 use crate::page::Part;
 use crate::published::Published;
 use crate::spec::{Figure, FigureKind};
@@ -64,7 +64,7 @@ struct Sketch {
 
 /// Bandwidth is drawn in megabytes per second.
 fn scale_of(metric: &str) -> f64 {
-    if metric == "bandwidth_bytes_per_s" { 1e-6 } else { 1.0 }
+    if is_bandwidth(metric) { 1e-6 } else { 1.0 }
 }
 
 /// Unit and title of a figure of a run.
@@ -74,7 +74,9 @@ pub fn axis_label(metric: &str) -> String {
         return "Bandwidth (MB/s)".to_owned();
     }
     let busy = BUSY.iter().map(|(id, title, _)| (*id, *title));
-    if let Some((_, title)) = [SPREAD, ATTEMPTS].into_iter().chain(busy).find(|(id, _)| *id == metric) {
+    if let Some((_, title)) =
+        [SPREAD, ATTEMPTS].into_iter().chain(RAW).chain(busy).find(|(id, _)| *id == metric)
+    {
         return title.to_owned();
     }
     METRICS.iter().chain(COSTS).find(|one| one.id == metric).map_or_else(

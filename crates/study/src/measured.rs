@@ -9,7 +9,7 @@ use cosmark_archive::{
 use cosmark_metrics::nodes::costs;
 use cosmark_metrics::nodes::quantity::Resource;
 use cosmark_metrics::results::{Latencies, METRICS, Metric, Reading};
-use cosmark_metrics::{Latency, NodeResult, OperationResult};
+use cosmark_metrics::{EfficiencyResult, Latency, NodeResult, OperationResult};
 use cosmark_workload::units::{parse_duration, parse_size};
 use serde_json::Value;
 
@@ -201,10 +201,28 @@ pub fn of_run(order: &Order<'_>, record: &RunRecord, directory: &Path, place: &s
             let judged = (verdict, why.clone());
             let mut one = observation(order, levels.clone(), op, &results, times, judged, place);
             one.values.extend(paid.clone());
+            one.values.extend(raw(&stage.efficiency, op));
             all.push(one);
         }
     }
     all
+}
+
+/// What the machines can do without the store in the direction of an operation, and the share of it that users got.
+fn raw(efficiency: &[EfficiencyResult], op: &str) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    for one in efficiency.iter().filter(|one| one.direction == op) {
+        let (share, level) = match one.of.as_str() {
+            "network_bytes" => ("share_of_raw_network", Some("raw_network_bytes_per_s")),
+            "disk_bytes" => ("share_of_raw_disk", Some("raw_disk_bytes_per_s")),
+            // Small objects are limited by requests.
+            "disk_requests" => ("share_of_raw_disk", None),
+            _ => continue,
+        };
+        found.insert(share.to_owned(), one.share);
+        found.extend(level.map(|level| (level.to_owned(), one.raw_per_s)));
+    }
+    found
 }
 
 /// How busy the busiest of the store's machines was: all of its processors together, and one of its disks.
@@ -574,12 +592,29 @@ stages:
             response_ms: Latencies { p50: Some(4.0), p99: Some(10.0), ..Latencies::default() },
             ..OperationResult::default()
         }];
+        let share = |of: &str, raw_per_s: f64, share: f64| EfficiencyResult {
+            direction: "write".to_owned(),
+            of: of.to_owned(),
+            user_per_s: raw_per_s * share,
+            raw_per_s,
+            share,
+        };
+        record.stages[0].efficiency = vec![share("disk_bytes", 4e8, 0.25), share("network_bytes", 1e8, 0.5)];
         let nowhere = Path::new("nowhere");
         let found = of_run(&order, &record, nowhere, "r");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].values.get("server_cpu_ms_per_op"), Some(&5.0));
         assert_eq!(found[0].values.get("server_cpu_share"), Some(&0.5));
         assert_eq!(found[0].values.get("server_disk_share"), None, "no disk was looked at");
+        for (id, value) in [
+            ("share_of_raw_disk", 0.25),
+            ("raw_disk_bytes_per_s", 4e8),
+            ("share_of_raw_network", 0.5),
+            ("raw_network_bytes_per_s", 1e8),
+        ] {
+            assert_eq!(found[0].values.get(id), Some(&value), "{id}");
+        }
+        assert!(raw(&record.stages[0].efficiency, "read").is_empty(), "of the other direction");
         assert_eq!(found[0].values.get(SPREAD.0), Some(&2.5));
         let tried = found[0].values[ATTEMPTS.0];
         assert!((tried - 400.0 / 3.0).abs() < 1e-6, "a quarter of them failed: {tried}");

@@ -40,13 +40,27 @@ pub(crate) static BUSY: [(&str, &str, &Quantity); 2] = [
     ("server_disk_share", "Share of time with requests, busiest disk", &DISK_BUSY),
 ];
 
+/// What the store's machines can do without it, and the share of that which a cell got: known where `cosmark baseline` put an
+/// entry for these machines into the study's archive. Id and title.
+pub(crate) const RAW: [(&str, &str); 4] = [
+    ("share_of_raw_disk", "Share of what the disks can do"),
+    ("share_of_raw_network", "Share of what the network can do"),
+    ("raw_disk_bytes_per_s", "What the disks can do (MB/s)"),
+    ("raw_network_bytes_per_s", "What the network can do (MB/s)"),
+];
+
+/// Whether values are bytes per second, which people read as MB/s.
+pub(crate) fn is_bandwidth(id: &str) -> bool {
+    id.ends_with("bytes_per_s")
+}
+
 /// Whether cells can have a figure of this id: one of a run's operations, of what its stages cost the store's machines, or
 /// one that a study alone makes.
 pub(crate) fn is_figure(id: &str) -> bool {
     METRICS.iter().chain(COSTS).any(|metric| metric.id == id)
         || DISTANCES.iter().any(|(name, _)| *name == id)
         || BUSY.iter().any(|(name, ..)| *name == id)
-        || [SPREAD.0, ATTEMPTS.0].contains(&id)
+        || [SPREAD, ATTEMPTS].iter().chain(&RAW).any(|(name, _)| *name == id)
 }
 
 #[cfg(test)]
@@ -56,10 +70,12 @@ mod tests {
     #[test]
     fn a_figure_is_one_of_a_run_of_its_costs_or_of_a_study_alone() {
         for id in
-            ["server_cpu_ms_per_op", SPREAD.0, ATTEMPTS.0, "throughput_per_s", "lbn_beyond_125000_share"]
+            ["server_cpu_ms_per_op", SPREAD.0, ATTEMPTS.0, RAW[0].0, "throughput_per_s", "server_disk_share"]
         {
             assert!(is_figure(id), "{id}");
         }
         assert!(!is_figure("speed"));
+        assert!(is_bandwidth("bandwidth_bytes_per_s") && is_bandwidth(RAW[2].0));
+        assert!(!is_bandwidth("device_bytes_written_per_byte") && !is_bandwidth("throughput_per_s"));
     }
 }

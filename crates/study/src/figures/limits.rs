@@ -4,6 +4,7 @@ use cosmark_report::plot::chart::{Mark, Series};
 
 use super::{Subject, scale_of};
 use crate::claims::short;
+use crate::metric::RAW;
 use crate::select::{Found, quantity, repetitions, why_none};
 use crate::spec::{Limit, Quantity};
 use crate::statistics::median;
@@ -56,6 +57,11 @@ fn measured(subject: &Subject<'_>, of: &Quantity) -> Result<(f64, bool), &'stati
         repetitions(all).into_iter().filter_map(|repetition| quantity(design, all, of, repetition)).collect();
     let values: Vec<f64> = found.iter().map(|one| one.value).collect();
     let value = median(&values).filter(|value| value.is_finite());
-    let why = || why_none(design, all, of).unwrap_or("no repetition has all of its cells");
+    let is_raw = RAW.iter().any(|(id, _)| *id == of.metric);
+    let was_run = all.iter().any(|one| one.is_in(&of.cells));
+    let why = || match why_none(design, all, of) {
+        Some(_) if is_raw && was_run => "no baseline of the machines was in the archive",
+        why => why.unwrap_or("no repetition has all of its cells"),
+    };
     Ok((value.ok_or_else(why)?, found.iter().any(|one| one.is_false)))
 }

@@ -147,6 +147,20 @@ fn a_line_of_each_level_has_intervals_published_points_and_levels_across() {
 }
 
 #[test]
+fn a_baseline_of_the_machines_is_a_level_and_without_one_that_is_said() {
+    let figure = "x: n, metric: bandwidth_bytes_per_s, where: {system: store, size: 4KB}, limits: \
+                  [{name: disks, of: {metric: raw_disk_bytes_per_s, where: {system: store, n: 8}}}]";
+    let mut all = all();
+    let without = svg(figure, &all);
+    assert!(words(&without).contains("disks: no baseline of the machines was in the archive"), "{without}");
+    for one in &mut all {
+        one.values.insert("raw_disk_bytes_per_s".to_owned(), 5e9);
+    }
+    let drawn = svg(figure, &all);
+    assert!(has(&drawn, "disks: 5000"), "{drawn}");
+}
+
+#[test]
 fn limits_of_response_times_stand_at_their_time() {
     let drawn =
         svg("x: n, metric: response_ms.p95, lines: [system], limits: [{name: SLA, sla: soon}]", &all());
