@@ -11,6 +11,7 @@ mod csv;
 mod datasets;
 mod directory;
 mod error;
+pub mod fio;
 mod ledger;
 mod nodelog;
 mod oplog;
@@ -35,6 +36,7 @@ pub use datasets::{
     DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
     passes_as_begun,
 };
+pub use directory::fio::{FioRun, NewFio};
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{Claim, FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};
 pub use directory::index::{
@@ -60,6 +62,7 @@ pub use readback::{ReadBackFiles, ReadBackProgress, add_durability};
 pub use record::containers::ContainersRecord;
 pub use record::durability::{DurabilityFinding, DurabilityRecord};
 pub use record::events::{EventKind, EventRecord};
+pub use record::fio::{FioJobRecord, FioRecord, FioTimes};
 pub use record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use record::loops::DriversRecord;

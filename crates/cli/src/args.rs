@@ -6,6 +6,7 @@ mod controller;
 mod datasets;
 mod driver;
 mod faults;
+mod import;
 mod lbn;
 mod plan;
 mod results;
@@ -25,6 +26,7 @@ pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsAr
 pub use datasets::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, NodeArgs, ReachArgs};
 pub use faults::{FaultsArgs, FaultsCommand, GuardArgs, NoteArgs};
+pub use import::ImportArgs;
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{
@@ -97,6 +99,8 @@ pub enum Command {
     Adaptors(AdaptorsArgs),
     /// Show the results of a run again
     Show(ShowArgs),
+    /// Make what fio measured a run of the archive
+    Import(ImportArgs),
     /// Say whether a run can be believed, also one that COSBench made
     Judge(JudgeArgs),
     /// Make the HTML report of a run: one file with charts that works offline

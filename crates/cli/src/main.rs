@@ -12,6 +12,7 @@ mod diagnose;
 mod exit;
 mod faults;
 mod fill;
+mod fio;
 mod fit;
 mod goals;
 mod host;
@@ -61,6 +62,7 @@ fn main() -> std::process::ExitCode {
         Command::Node(node) => cmd::node::run(&node),
         Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
         Command::Show(show) => cmd::show::run(&show),
+        Command::Import(import) => cmd::import::run(&import),
         Command::Judge(judge) => cmd::judge::run(&judge),
         Command::Report(report) => cmd::report::run(&report),
         Command::Clean(clean) => cmd::clean::run(&clean),

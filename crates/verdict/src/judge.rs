@@ -13,6 +13,7 @@ use crate::bounds;
 use crate::checks::{CheckRow, findings, row};
 use crate::evidence::Evidence;
 use crate::finding::{Allows, Finding, Status, rank};
+use crate::fio;
 use crate::from_archive::{self, Places};
 use crate::numbers::percent;
 
@@ -120,9 +121,17 @@ fn measured_stage(
         .filter_map(|run| run.record.stages.iter().find(|other| other.name == stage.name))
         .map(from_archive::rate_of)
         .collect();
+    let by_fio = run.record.fio.as_ref();
+    if by_fio.is_some() {
+        fio::without_batches(&mut evidence);
+    }
     bounds::add(&mut evidence);
+    let of_fio = |row: &CheckRow, finding| match by_fio {
+        Some(said) => fio::finding(row.id, said, stage, &evidence, finding),
+        None => finding,
+    };
     let mut found: Vec<Check> =
-        findings(&evidence).into_iter().map(|(row, finding)| check(row, id, finding)).collect();
+        findings(&evidence).into_iter().map(|(row, finding)| check(row, id, of_fio(row, finding))).collect();
     let is_trial = |search: &SearchRecord| search.trials.iter().any(|trial| trial.stage == stage.id);
     if run.record.searches.iter().any(is_trial) {
         let message = "a trial of a search: trials of one load are as long together as their thresholds need";

@@ -13,6 +13,7 @@ mod checks;
 mod cosbench;
 pub mod evidence;
 mod finding;
+mod fio;
 pub mod from_archive;
 mod judge;
 mod numbers;

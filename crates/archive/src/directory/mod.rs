@@ -1,6 +1,7 @@
 //! The archive itself: one directory for many runs, possibly written by several processes at once.
 
 pub(crate) mod files;
+pub(crate) mod fio;
 pub(crate) mod histograms;
 pub(crate) mod in_force;
 pub(crate) mod index;

@@ -556,7 +556,7 @@ impl RunDir {
             .is_ok_and(|record| !matches!(record.state, RunState::Running | RunState::Killed))
     }
 
-    fn write_record(&self, durable: bool) -> Result<(), ArchiveError> {
+    pub(super) fn write_record(&self, durable: bool) -> Result<(), ArchiveError> {
         write_whole(&self.path.join(RECORD), durable, |out| {
             serde_json::to_writer_pretty(&mut *out, &self.record)?;
             out.write_all(b"\n")

@@ -4,6 +4,7 @@
 pub(crate) mod containers;
 pub(crate) mod durability;
 pub(crate) mod events;
+pub(crate) mod fio;
 pub(crate) mod gaps;
 pub(crate) mod goals;
 pub(crate) mod loops;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::containers::ContainersRecord;
 use crate::record::durability::DurabilityRecord;
 use crate::record::events::EventRecord;
+use crate::record::fio::FioRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};
@@ -91,6 +93,9 @@ pub struct RunRecord {
     /// Each time that what the store acknowledged was read back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub durability: Vec<DurabilityRecord>,
+    /// What fio measured, where fio made the load; null of all other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<FioRecord>,
 }
 
 /// A machine.
@@ -242,6 +247,7 @@ impl RunRecord {
             raw_limits: None,
             events: Vec::new(),
             durability: Vec::new(),
+            fio: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 mod cosbench;
 mod cosbench_runs;
 mod damage;
+mod fio;
 mod histograms;
 mod kill;
 mod operations;

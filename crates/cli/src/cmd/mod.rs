@@ -16,6 +16,7 @@ pub mod driver;
 pub mod drivers;
 pub mod export;
 pub mod faults;
+pub mod import;
 pub mod judge;
 pub mod lbn;
 pub mod list;

@@ -1,0 +1,126 @@
+//! The rates of a job over time: a log that fio wrote with `--write_iops_log` and `--log_avg_msec`. Format: fio's
+//! HOWTO, "Log File Formats": time in ms, value, direction (0 reads, 1 writes, 2 trims), block size, ..
+
+/// A line more than a day of four looks a second is none of ours.
+const MOST_LINES: usize = 1 << 20;
+/// Lines that lie nearer to each other are of single requests.
+const LEAST_STEP_MS: f64 = 20.0;
+
+/// One line: a mean rate since the one before of its direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// Milliseconds since the job began, or since its ramp was over.
+    pub at_ms: f64,
+    /// Of writes; else of reads.
+    pub is_write: bool,
+    /// Requests per second.
+    pub iops: f64,
+}
+
+/// One step of the course.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step {
+    /// Begin, in seconds since the measured time began.
+    pub from_s: f64,
+    /// End.
+    pub to_s: f64,
+    /// Reads that ended in it.
+    pub reads: u64,
+    /// Writes that ended in it.
+    pub writes: u64,
+}
+
+/// The course of a job.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Course {
+    rates: Vec<Rate>,
+}
+
+impl Course {
+    /// Reads a log of rates; lines of other directions are passed over.
+    ///
+    /// # Errors
+    /// The line that is none, or that the log is one of single requests.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut rates = Vec::new();
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            if at >= MOST_LINES {
+                return Err(format!(
+                    "line {}: more than {MOST_LINES} lines: give --log_avg_msec=1000 to fio",
+                    at + 1
+                ));
+            }
+            let mut cells = line.split(',').map(str::trim);
+            let mut number =
+                || cells.next()?.parse::<f64>().ok().filter(|number| (0.0..=1e13).contains(number));
+            let known = number().zip(number()).zip(number());
+            let ((at_ms, iops), direction) = known.ok_or_else(|| {
+                format!("line {}: this is no line of a log of fio (time in ms, value, direction, ..)", at + 1)
+            })?;
+            if direction < 2.0 {
+                rates.push(Rate { at_ms, is_write: direction >= 1.0, iops });
+            }
+        }
+        rates.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
+        let course = Self { rates };
+        match course.step_ms() {
+            Some(step) if step < LEAST_STEP_MS => {
+                Err("its lines are single requests and no rates: give --log_avg_msec=1000 to fio".to_owned())
+            }
+            _ => Ok(course),
+        }
+    }
+
+    /// Milliseconds between two lines of one direction. Where nothing ended there is no line: most are nearer than
+    /// the mean.
+    fn step_ms(&self) -> Option<f64> {
+        let mut steps = Vec::new();
+        for is_write in [false, true] {
+            let own: Vec<f64> =
+                self.rates.iter().filter(|rate| rate.is_write == is_write).map(|rate| rate.at_ms).collect();
+            steps.extend(own.iter().zip(own.iter().skip(1)).map(|(from, to)| to - from));
+        }
+        steps.sort_by(f64::total_cmp);
+        steps.get(steps.len() / 4).copied()
+    }
+
+    /// Its steps: lines of both directions that lie near each other are one.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        let Some(step_ms) = self.step_ms() else { return Vec::new() };
+        let first = self.rates.first().map_or(0.0, |rate| rate.at_ms);
+        // Whether times count from the begin of the job or from the end of its ramp differs by version.
+        let mut from_ms = if first > 1.5 * step_ms { first - step_ms } else { 0.0 };
+        let base_ms = from_ms;
+        let mut steps = Vec::new();
+        let mut rest = self.rates.as_slice();
+        while let Some(begin) = rest.first() {
+            let near = rest.iter().take_while(|rate| rate.at_ms - begin.at_ms < step_ms / 2.0).count();
+            let (own, later) = rest.split_at(near.max(1));
+            rest = later;
+            let to_ms = own.iter().map(|rate| rate.at_ms).fold(0.0, f64::max);
+            let seconds = (to_ms - from_ms) / 1e3;
+            if seconds <= 0.0 {
+                continue;
+            }
+            let count = |is_write: bool| {
+                let rates = own.iter().filter(|rate| rate.is_write == is_write).map(|rate| rate.iops);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "bounded when it was read"
+                )]
+                let count = (rates.fold(0.0, f64::max) * seconds).round() as u64;
+                count
+            };
+            steps.push(Step {
+                from_s: (from_ms - base_ms) / 1e3,
+                to_s: (to_ms - base_ms) / 1e3,
+                reads: count(false),
+                writes: count(true),
+            });
+            from_ms = to_ms;
+        }
+        steps
+    }
+}

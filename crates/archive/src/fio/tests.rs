@@ -1,0 +1,165 @@
+//! What fio printed, as it is read: golden files of several versions, and files that are none.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use super::*;
+
+const MIXED: &str = include_str!("../../tests/fio/fio-3.33-mixed.json");
+const BUFFERED: &str = include_str!("../../tests/fio/fio-3.28-buffered.json");
+const RBD: &str = include_str!("../../tests/fio/fio-3.36-rbd.json");
+const LOG: &str = include_str!("../../tests/fio/fio-3.33-mixed_iops.1.log");
+
+fn changed(change: impl FnOnce(&mut Value)) -> Result<FioOutput, String> {
+    let mut value: Value = serde_json::from_str(MIXED).unwrap();
+    change(&mut value);
+    FioOutput::read(&value.to_string())
+}
+
+#[test]
+fn each_figure_of_each_version_is_read_as_it_stands() {
+    let output = FioOutput::read(&format!("note: both iodepth >= 1 and ..\n{MIXED}")).unwrap();
+    assert_eq!(output.version, "fio-3.33");
+    assert_eq!(output.ended.unwrap().as_millisecond(), 1_764_000_000_381);
+    let [job] = output.jobs.as_slice() else { panic!("{:?}", output.jobs) };
+    let facts = &job.facts;
+    assert_eq!((facts.stage.as_str(), facts.work.as_str()), ("cell", "cell"));
+    assert_eq!((facts.engine.as_str(), facts.target.as_str()), ("libaio", "/dev/vdb"));
+    assert_eq!((facts.pattern.as_str(), facts.block.as_deref(), facts.depth), ("randrw", Some("4k"), 4));
+    assert_eq!((facts.direct, facts.size_bytes), (Some(true), Some(8 << 20)));
+    assert_eq!((facts.runtime_s, facts.rampup_s, facts.measured_s), (Some(3.0), 1.0, Some(3.001)));
+    assert!((facts.cpu_share.unwrap() - 0.016_333_33).abs() < 1e-6, "{facts:?}");
+    assert_eq!(facts.times, FioTimes::Bins);
+    assert_eq!((job.reads, job.writes, job.block_bytes), (Some(70), Some(30), 4096));
+    let (read, write) = (job.read.as_ref().unwrap(), job.write.as_ref().unwrap());
+    assert_eq!((read.ios, read.bytes, read.iops, read.bytes_per_s), (420, 1_720_320, 139.953_349, 573_248.0));
+    assert_eq!(
+        (write.ios, write.bytes, write.iops, write.bytes_per_s),
+        (180, 737_280, 59.980_007, 245_678.0)
+    );
+    let times = read.times.latencies();
+    assert_eq!((times.count, read.times.distribution().count()), (420, 420));
+    assert_eq!((times.min, times.max), (Some(0.041_552), Some(64.906_026)));
+    assert!((times.mean.unwrap() - 0.764_376_578).abs() < 1e-6, "{times:?}");
+    // The bin in which the 210th lies, to the thousandth of a histogram of ours.
+    assert!((times.p50.unwrap() / 0.111_104 - 1.0).abs() < 0.001, "{times:?}");
+    assert!(times.p99.is_none() && times.withheld.is_some(), "1000 are needed: {times:?}");
+
+    let output = FioOutput::read(BUFFERED).unwrap();
+    let job = &output.jobs[0];
+    assert_eq!((job.facts.engine.as_str(), job.facts.depth, job.facts.direct), ("psync", 1, Some(false)));
+    assert_eq!((job.facts.times, job.reads, job.writes), (FioTimes::Percentiles, Some(100), None));
+    let times = job.read.as_ref().unwrap().times.latencies();
+    assert_eq!((times.p50, times.p95), (Some(0.284_672), Some(1.761_28)));
+    assert!(times.p99.is_some() && times.p99_9.is_none(), "1201 support a p99: {times:?}");
+    assert_eq!(job.read.as_ref().unwrap().times.distribution().count(), 0);
+
+    let output = FioOutput::read(RBD).unwrap();
+    let facts = &output.jobs[0].facts;
+    assert_eq!((facts.target.as_str(), facts.is_remote()), ("cosmark-study/image", true));
+    assert_eq!(output.jobs[0].write.as_ref().unwrap().ios, 90);
+}
+
+#[test]
+fn what_is_cut_off_foreign_failed_or_empty_is_refused_with_its_place() {
+    for cut in [0, 1, MIXED.len() / 3, MIXED.len() - 3] {
+        let said = FioOutput::read(&MIXED[..cut]).unwrap_err();
+        assert!(cut == 0 || (said.contains("line ") && said.contains("cut off")), "{cut}: {said}");
+    }
+    assert!(FioOutput::read("").unwrap_err().contains("no {"));
+    let with = |path: &str, new: Value| changed(|value| *value.pointer_mut(path).unwrap() = new).unwrap_err();
+    let version = |text: &str| changed(|value| value["fio version"] = Value::from(text)).unwrap_err();
+    assert!(version("fio-2.21").contains("none of fio 3") && version("fio-4.0").contains("none of fio 3"));
+    assert!(version("iperf 3.1").contains("none of fio 3"));
+    let none = changed(|value| drop(value.as_object_mut().unwrap().remove("fio version"))).unwrap_err();
+    assert!(none.contains("no JSON of fio"), "{none}");
+    let failed = with("/jobs/0/error", Value::from(5));
+    assert!(failed.starts_with("jobs[0] (cell): ") && failed.contains("`error` is 5"), "{failed}");
+    let nothing = changed(|value| {
+        value["jobs"][0]["read"]["total_ios"] = Value::from(0);
+        value["jobs"][0]["write"]["total_ios"] = Value::from(0);
+    });
+    assert!(nothing.unwrap_err().contains("no operation"));
+    assert!(changed(|value| value["jobs"] = serde_json::json!([])).unwrap_err().contains("no operation"));
+    for (path, new, words) in [
+        ("/jobs/0/read/iops", Value::from(900.0), "`read.iops` is 900"),
+        ("/jobs/0/write/bw_bytes", Value::from(9e9), "`write.bw_bytes`"),
+        ("/jobs/0/read/runtime", Value::from(0), "`read.runtime` is 0"),
+        ("/jobs/0/read/total_ios", Value::from(u64::MAX), "`read.total_ios`"),
+        ("/jobs/0/read/clat_ns/N", Value::from(421), "`read.clat_ns.N` is 421"),
+        ("/jobs/0/read/clat_ns/N", Value::from(419), "`read.clat_ns.bins` hold 420"),
+        ("/jobs/0/job options/iodepth", Value::from("many"), "iodepth is many"),
+    ] {
+        let said = with(path, new);
+        assert!(said.contains(words) && said.contains("jobs[0] (cell)"), "{path}: {said}");
+    }
+    let trims = changed(|value| value["jobs"][0]["trim"] = value["jobs"][0]["read"].clone());
+    assert!(trims.unwrap_err().contains("`trim`"));
+}
+
+#[test]
+fn sizes_and_times_are_those_of_fio() {
+    let sizes =
+        [("4k", 4096), ("8M", 8 << 20), ("1g", 1 << 30), ("4KiB", 4000), ("4096", 4096), ("1.5k", 1536)];
+    for (text, bytes) in sizes {
+        assert_eq!(options::bytes(text, false), Some(bytes), "{text}");
+    }
+    assert_eq!((options::bytes("4k", true), options::bytes("4KiB", true)), (Some(4000), Some(4096)));
+    assert_eq!((options::bytes("50%", false), options::bytes("k", false)), (None, None));
+    for (text, seconds) in [("60", 60.0), ("60s", 60.0), ("2m", 120.0), ("1h", 3600.0), ("500ms", 0.5)] {
+        assert_eq!(options::seconds(text), Some(seconds), "{text}");
+    }
+    assert_eq!(options::seconds("soon"), None);
+}
+
+#[test]
+fn what_is_secret_in_options_is_in_no_archive() {
+    let output = changed(|value| {
+        value["jobs"][0]["job options"]["http_s3_key"] = Value::from("hunter2");
+        value["global options"] = serde_json::json!({"http_pass": "hunter2"});
+    });
+    let output = output.unwrap();
+    assert!(!output.text.contains("hunter2") && output.text.contains("***"));
+    assert_eq!(FioOutput::read(MIXED).unwrap().text, MIXED, "what hides nothing is as it came");
+}
+
+#[test]
+fn jobs_of_one_group_share_a_stage_and_each_has_a_name_of_its_own() {
+    let output = changed(|value| {
+        let job = value["jobs"][0].clone();
+        let mut other = job.clone();
+        (other["jobname"], other["groupid"]) = (Value::from("big/one"), Value::from(1));
+        let mut third = other.clone();
+        third["jobname"] = Value::from("c");
+        value["jobs"] = serde_json::json!([other, job.clone(), job, third]);
+    });
+    let output = output.unwrap();
+    let names: Vec<(&str, &str)> =
+        output.jobs.iter().map(|job| (job.facts.stage.as_str(), job.facts.work.as_str())).collect();
+    assert_eq!(names, [("cell", "cell"), ("cell", "cell-2"), ("group-1", "big_one"), ("group-1", "c")]);
+    assert!((output.length_s() - 2.0 * 4.001).abs() < 1e-9, "{}", output.length_s());
+    let workload = workload_of("n: \"x\"", "d # e", &output.jobs).unwrap();
+    assert_eq!((workload.name.as_str(), workload.stages.len()), ("n: \"x\"", 2));
+    let work = &workload.stages[0].works[0];
+    assert_eq!((work.workers, work.storage.kind.as_str(), work.operations.len()), (4, "fio", 2));
+    assert_eq!((work.rampup.as_secs_f64(), work.runtime.as_secs_f64()), (1.0, 3.0));
+}
+
+#[test]
+fn a_log_of_rates_becomes_steps_and_one_of_requests_is_refused() {
+    let steps = Course::read(LOG).unwrap().steps();
+    assert_eq!(steps.len(), 6);
+    assert_eq!((steps[0].from_s, steps[0].to_s, steps[0].reads, steps[0].writes), (0.0, 0.499, 70, 30));
+    assert_eq!((steps[5].from_s, steps[5].to_s), (2.499, 3.0));
+    let (reads, writes) = steps.iter().fold((0, 0), |(r, w), step| (r + step.reads, w + step.writes));
+    assert_eq!((reads, writes), (420, 180));
+    // Times that count the ramp, directions a few milliseconds apart, and a second without a line.
+    let text = "11000, 100, 0, 0, 0\n11003, 50, 1, 0, 0\n12000, 80, 0, 0, 0\n14001, 10, 0, 0, 0\n14002, 20, 1, 0, 0\n";
+    let steps = Course::read(text).unwrap().steps();
+    let found: Vec<(u64, u64)> = steps.iter().map(|step| (step.reads, step.writes)).collect();
+    assert_eq!(found, [(100, 50), (80, 0), (20, 40)]);
+    assert!(steps[0].from_s == 0.0 && (steps[2].to_s - steps[2].from_s - 2.0).abs() < 0.1, "{steps:?}");
+    let single: String = (0..50).map(|at| format!("{at}, 1, 0, 4096, 0\n")).collect();
+    assert!(Course::read(&single).unwrap_err().contains("--log_avg_msec"));
+    assert!(Course::read("1, 2, 0\nx, 2, 0\n").unwrap_err().starts_with("line 2"));
+    assert!(Course::read("").unwrap().steps().is_empty());
+}

@@ -1,0 +1,240 @@
+//! What can be said of a run whose load fio made: rows of the common table that its figures allow, some of them from
+//! what fio says of its jobs, and of the others why they do not apply. Sources: fio's HOWTO (`direct`, `ramp_time`,
+//! `runtime`, `verify`).
+
+use cosmark_archive::{FioJobRecord, FioRecord, FioTimes, StageRecord};
+
+use crate::evidence::{Evidence, Logged};
+use crate::finding::Finding;
+use crate::numbers::{bytes, percent, plain};
+
+/// Rows that look at figures which fio has as any run.
+const KNOWN: &[&str] = &["V9", "V12", "V22", "V23", "V25"];
+
+/// Rows that do not apply, and why.
+const DO_NOT_APPLY: &[(&str, &str)] = &[
+    ("V1", "fio does not say what was in flight: it is worked out from its times, by this very law"),
+    ("V2", "fio keeps its depth by itself, without workers of Cosmark"),
+    ("V3", "fio keeps a depth, and nothing is due by a clock"),
+    ("V7", "no link of Cosmark's machine carried the load"),
+    ("V10", "fio waits for what is under way at its end, and counts it"),
+    ("V13", "a device has its blocks: there is no object that could be missing"),
+    ("V15", "one fio made the load, by one clock"),
+    ("V17", "one fio made the load"),
+    ("V18", "requests to a device open no connection"),
+    ("V19", "no connection of Cosmark carried the load"),
+    ("V21", "fio repeats no request"),
+    ("V26", "fio keeps no ledger of what was acknowledged"),
+];
+
+/// Data below this fits the memory of any machine.
+const TINY_BYTES: f64 = 8e9;
+/// A job that measured less than this part of its time was cut.
+const CUT: f64 = 0.95;
+/// The same, where it was a moment.
+const A_MOMENT: f64 = 0.995;
+/// A copy of a job that is busier limits the load by itself.
+const BUSY: f64 = 0.9;
+/// Jobs of one group that end further apart do not measure the same time.
+const APART: (f64, f64) = (0.01, 0.05);
+
+/// fio's histogram is of all of its time: it says nothing of how one moment resembles the next.
+pub fn without_batches(evidence: &mut Evidence) {
+    for operation in &mut evidence.operations {
+        operation.logged = Logged::default();
+    }
+}
+
+/// What the row `id` says of a stage: `finding`, which the table made of its figures, or what fio knows better.
+#[must_use]
+pub fn finding(
+    id: &str,
+    fio: &FioRecord,
+    stage: &StageRecord,
+    evidence: &Evidence,
+    finding: Finding,
+) -> Finding {
+    let jobs: Vec<&FioJobRecord> = fio.jobs.iter().filter(|job| job.stage == stage.name).collect();
+    if let Some((_, why)) = DO_NOT_APPLY.iter().find(|(own, _)| *own == id) {
+        return Finding::does_not_apply(*why);
+    }
+    match id {
+        "V4" => length_as_asked(&jobs),
+        "V5" => processor(&jobs),
+        "V6" => Finding::unknown("nobody looked whether the machine on which fio ran paused"),
+        "V8" if jobs.iter().any(|job| !job.has_course) => Finding::unknown(
+            "fio's JSON has no course over time: give it --write_iops_log=NAME --log_avg_msec=1000, and its log to the import",
+        ),
+        "V8" => finding,
+        "V11" if jobs.iter().any(|job| job.times == FioTimes::None) => {
+            Finding::unknown("fio measured no times (gtod_reduce or disable_clat)")
+        }
+        "V11" => finding,
+        "V14" => working_set(fio, &jobs, evidence),
+        "V16" => common_window(&jobs),
+        "V20" => integrity(&jobs),
+        "V24" if jobs.iter().any(|job| job.engine == "null") => {
+            Finding::warn(1.0, 0.0, "fio's engine null only pretends: these are the numbers of fio itself")
+        }
+        "V24" => finding,
+        known if KNOWN.contains(&known) => finding,
+        _ => Finding::does_not_apply("fio made the load, and says nothing of it"),
+    }
+}
+
+/// V4: whether each job measured as long as it was to.
+fn length_as_asked(jobs: &[&FioJobRecord]) -> Finding {
+    let asked = jobs.iter().filter_map(|job| Some((job, job.measured_s? / job.runtime_s?)));
+    let Some((job, share)) = asked.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Finding::does_not_apply(
+            "its size and not its time ended it (no time_based), and nothing was offered by a clock",
+        );
+    };
+    let (measured_s, asked_s) = (job.measured_s.unwrap_or(0.0), job.runtime_s.unwrap_or(0.0));
+    let numbers = format!("{} of {} s were measured", plain(measured_s), plain(asked_s));
+    if share < CUT {
+        let message = format!("{numbers}: job {} was ended before its time; run it again", job.work);
+        return Finding::fail(1.0 - share, 1.0 - CUT, message);
+    }
+    if share < A_MOMENT {
+        return Finding::warn(1.0 - share, 1.0 - A_MOMENT, format!("{numbers} by job {}", job.work));
+    }
+    Finding::pass(1.0 - share.min(1.0), 1.0 - A_MOMENT, numbers)
+}
+
+/// V5: how busy fio itself was.
+fn processor(jobs: &[&FioJobRecord]) -> Finding {
+    let known = jobs.iter().filter_map(|job| Some((job, job.cpu_share?)));
+    let Some((job, share)) = known.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Finding::unknown("fio does not say how busy its processor was (usr_cpu, sys_cpu)");
+    };
+    let numbers = format!("job {} had {} of a processor", job.work, percent(share));
+    if share > BUSY {
+        let message = format!(
+            "{numbers}: fio, and not the device, may have limited the load; give it more jobs (numjobs)"
+        );
+        return Finding::warn(share, BUSY, message);
+    }
+    Finding::pass(share, BUSY, numbers)
+}
+
+/// V14: a page cache on the way, or the memory of a store behind a network.
+#[expect(clippy::cast_precision_loss, reason = "sizes of memory and of files fit 53 bits")]
+fn working_set(fio: &FioRecord, jobs: &[&FioJobRecord], evidence: &Evidence) -> Finding {
+    let reads = evidence.operations.iter().any(|op| op.kind == "read" && op.ok > 0);
+    let memory = fio.memory_bytes.map(|bytes| bytes as f64).filter(|bytes| *bytes > 0.0);
+    let each = jobs.iter().map(|job| {
+        let size = job.size_bytes.map(|bytes| bytes as f64);
+        if job.is_remote() { remote(job, size, memory, reads) } else { local(job, size, memory) }
+    });
+    let worst = each.max_by_key(|finding| finding.allows);
+    worst.unwrap_or_else(|| Finding::unknown("fio says nothing of its jobs"))
+}
+
+/// A store behind a network: what is written reaches it, what is read may come from its memory.
+fn remote(job: &FioJobRecord, size: Option<f64>, memory: Option<f64>, reads: bool) -> Finding {
+    if !reads {
+        return Finding::does_not_apply("no reads: nothing can come from a cache");
+    }
+    let target = &job.target;
+    match (size, memory) {
+        (Some(size), Some(memory)) if size < memory => Finding::warn(
+            size / memory,
+            1.0,
+            format!(
+                "the image {target} of {} fits the memory of {}, from which its store may have read: use a larger one",
+                bytes(size),
+                bytes(memory)
+            ),
+        ),
+        (Some(size), Some(memory)) => Finding::pass(
+            size / memory,
+            1.0,
+            format!("the image {target} of {} is larger than the memory of {}", bytes(size), bytes(memory)),
+        ),
+        _ => Finding::unknown(format!(
+            "the memory of the store of {target}, from which it may have read, or the size of the image is not known"
+        )),
+    }
+}
+
+/// A device or file of the machine on which fio ran.
+fn local(job: &FioJobRecord, size: Option<f64>, memory: Option<f64>) -> Finding {
+    let target = if job.target.is_empty() { "its file" } else { job.target.as_str() };
+    if job.direct == Some(true) {
+        return Finding::pass(
+            1.0,
+            1.0,
+            format!("direct=1: requests to {target} pass by the page cache of the machine"),
+        );
+    }
+    let buffered = format!("{target} was reached through the page cache (direct=0)");
+    let Some(size) = size else {
+        return Finding::unknown(format!("{buffered}, and its size is not known: give direct=1 to fio"));
+    };
+    let Some(memory) = memory else {
+        if size < TINY_BYTES {
+            let message = format!(
+                "{buffered}, and its {} fit the memory of any machine: this measures memory; give direct=1 to fio",
+                bytes(size)
+            );
+            return Finding::warn(size, TINY_BYTES, message);
+        }
+        return Finding::unknown(format!(
+            "{buffered}, and the memory of the machine is not known: give --memory to the import, or direct=1 to fio"
+        ));
+    };
+    let (ratio, numbers) =
+        (size / memory, format!("{buffered}: {} of data, {} of memory", bytes(size), bytes(memory)));
+    if ratio < 1.0 {
+        return Finding::fail(
+            ratio,
+            1.0,
+            format!("{numbers}: this measures memory and no disk; give direct=1 to fio"),
+        );
+    }
+    if ratio < 5.0 {
+        let message = format!("{numbers}: about {} can be served from it", percent((1.0 / ratio).min(1.0)));
+        return Finding::warn(ratio, 5.0, message);
+    }
+    Finding::pass(ratio, 5.0, numbers)
+}
+
+/// V16: jobs that ran side by side.
+fn common_window(jobs: &[&FioJobRecord]) -> Finding {
+    if jobs.len() < 2 {
+        return Finding::does_not_apply("one job, or copies of one that fio reports together");
+    }
+    let lengths = || jobs.iter().filter_map(|job| Some(job.rampup_s + job.measured_s?));
+    let (least, most) =
+        lengths().fold((f64::INFINITY, 0.0_f64), |(least, most), s| (least.min(s), most.max(s)));
+    if most <= 0.0 {
+        return Finding::unknown("fio does not say how long its jobs took");
+    }
+    let apart = (most - least.min(most)) / most;
+    let numbers =
+        format!("{} jobs ran side by side, from {} to {} s", jobs.len(), plain(least.min(most)), plain(most));
+    Finding::graded(
+        apart,
+        APART.0,
+        APART.1,
+        || numbers.clone(),
+        || format!("{numbers}: their sum is of no common time; give them one runtime with time_based"),
+    )
+}
+
+/// V20.
+fn integrity(jobs: &[&FioJobRecord]) -> Finding {
+    if jobs.iter().any(|job| job.zeros) {
+        let message = "zeros are written (zero_buffers), which a device may compress or leave out: give refill_buffers instead";
+        return Finding::warn(1.0, 0.0, message);
+    }
+    if jobs.iter().all(|job| job.verified) && !jobs.is_empty() {
+        return Finding::pass(
+            0.0,
+            0.0,
+            "fio compared what it read with what was written, and found no difference",
+        );
+    }
+    Finding::does_not_apply("fio was not asked to compare what it reads (verify)")
+}
