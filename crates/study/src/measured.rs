@@ -1,4 +1,5 @@
-//! What cells measured: read from `run.json` of their runs, or from the JSON of fio. One observation for each point and operation.
+//! What cells measured: read from `run.json` of their runs, or, in older studies, from the JSON of fio. One
+//! observation for each point and operation.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -19,6 +20,8 @@ use crate::metric::{ATTEMPTS, BINS, BUSY, DISTANCES, SPREAD, bin_id};
 use crate::spec::{Block, Text};
 use crate::template::fill;
 
+/// How the JSON of a cell of fio is called in a study that has it beside its archive.
+const OLD_FIO: &str = ".json";
 /// What fio or a followed disk says is never larger.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -53,7 +56,7 @@ pub trait Origin {
     fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation>;
 }
 
-/// The archive of a study, and the directory of its jobs of fio.
+/// The archive of a study, and the directory in which older ones have the JSON of their jobs of fio.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
     /// Holds `archive` and `fio`.
@@ -86,7 +89,8 @@ impl Files<'_> {
     }
 
     fn read(&self, order: &Order<'_>, end: &CellEnd) -> Option<Left> {
-        if order.design.spec.fio.is_some() {
+        let is_fio = order.design.spec.fio.is_some();
+        if is_fio && end.place.ends_with(OLD_FIO) {
             let path = self.directory.join("fio").join(&end.place);
             if end.state == CellState::Failed && !path.exists() {
                 // A job that failed leaves nothing.
@@ -98,15 +102,26 @@ impl Files<'_> {
             return (!observations.is_empty()).then_some(Left { observations, bytes });
         }
         let run = self.run_directory(&end.place).and_then(|path| open_run(&path).ok())?;
+        if is_fio {
+            let observations = of_fio_run(order, &run.record, &end.place);
+            // One that failed has measured nothing.
+            let is_read = end.state == CellState::Failed || !observations.is_empty();
+            return is_read.then(|| Left { observations, bytes: bytes_of(&run.record) });
+        }
         let mut observations = of_run(order, &run.record, &run.path, &end.place);
         let file = self.directory.join("requests").join(format!("{}.json", end.place));
         let values = distances(&text_of(&file));
         for observation in &mut observations {
             observation.values.extend(values.clone());
         }
-        let operations = run.record.stages.iter().flat_map(|stage| &stage.operations);
-        Some(Left { observations, bytes: operations.fold(0, |sum, one| sum.saturating_add(one.bytes)) })
+        Some(Left { observations, bytes: bytes_of(&run.record) })
     }
+}
+
+/// Bytes that the operations of a run moved.
+fn bytes_of(record: &RunRecord) -> u64 {
+    let operations = record.stages.iter().flat_map(|stage| &stage.operations);
+    operations.fold(0, |sum, one| sum.saturating_add(one.bytes))
 }
 
 impl Origin for Files<'_> {
@@ -260,7 +275,8 @@ fn by_op(results: &[OperationResult]) -> BTreeMap<&str, Vec<&OperationResult>> {
     all
 }
 
-/// A window that is shorter than this many mean responses of each worker says more about its edges than about the store.
+/// A window that is shorter than this many mean responses of each worker says more about its edges than about the
+/// store.
 const LEAST_RESPONSES_IN_A_WINDOW: f64 = 5.0;
 
 /// The figures of operations that do the same, together: what can be added is, and `times` are those of all of them.
@@ -367,7 +383,36 @@ fn verdict_of(record: &RunRecord, stage: &StageRecord) -> (Overall, Option<Strin
     worst
 }
 
-/// What a job of fio measured, by direction and both together.
+/// What the run of a job of fio measured, by direction and both together.
+#[must_use]
+pub fn of_fio_run(order: &Order<'_>, record: &RunRecord, place: &str) -> Vec<Observation> {
+    let Some(stage) = record.stages.first() else { return Vec::new() };
+    let judged = verdict_of(record, stage);
+    let of = |(op, results): (&str, Vec<&OperationResult>)| {
+        observation(order, levels_of(order), op, &results, None, judged.clone(), place)
+    };
+    let mut all: Vec<Observation> = by_op(&stage.operations).into_iter().map(of).collect();
+    all.retain(|one| one.failed_share < 1.0);
+    if !all.is_empty() {
+        let sum = |name: &str| all.iter().filter_map(|one| one.values.get(name)).sum::<f64>();
+        let values = ["throughput_per_s", "bandwidth_bytes_per_s"].map(|name| (name.to_owned(), sum(name)));
+        let failed_share = all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
+        all.push(Observation {
+            levels: levels_of(order),
+            op: "all".to_owned(),
+            repetition: order.repetition,
+            values: BTreeMap::from(values),
+            verdict: judged.0,
+            why: judged.1,
+            failed_share,
+            place: place.to_owned(),
+            ..Observation::default()
+        });
+    }
+    all
+}
+
+/// What a job of fio measured in a study that has its JSON beside its archive, by direction and both together.
 #[must_use]
 pub fn of_fio(order: &Order<'_>, value: &Value, place: &str) -> Vec<Observation> {
     let Some(job) = value.get("jobs").and_then(|jobs| jobs.get(0)) else { return Vec::new() };
@@ -538,6 +583,49 @@ fio: {rw: randread, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 5s}
         assert!(!why(0, "write", 0).1.contains("fits"), "what is written was not read from memory");
         assert!(!why(1, "read", 0).1.contains("fits"), "a file is read past the memory");
         assert_eq!(why(1, "read", 5), (Overall::False, "fio ended with error 5".to_owned()));
+    }
+
+    #[test]
+    fn the_run_of_a_job_of_fio_has_its_directions_and_both_together() {
+        let text = "name: t
+title: t
+question: q
+systems: [{name: disk, block: file}]
+factors: [{name: rw, levels: [randrw]}]
+scales: {quick: {}}
+fio: {rw: randrw, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 60s}
+";
+        let spec = crate::spec::read(text).0.unwrap();
+        let choice = Choice { scale: "quick".to_owned(), ..Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        let order = Order { design: &design, cell: &design.cells[0], repetition: 1, run: "t.c1.r1" };
+        let workload = cosmark_workload::parse(WORKLOAD, Format::Yaml, &Environment::default()).0.unwrap();
+        let mut record =
+            RunRecord::begun("w1".to_owned(), &workload, HostRecord::default(), Timestamp::UNIX_EPOCH);
+        let of = |op: &str, ok: u64, rate: f64| OperationResult {
+            op: op.to_owned(),
+            ok,
+            bytes: ok * 4096,
+            throughput_per_s: Some(rate),
+            bandwidth_bytes_per_s: Some(rate * 4096.0),
+            response_ms: Latencies { count: ok, mean: Some(1.0), p50: Some(1.0), ..Latencies::default() },
+            window_s: 60.0,
+            ..OperationResult::default()
+        };
+        record.stages[0].state = StageState::Completed;
+        record.stages[0].operations = vec![of("read", 4200, 70.0), of("write", 1800, 30.0)];
+        record.verdict.overall = Overall::TrueWithLimits;
+        let found = of_fio_run(&order, &record, "w1-t.c1.r1");
+        let ops: Vec<&str> = found.iter().map(|one| one.op.as_str()).collect();
+        assert_eq!(ops, ["read", "write", "all"]);
+        assert_eq!(found[0].values.get("response_ms.p50"), Some(&1.0));
+        assert_eq!(found[2].values.get("throughput_per_s"), Some(&100.0));
+        assert_eq!(found[2].values.get("bandwidth_bytes_per_s"), Some(&409_600.0));
+        assert!(found.iter().all(|one| one.verdict == Overall::TrueWithLimits && !one.unreadable));
+        assert_eq!(bytes_of(&record), 6000 * 4096);
+        // One that failed has nothing, and one that was written whole and is empty cannot be read.
+        record.stages[0].operations.clear();
+        assert!(of_fio_run(&order, &record, "w1-t.c1.r1").is_empty());
     }
 
     #[test]

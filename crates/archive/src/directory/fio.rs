@@ -203,6 +203,10 @@ impl FioRun {
             let mut facts = job.facts.clone();
             facts.stage.clone_from(&plan.facts.stage);
             facts.work.clone_from(&plan.facts.work);
+            // fio repeats what it was given, which may count from the directory that it was in.
+            if !plan.facts.target.is_empty() {
+                facts.target.clone_from(&plan.facts.target);
+            }
             facts.has_course = matches!(courses.get(at), Some(Some(_)));
             facts
         });

@@ -5,16 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use cosmark_archive::FioJobRecord;
+use cosmark_archive::fio::{Course, FioJob, FioOutput};
 use cosmark_nodes::raw::shell::{Shell, quoted};
 use cosmark_study::design::{Order, product, seconds};
 use cosmark_study::spec::{Block, FioTemplate, System, Text, Values};
 use cosmark_study::template::fill;
-use serde_json::Value;
 
 /// Names of what is made, in a directory or a pool.
 const FILE: &str = ".cosmark-study-fio.tmp";
 const POOL: &str = "cosmark-study";
 const IMAGE: &str = "cosmark-study";
+/// Name of the job, and of the run's stage and work.
+const JOB: &str = "cell";
+/// Before the log of rates in what is printed.
+const LOG_MARK: &str = "=== rates";
 /// A device that fills slower is given up.
 const SLOWEST_BYTES_PER_S: u64 = 2 << 20;
 
@@ -33,7 +38,8 @@ struct Job {
     rw: String,
     bs: u64,
     depth: u64,
-    mix: Option<u64>,
+    mix: Option<u8>,
+    block: String,
     bytes: u64,
     ramp_s: f64,
     run_s: f64,
@@ -62,11 +68,13 @@ impl Job {
             return Err(format!("rw: {rw} is none of {}", PATTERNS.join(", ")));
         }
         let mix = template.rwmixread.is_some().then(|| number("mix")).transpose()?;
+        let mix = mix.map(|percent| u8::try_from(percent).unwrap_or(u8::MAX));
         let job = Self {
             rw,
             bs: number("bs")?,
             depth: number("iodepth")?,
             mix,
+            block: fill(&template.bs.0, values)?,
             bytes: number("size")?,
             ramp_s: seconds("fio.rampup", &all)?,
             run_s: seconds("fio.runtime", &all)?,
@@ -82,6 +90,25 @@ impl Job {
         } else {
             Err("fio: bs is 512B to 64MiB, iodepth 1 to 1024, rwmixread 0 to 100, size 1MiB to 1TiB, runtime 1s to 24h".to_owned())
         }
+    }
+
+    /// What it is to do, before it does.
+    fn planned(&self, engine: &str, target: String) -> FioJob {
+        let facts = FioJobRecord {
+            stage: JOB.to_owned(),
+            work: JOB.to_owned(),
+            engine: engine.to_owned(),
+            target,
+            pattern: self.rw.clone(),
+            block: Some(self.block.clone()),
+            depth: u32::try_from(self.depth).unwrap_or(1),
+            direct: Some(true),
+            size_bytes: Some(self.bytes),
+            runtime_s: Some(self.run_s.round()),
+            rampup_s: self.ramp_s.round(),
+            ..FioJobRecord::default()
+        };
+        FioJob::planned(facts, self.bs, self.mix)
     }
 
     fn limit(&self) -> Duration {
@@ -146,11 +173,25 @@ impl Device {
         self.filled = None;
     }
 
-    /// Runs the job of a cell; gives fio's JSON.
+    /// The job of a cell as it will be run.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub fn planned(&self, order: &Order<'_>) -> Result<FioJob, String> {
+        let template = order.design.spec.fio.as_ref().ok_or("this study has no job of fio")?;
+        let system = &order.design.spec.systems[order.cell.system];
+        let job = Job::of(template, &order.cell.values)?;
+        Ok(match system.block {
+            Some(Block::Rbd) => job.planned("rbd", format!("{POOL}/{IMAGE}")),
+            _ => job.planned("libaio", self.directory.join(FILE).display().to_string()),
+        })
+    }
+
+    /// Makes the file or image of a cell and writes it whole, where it is not there yet.
     ///
     /// # Errors
     /// What fio, or making its file, said.
-    pub async fn run(&mut self, order: &Order<'_>) -> Result<Value, String> {
+    pub async fn prepare(&mut self, order: &Order<'_>) -> Result<(), String> {
         let template = order.design.spec.fio.as_ref().ok_or("this study has no job of fio")?;
         let system = &order.design.spec.systems[order.cell.system];
         let job = Job::of(template, &order.cell.values)?;
@@ -161,11 +202,25 @@ impl Device {
             self.make(system, &engine, &job).await?;
             self.filled = Some((system.name.clone(), job.bytes));
         }
+        Ok(())
+    }
+
+    /// Runs the job of a cell; gives what fio printed, and its rates over time.
+    ///
+    /// # Errors
+    /// What fio said.
+    pub async fn run(&self, order: &Order<'_>) -> Result<(FioOutput, Option<Course>), String> {
+        let template = order.design.spec.fio.as_ref().ok_or("this study has no job of fio")?;
+        let system = &order.design.spec.systems[order.cell.system];
+        let job = Job::of(template, &order.cell.values)?;
+        let engine = self.engine(system)?;
         let mix = job.mix.map_or_else(String::new, |mix| format!(" --rwmixread={mix}"));
         let script = format!(
-            "{engine}run timeout -k 5 {limit} fio --name=cell --direct=1 --randrepeat=0 --refill_buffers=1 --eta=never \
-             --output-format=json --rw={rw} --bs={bs} --iodepth={depth}{mix} --size={bytes} --time_based=1 --ramp_time={ramp}s \
-             --runtime={run}s $place\n",
+            "{engine}logs=$(mktemp -d) || exit 94\nclean() {{ rm -rf -- \"$logs\"; }}\n\
+             run timeout -k 5 {limit} fio --name={JOB} --direct=1 --randrepeat=0 --refill_buffers=1 --eta=never \
+             --output-format=json+ --write_iops_log=\"$logs/job\" --log_avg_msec=1000 --rw={rw} --bs={bs} \
+             --iodepth={depth}{mix} --size={bytes} --time_based=1 --ramp_time={ramp}s --runtime={run}s $place || exit\n\
+             printf '\\n%s\\n' '{LOG_MARK}'\ncat \"$logs\"/job_iops*.log 2>/dev/null || :\n",
             limit = job.limit().as_secs(),
             rw = job.rw,
             bs = job.bs,
@@ -175,14 +230,11 @@ impl Device {
             run = job.run_s.round(),
         );
         let said = Shell::local().run(&script, job.limit() + Duration::from_secs(20)).await?;
-        let from = said.find('{').ok_or("fio printed no JSON")?;
-        let value: Value =
-            serde_json::from_str(said[from..].trim()).map_err(|cause| format!("fio's JSON: {cause}"))?;
-        match value.get("jobs").and_then(|jobs| jobs.get(0)?.get("error")?.as_i64()) {
-            Some(0) => Ok(value),
-            Some(error) => Err(format!("fio failed with error {error}")),
-            None => Err("fio printed no job".to_owned()),
-        }
+        let (printed, log) = said.split_once(LOG_MARK).unwrap_or((said.as_str(), ""));
+        let output = FioOutput::read(printed.trim()).map_err(|why| format!("fio's JSON: {why}"))?;
+        // A course that cannot be read is none: the figures stand without it, and the verdict says that it is missing.
+        let course = Course::read(log.trim()).ok().filter(|course| !course.steps().is_empty());
+        Ok((output, course))
     }
 
     /// The beginning of a script: sets `place`.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use cosmark_archive::{RunState, Timestamp, list};
+use cosmark_archive::fio::FioJob;
+use cosmark_archive::{Archive, FioRun, NewFio, RunState, Timestamp, list};
 use cosmark_controller::EndClass;
 use cosmark_study::design::{Design, Order};
 use cosmark_study::engine::{Progress, Runner, Trouble, Up};
@@ -14,6 +15,7 @@ use cosmark_study::spec::System;
 
 use crate::args::{LiveOptions, RunOptions};
 use crate::cmd::run::execute_and_tidy_up;
+use crate::fio::{described, fill};
 use crate::load::load_text;
 use crate::registry::CATALOG;
 use crate::requests::Beside;
@@ -237,24 +239,64 @@ impl Here {
 
     fn run_fio(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
         let began = Instant::now();
-        let place = format!("{}.json", order.run);
+        let prepared = self.runtime.block_on(async {
+            tokio::select! {
+                done = self.device.prepare(order) => Some(done),
+                () = crate::signals::first() => None,
+            }
+        });
+        let planned = match prepared {
+            None => return Err(Trouble::Stopped),
+            Some(done) => done.and_then(|()| self.device.planned(order)),
+        };
+        let took_s = |began: Instant| began.elapsed().as_secs_f64();
+        let job = match planned {
+            Ok(job) => job,
+            Err(why) => {
+                // Nothing was begun: there is no run of that name.
+                let (state, place) = (CellState::Failed, format!("{}.json", order.run));
+                return Ok(CellEnd { state, place, took_s: took_s(began), why: Some(why) });
+            }
+        };
+        let failed = |cause: cosmark_archive::ArchiveError| Trouble::Failed(cause.to_string());
+        let mut run = self.begin_fio(order, job).map_err(failed)?;
+        run.start(Timestamp::now()).map_err(failed)?;
+        let place = run.dir().path().file_name().map(|name| name.to_string_lossy().into_owned());
+        let place = place.unwrap_or_default();
         let measured = self.runtime.block_on(async {
             tokio::select! {
                 measured = self.device.run(order) => Some(measured),
                 () = crate::signals::first() => None,
             }
         });
-        let took_s = began.elapsed().as_secs_f64();
-        match measured {
-            None => Err(Trouble::Stopped),
-            Some(Err(why)) => Ok(CellEnd { state: CellState::Failed, place, took_s, why: Some(why) }),
-            Some(Ok(mut value)) => {
-                // Whether the image fits it is asked when the report is made, maybe elsewhere.
-                value["cosmark"] = serde_json::json!({"memory_bytes": host::memory_bytes()});
-                self.keep("fio", &place, &value)?;
-                Ok(CellEnd { state: CellState::Done, place, took_s, why: None })
+        let (state, why) = match measured {
+            None => {
+                run.fail(RunState::Cancelled, "cancelled by the user").map_err(failed)?;
+                return Err(Trouble::Stopped);
             }
-        }
+            Some(Err(why)) => {
+                run.fail(RunState::Failed, &why).map_err(failed)?;
+                (CellState::Failed, Some(why))
+            }
+            Some(Ok((output, course))) => {
+                fill(run, "fio.json", &output, &[course]).map_err(failed)?;
+                (CellState::Done, None)
+            }
+        };
+        Ok(CellEnd { state, place, took_s: took_s(began), why })
+    }
+
+    /// The run of a cell of fio, before fio starts.
+    fn begin_fio(&self, order: &Order<'_>, job: FioJob) -> Result<FioRun, cosmark_archive::ArchiveError> {
+        let jobs = [job];
+        Archive::open(&self.directory.join("archive"))?.begin_fio(&NewFio {
+            name: order.run,
+            description: &described("", &jobs),
+            jobs: &jobs,
+            memory_bytes: Some(host::memory_bytes()),
+            host: host::record(),
+            submitted: Timestamp::now(),
+        })
     }
 }
 
@@ -394,11 +436,14 @@ impl Runner for Here {
     }
 
     fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd> {
-        let end = if order.design.spec.fio.is_some() {
-            let place = format!("{}.json", order.run);
-            CellEnd { state: CellState::Done, place, took_s: 0.0, why: None }
-        } else {
-            self.earlier.get(order.run).cloned()?
+        let end = match self.earlier.get(order.run) {
+            Some(end) => end.clone(),
+            // Studies of before had the JSON of fio beside the archive.
+            None if order.design.spec.fio.is_some() => {
+                let place = format!("{}.json", order.run);
+                CellEnd { state: CellState::Done, place, took_s: 0.0, why: None }
+            }
+            None => return None,
         };
         self.measured(order, &end).iter().all(|one| !one.unreadable).then_some(end)
     }

@@ -212,4 +212,19 @@ fn the_smallest_version_of_the_baseline_puts_this_disk_beside_the_printed_one() 
     for words in ["143 MB/s", "123 MB/s", "baseline.disk"] {
         assert!(report.contains(words), "{words}: {report}");
     }
+    // Each cell is a run of the archive, which every command opens.
+    let archive = directory.path().join("out/archive");
+    let found = cosmark_archive::overview(&archive).unwrap();
+    assert_eq!(found.len(), 2, "{found:?}");
+    for run in found {
+        let path = archive.join(&run.directory);
+        let record: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(path.join("run.json")).unwrap()).unwrap();
+        assert!(record["fio"]["version"].as_str().unwrap().starts_with("fio-3"), "{record}");
+        assert_eq!(record["fio"]["jobs"][0]["times"], "bins", "{record}");
+        assert!(record["stages"][0]["operations"][0]["throughput_per_s"].as_f64().unwrap() > 0.0, "{record}");
+        assert!(path.join("source/fio.json").is_file() && path.join("histograms.hlog").is_file());
+        let shown = self::run(directory.path(), &["show", path.to_str().unwrap()]);
+        assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    }
 }
