@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::numbers::{bytes, percent, plain};
 
 /// Rows that look at figures which fio has as any run.
-const KNOWN: &[&str] = &["V9", "V12", "V22", "V23", "V25"];
+const KNOWN: &[&str] = &["V9", "V11", "V12", "V22", "V23", "V25"];
 
 /// Rows that do not apply, and why.
 const DO_NOT_APPLY: &[(&str, &str)] = &[
@@ -66,10 +66,9 @@ pub fn finding(
             "fio's JSON has no course over time: give it --write_iops_log=NAME --log_avg_msec=1000, and its log to the import",
         ),
         "V8" => finding,
-        "V11" if jobs.iter().any(|job| job.times == FioTimes::None) => {
-            Finding::unknown("fio measured no times (gtod_reduce or disable_clat)")
+        "V11" | "V25" if jobs.iter().any(|job| job.times == FioTimes::None) => {
+            Finding::unknown("fio measured no times (gtod_reduce or disable_clat): its rates stand alone")
         }
-        "V11" => finding,
         "V14" => working_set(fio, &jobs, evidence),
         "V16" => common_window(&jobs),
         "V20" => integrity(&jobs),
@@ -237,4 +236,92 @@ fn integrity(jobs: &[&FioJobRecord]) -> Finding {
         );
     }
     Finding::does_not_apply("fio was not asked to compare what it reads (verify)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::OperationEvidence;
+    use crate::finding::{Allows, Status};
+
+    fn job(engine: &str, direct: Option<bool>, size: u64) -> FioJobRecord {
+        FioJobRecord {
+            engine: engine.to_owned(),
+            target: "x".to_owned(),
+            direct,
+            size_bytes: Some(size),
+            ..FioJobRecord::default()
+        }
+    }
+
+    fn cache(job: FioJobRecord, memory_bytes: Option<u64>, op: &str) -> Finding {
+        let fio = FioRecord { memory_bytes, ..FioRecord::default() };
+        let operation = OperationEvidence { kind: op.to_owned(), ok: 5, ..OperationEvidence::default() };
+        let evidence = Evidence { operations: vec![operation], ..Evidence::default() };
+        working_set(&fio, &[&job], &evidence)
+    }
+
+    #[test]
+    fn what_a_page_cache_can_have_served_is_no_figure_of_a_disk() {
+        let memory = Some(8 << 30);
+        for (job, memory, op, allows) in [
+            (job("libaio", Some(true), 1 << 20), memory, "read", Allows::True),
+            (job("libaio", Some(false), 1 << 30), memory, "read", Allows::False),
+            // Not to say it is not to have it.
+            (job("psync", None, 1 << 30), memory, "write", Allows::False),
+            (job("psync", None, 16 << 30), memory, "read", Allows::WithLimits),
+            (job("psync", None, 80 << 30), memory, "read", Allows::True),
+            (job("psync", None, 1 << 30), None, "read", Allows::WithLimits),
+            (job("psync", None, 80 << 30), None, "read", Allows::WithLimits),
+            (job("rbd", None, 1 << 30), memory, "read", Allows::WithLimits),
+            (job("rbd", None, 1 << 30), memory, "write", Allows::True),
+            (job("rbd", None, 80 << 30), memory, "read", Allows::True),
+            (job("rbd", None, 1 << 30), None, "read", Allows::WithLimits),
+        ] {
+            let shown = format!("{job:?} {memory:?} {op}");
+            assert_eq!(cache(job, memory, op).allows, allows, "{shown}");
+        }
+        let said = cache(job("psync", None, 1 << 30), memory, "read").message;
+        assert!(said.contains("1.07 GB of data, 8.59 GB of memory") && said.contains("direct=1"), "{said}");
+    }
+
+    #[test]
+    fn a_job_that_was_cut_is_found_and_one_that_its_size_ended_is_not_blamed() {
+        let of = |measured_s: f64, runtime_s: Option<f64>| {
+            let job = FioJobRecord { measured_s: Some(measured_s), runtime_s, ..FioJobRecord::default() };
+            length_as_asked(&[&job])
+        };
+        assert_eq!(of(60.001, Some(60.0)).status, Status::Pass);
+        assert_eq!(of(59.0, Some(60.0)).status, Status::Warn);
+        assert_eq!(of(31.0, Some(60.0)).allows, Allows::False);
+        assert_eq!((of(3.0, None).status, of(3.0, None).allows), (Status::NotRun, Allows::True));
+    }
+
+    #[test]
+    fn jobs_that_ran_apart_are_no_sum_and_a_busy_fio_is_a_limit() {
+        let of = |measured_s: f64| FioJobRecord { measured_s: Some(measured_s), ..FioJobRecord::default() };
+        let (one, same, short) = (of(60.0), of(60.1), of(30.0));
+        assert_eq!(common_window(&[&one]).status, Status::NotRun);
+        assert_eq!(common_window(&[&one, &same]).status, Status::Pass);
+        assert_eq!(common_window(&[&one, &short]).allows, Allows::False);
+        let busy = |share: Option<f64>| FioJobRecord { cpu_share: share, ..FioJobRecord::default() };
+        assert_eq!(processor(&[&busy(Some(0.2))]).status, Status::Pass);
+        assert_eq!(processor(&[&busy(Some(0.2)), &busy(Some(0.97))]).status, Status::Warn);
+        assert_eq!(processor(&[&busy(None)]).status, Status::NotRun);
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_said_something_of() {
+        let fio = FioRecord { jobs: vec![job("libaio", Some(true), 1 << 30)], ..FioRecord::default() };
+        let text = serde_json::json!({"id": "s1-", "name": "", "state": "completed"});
+        let stage: StageRecord = serde_json::from_value(text).unwrap();
+        for row in crate::checks::CHECKS {
+            let found =
+                finding(row.id, &fio, &stage, &Evidence::default(), Finding::pass(0.0, 1.0, "as found"));
+            assert!(!found.message.is_empty() && found.allows < Allows::False, "{}: {found:?}", row.id);
+            let is_known = KNOWN.contains(&row.id) || DO_NOT_APPLY.iter().any(|(id, _)| *id == row.id);
+            let own = ["V4", "V5", "V6", "V8", "V14", "V16", "V20", "V24"].contains(&row.id);
+            assert!(is_known ^ own, "{} is in no list of what fio says, or in two", row.id);
+        }
+    }
 }

@@ -91,7 +91,11 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         let waits = stage.clients.iter().filter_map(|client| client.run_queue_wait_share_max);
         stages.push(LoadedStage { name: stage.name.clone(), waits: waits.reduce(f64::max), operations });
     }
-    add_times(&run, &mut stages)?;
+    if run.record.fio.is_some() {
+        add_rates(&run, &mut stages)?;
+    } else {
+        add_times(&run, &mut stages)?;
+    }
     add_failures(&run, &mut stages)?;
     join_rounds(&mut stages);
     Ok(Loaded {
@@ -159,6 +163,26 @@ fn of_record(op: &OperationResult, several: bool) -> LoadedOperation {
         batches: None,
         intervals: Vec::new(),
     }
+}
+
+/// Reads what ended in each interval of a run of fio: its histogram is of all of its time and says nothing of the course.
+fn add_rates(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
+    let mut places = BTreeMap::new();
+    for (s, stage) in run.record.stages.iter().enumerate() {
+        for (o, op) in stage.operations.iter().enumerate() {
+            places.insert((stage.id.clone(), op.tag.clone()), (s, o));
+        }
+    }
+    run.intervals(|line| {
+        let Some((s, o)) = places.get(&(line.stage, line.tag)).filter(|_| line.phase == "window") else {
+            return;
+        };
+        if let Some(op) = stages.get_mut(*s).and_then(|stage| stage.operations.get_mut(*o)) {
+            #[expect(clippy::cast_precision_loss, reason = "operations of one interval")]
+            op.intervals.push((line.ok as f64, None));
+        }
+    })?;
+    Ok(())
 }
 
 /// Reads what ended and failed over time, where something failed. A file that is not there leaves it out.
