@@ -13,6 +13,8 @@ use std::time::Duration;
 mod baseline;
 #[path = "history/cosbench.rs"]
 mod cosbench;
+#[path = "history/fio.rs"]
+mod fio;
 #[path = "history/over_ssh.rs"]
 mod over_ssh;
 #[path = "history/planning.rs"]
