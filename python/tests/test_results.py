@@ -140,6 +140,24 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
     assert cosmark.open(2, archive).id == cosmark.open("last", archive).id.replace("5", "2") == "w2"
 
 
+def test_a_result_of_fio_is_opened_like_any_run(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[2] / "crates" / "archive" / "tests" / "fio"
+    subprocess.run(
+        [os.environ["COSMARK_BIN"], "import", str(golden / "fio-3.33-mixed.json"), "--no-report", "--name", "mixed",
+         "--iops-log", str(golden / "fio-3.33-mixed_iops.1.log"), "--archive", str(tmp_path / "archive")],
+        check=True, stdout=subprocess.DEVNULL, timeout=60,
+    )
+    run = cosmark.open("last", tmp_path / "archive")
+    assert (run.id, run.name, run.state, run.made_by) == ("w1", "mixed", "finished", None)
+    read, write = run.stage("cell").main
+    assert (read.count, write.count) == (420, 180)
+    assert (read.throughput_per_s, write.throughput_per_s) == (139.953349, 59.980007)
+    assert run.record["fio"]["version"] == "fio-3.33" and run.record["fio"]["jobs"][0]["target"] == "/dev/vdb"
+    assert sum(run.intervals["count"]) == 600 and len(run.intervals) == 12
+    assert abs(read.quantile(0.5) - 0.111104) < 0.0002
+    assert len(cosmark.compare(run, run)) > 0
+
+
 def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "archive"
     shutil.copytree(Path(__file__).parents[2] / "crates" / "archive" / "tests" / "cosbench-runs", home)
