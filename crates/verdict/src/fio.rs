@@ -4,7 +4,7 @@
 
 use cosmark_archive::{FioJobRecord, FioRecord, FioTimes, StageRecord};
 
-use crate::evidence::{Evidence, Logged};
+use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::numbers::{bytes, percent, plain};
 
@@ -37,13 +37,6 @@ const A_MOMENT: f64 = 0.995;
 const BUSY: f64 = 0.9;
 /// Jobs of one group that end further apart do not measure the same time.
 const APART: (f64, f64) = (0.01, 0.05);
-
-/// fio's histogram is of all of its time: it says nothing of how one moment resembles the next.
-pub fn without_batches(evidence: &mut Evidence) {
-    for operation in &mut evidence.operations {
-        operation.logged = Logged::default();
-    }
-}
 
 /// What the row `id` says of a stage: `finding`, which the table made of its figures, or what fio knows better.
 #[must_use]

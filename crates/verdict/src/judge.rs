@@ -121,11 +121,8 @@ fn measured_stage(
         .filter_map(|run| run.record.stages.iter().find(|other| other.name == stage.name))
         .map(from_archive::rate_of)
         .collect();
-    let by_fio = run.record.fio.as_ref();
-    if by_fio.is_some() {
-        fio::without_batches(&mut evidence);
-    }
     bounds::add(&mut evidence);
+    let by_fio = run.record.fio.as_ref();
     let of_fio = |row: &CheckRow, finding| match by_fio {
         Some(said) => fio::finding(row.id, said, stage, &evidence, finding),
         None => finding,
