@@ -105,7 +105,7 @@ impl FioOutput {
         let mut read = Vec::with_capacity(jobs.len());
         for (at, job) in jobs.iter().enumerate() {
             let name = job.get("jobname").and_then(Value::as_str).unwrap_or("without a name");
-            let own = job_of(job, global).map_err(|why| format!("jobs[{at}] ({name}): {why}"))?;
+            let own = job_of(job, global).map_err(|why| format!("jobs[{at}] ({}): {why}", shown(name)))?;
             read.push(own);
         }
         if read.iter().all(|job| job.read.is_none() && job.write.is_none()) {
@@ -117,23 +117,33 @@ impl FioOutput {
     }
 }
 
+/// What a file of somebody else says, as a terminal bears it.
+fn shown(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).take(300).collect()
+}
+
 /// The JSON value in a text, of which notes may stand before and behind it.
 fn json(text: &str) -> Result<Value, String> {
     let from = text.find('{').ok_or("it is empty, or no JSON: it has no {")?;
     let lines_before = text.get(..from).unwrap_or_default().matches('\n').count();
     let body = text.get(from..).unwrap_or_default();
-    let mut values = serde_json::Deserializer::from_str(body).into_iter::<Value>();
-    match values.next() {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(cause)) => {
-            let (line, column) = (cause.line() + lines_before, cause.column());
-            let what = if cause.is_eof() { "it is cut off" } else { "it is damaged" };
-            Err(format!(
-                "line {line}, column {column}: {what}: it was written by a fio that did not end, or copied in part"
-            ))
+    let mut last = None;
+    // With --status-interval fio prints what it has so far again and again: the last is the whole.
+    for value in serde_json::Deserializer::from_str(body).into_iter::<Value>() {
+        match value {
+            Ok(value) if value.is_object() => last = Some(value),
+            Err(cause) if last.is_none() || cause.is_eof() => {
+                let (line, column) = (cause.line() + lines_before, cause.column());
+                let what = if cause.is_eof() { "it is cut off" } else { "it is damaged" };
+                return Err(format!(
+                    "line {line}, column {column}: {what}: it was written by a fio that did not end, or copied in part"
+                ));
+            }
+            // Notes stand behind it.
+            _ => break,
         }
-        None => Err("it is empty".to_owned()),
     }
+    last.ok_or_else(|| "it is empty".to_owned())
 }
 
 /// The version, which has to be one whose fields are known: fio 2 counted in microseconds and KiB.
@@ -144,10 +154,11 @@ fn version(value: &Value) -> Result<String, String> {
     let number = said.strip_prefix("fio-").unwrap_or(said);
     let major = number.split(|sign: char| !sign.is_ascii_digit()).next().unwrap_or_default();
     if major == "3" {
-        return Ok(said.chars().filter(|sign| !sign.is_control()).take(100).collect());
+        return Ok(shown(said));
     }
     Err(format!(
-        "`fio version`: {said} is none of fio 3, whose fields and units are known: measure again with one of them"
+        "`fio version`: {} is none of fio 3, whose fields and units are known: measure again with one of them",
+        shown(said)
     ))
 }
 
@@ -165,6 +176,9 @@ fn job_of(job: &Value, global: Option<&Value>) -> Result<FioJob, String> {
         return Err(format!(
             "`error` is {error} ({said}): the job failed, its figures are of what was before"
         ));
+    }
+    if job.get("mixed").is_some() {
+        return Err("`mixed`: reads and writes are added up; measure without unified_rw_reporting".to_owned());
     }
     let (read, write) = (Side::of(job, "read")?, Side::of(job, "write")?);
     if Side::of(job, "trim")?.is_some() {
@@ -185,7 +199,10 @@ fn job_of(job: &Value, global: Option<&Value>) -> Result<FioJob, String> {
         (None, None) => options::shares(&facts.pattern, options.mix()),
     };
     if reads.is_none() && writes.is_none() {
-        return Err(format!("it neither read nor wrote, and its pattern `{}` does neither", facts.pattern));
+        return Err(format!(
+            "it neither read nor wrote, and its pattern `{}` does neither",
+            shown(&facts.pattern)
+        ));
     }
     let moved = || read.iter().chain(&write).find(|side| side.ios > 0).map(|side| side.bytes / side.ios);
     let block_bytes = options.block_bytes().or_else(moved).unwrap_or(1).max(1);

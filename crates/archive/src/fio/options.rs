@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::shown;
 use crate::FioJobRecord;
 
 /// The options of one job; what it does not say is that of all jobs.
@@ -37,7 +38,7 @@ impl<'a> Options<'a> {
         let Some(text) = self.text(names).filter(|text| !text.is_empty()) else { return Ok(1) };
         let number = text.parse::<u64>().ok().filter(|number| (1..=MOST_UNDER_WAY).contains(number));
         number.ok_or_else(|| {
-            format!("`job options`: {} is {text}: that cannot be", names.first().unwrap_or(&"it"))
+            format!("`job options`: {} is {}: that cannot be", names.first().unwrap_or(&"it"), shown(text))
         })
     }
 
@@ -71,16 +72,12 @@ impl<'a> Options<'a> {
         let by_time = self.is_on("time_based") == Some(true);
         let runtime_s = self.text(&["runtime", "timeout"]).and_then(seconds).filter(|seconds| *seconds > 0.0);
         Ok(FioJobRecord {
-            engine: engine.to_owned(),
-            target: self.target(engine),
-            pattern: self
-                .text(&["rw", "readwrite"])
-                .unwrap_or("read")
-                .split(':')
-                .next()
-                .unwrap_or("read")
-                .to_owned(),
-            block: self.text(&["bs", "blocksize", "bsrange", "bssplit"]).map(str::to_owned),
+            engine: shown(engine),
+            target: shown(&self.target(engine)),
+            pattern: shown(
+                self.text(&["rw", "readwrite"]).and_then(|rw| rw.split(':').next()).unwrap_or("read"),
+            ),
+            block: self.text(&["bs", "blocksize", "bsrange", "bssplit"]).map(shown),
             depth: u32::try_from(depth.saturating_mul(copies).min(MOST_UNDER_WAY)).unwrap_or(1),
             direct: self.is_on("direct"),
             size_bytes: self.bytes(&["size", "filesize", "io_size"]),

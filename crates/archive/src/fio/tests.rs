@@ -92,8 +92,25 @@ fn what_is_cut_off_foreign_failed_or_empty_is_refused_with_its_place() {
         let said = with(path, new);
         assert!(said.contains(words) && said.contains("jobs[0] (cell)"), "{path}: {said}");
     }
+    let mixed = changed(|value| value["jobs"][0]["mixed"] = serde_json::json!({}));
+    assert!(mixed.unwrap_err().contains("unified_rw_reporting"));
+    let said = changed(|value| {
+        value["jobs"][0]["jobname"] = Value::from("\u{1b}[31mred");
+        value["jobs"][0]["error"] = Value::from(1);
+    });
+    assert!(!said.unwrap_err().contains('\u{1b}'), "what a file says may not reach the terminal as it is");
     let trims = changed(|value| value["jobs"][0]["trim"] = value["jobs"][0]["read"].clone());
     assert!(trims.unwrap_err().contains("`trim`"));
+}
+
+#[test]
+fn of_several_results_of_one_fio_the_last_is_the_whole() {
+    let early = MIXED.replace("\"total_ios\": 420", "\"total_ios\": 1");
+    assert_ne!(early, MIXED);
+    let output = FioOutput::read(&format!("{early}\n{MIXED}\nfio: it was long\n")).unwrap();
+    assert_eq!(output.jobs[0].read.as_ref().unwrap().ios, 420);
+    let cut = FioOutput::read(&format!("{MIXED}\n{}", &MIXED[..900])).unwrap_err();
+    assert!(cut.contains("cut off"), "{cut}");
 }
 
 #[test]
