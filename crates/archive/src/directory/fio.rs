@@ -141,7 +141,7 @@ impl FioRun {
                     output.jobs.len(),
                     self.jobs.len()
                 ),
-                remedy: "look at its JSON in the directory `source`",
+                remedy: "have fio run the jobs that the run was begun with",
             });
         }
         self.keep(file, output, courses)?;
@@ -211,7 +211,7 @@ impl FioRun {
             facts
         });
         let jobs: Vec<FioJobRecord> = facts.collect();
-        let fio = self.dir.record.fio.get_or_insert_with(FioRecord::default);
+        let fio = self.dir.record.fio.get_or_insert_default();
         (fio.version, fio.file, fio.jobs) = (output.version.clone(), Some(name), jobs);
         self.dir.write_record(false)
     }

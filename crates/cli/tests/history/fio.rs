@@ -85,7 +85,8 @@ fn a_result_of_fio_is_opened_by_every_command_like_any_run() {
     assert!(good(home, "plot w1 w2 -o plots").contains("files in plots"));
     if cosmark_report::html::page_is_built_in() {
         good(home, "report w1 -o w1.html");
-        assert!(fs::read_to_string(home.join("w1.html")).unwrap().contains("/dev/vdb"));
+        let page = fs::read_to_string(home.join("w1.html")).unwrap();
+        assert!(page.contains("/dev/vdb") && page.contains("fio-3.36"), "what it was and who measured it");
     }
     // Only fio makes such a load.
     let cleaned = said(home, "clean w1");

@@ -12,6 +12,7 @@ use super::model::{CheckData, GroupData, OperationData, RunFacts, Shown, Verdict
 pub fn run_facts(run: &Run) -> RunFacts {
     let record = &run.record;
     let time = |at: Option<cosmark_archive::Timestamp>| at.map(|at| at.to_string());
+    let by_fio = record.fio.as_ref().map(|fio| fio.version.clone()).filter(|version| !version.is_empty());
     RunFacts {
         id: record.id.clone(),
         name: record.name.clone(),
@@ -23,7 +24,7 @@ pub fn run_facts(run: &Run) -> RunFacts {
         started: time(record.started),
         ended: time(record.ended),
         cosmark: record.cosmark.clone(),
-        made_by: record.made_by.clone(),
+        made_by: record.made_by.clone().or(by_fio),
         hostname: record.host.hostname.clone(),
         cpus: record.host.cpus,
         kernel: record.host.kernel.clone(),
