@@ -6,7 +6,6 @@ mod controller;
 mod datasets;
 mod driver;
 mod faults;
-mod import;
 mod lbn;
 mod plan;
 mod results;
@@ -26,11 +25,10 @@ pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsAr
 pub use datasets::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, NodeArgs, ReachArgs};
 pub use faults::{FaultsArgs, FaultsCommand, GuardArgs, NoteArgs};
-pub use import::ImportArgs;
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{
-    AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, LookArgs, PictureFormat, PlotArgs,
+    AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, ImportArgs, LookArgs, PictureFormat, PlotArgs,
 };
 pub use shell::{CompletionsArgs, ManArgs};
 pub use study::StudyArgs;
