@@ -85,8 +85,8 @@ fn what_is_cut_off_foreign_failed_or_empty_is_refused_with_its_place() {
         ("/jobs/0/write/bw_bytes", Value::from(9e9), "`write.bw_bytes`"),
         ("/jobs/0/read/runtime", Value::from(0), "`read.runtime` is 0"),
         ("/jobs/0/read/total_ios", Value::from(u64::MAX), "`read.total_ios`"),
-        ("/jobs/0/read/clat_ns/N", Value::from(421), "`read.clat_ns.N` is 421"),
-        ("/jobs/0/read/clat_ns/N", Value::from(419), "`read.clat_ns.bins` hold 420"),
+        ("/jobs/0/read/clat_ns/N", Value::from(421_000), "`read.clat_ns.N` is 421000"),
+        ("/jobs/0/read/clat_ns/N", Value::from(300), "`read.clat_ns.bins` hold 420"),
         ("/jobs/0/job options/iodepth", Value::from("many"), "iodepth is many"),
     ] {
         let said = with(path, new);
@@ -101,6 +101,17 @@ fn what_is_cut_off_foreign_failed_or_empty_is_refused_with_its_place() {
     assert!(!said.unwrap_err().contains('\u{1b}'), "what a file says may not reach the terminal as it is");
     let trims = changed(|value| value["jobs"][0]["trim"] = value["jobs"][0]["read"].clone());
     assert!(trims.unwrap_err().contains("`trim`"));
+}
+
+#[test]
+fn requests_that_were_under_way_when_the_ramp_was_over_are_timed_and_not_counted() {
+    let output = changed(|value| {
+        let read = &mut value["jobs"][0]["read"];
+        (read["total_ios"], read["iops"]) = (Value::from(416), Value::from(416.0 / 3.001));
+    });
+    let output = output.unwrap();
+    let read = output.jobs[0].read.as_ref().unwrap();
+    assert_eq!((read.ios, read.times.latencies().count), (416, 420));
 }
 
 #[test]
