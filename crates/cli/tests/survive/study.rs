@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cosmark_archive::RunState;
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
 use crate::eventually;
@@ -227,4 +228,41 @@ fn the_smallest_version_of_the_baseline_puts_this_disk_beside_the_printed_one() 
         let shown = self::run(directory.path(), &["show", path.to_str().unwrap()]);
         assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
     }
+}
+
+#[test]
+fn a_study_of_fio_that_is_killed_in_a_cell_goes_on_and_its_archive_says_which_run_was_cut() {
+    if std::process::Command::new("fio").arg("--version").output().is_err() {
+        return skipped("fio is not here: apt-get install fio");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let from = repository().join("studies/baseline");
+    let text = fs::read_to_string(from.join("study.yaml")).unwrap();
+    let long = "variables: {image: 1GiB, rampup: 1s, runtime: 5s}";
+    let text = text.replacen(long, "variables: {image: 16MiB, rampup: 0s, runtime: 2s}", 1);
+    fs::write(place.join("study.yaml"), text).unwrap();
+    fs::copy(from.join("published.csv"), place.join("published.csv")).unwrap();
+    let only = ["--only", "depth=1", "--only", "block=1m", "--only", "pattern=read,write"];
+    let args = [&["study", "study.yaml", "--dir", "out", "--no-nodes"], &only[..]].concat();
+    let archive = place.join("out/archive");
+    let mut child = cosmark(place).args(&args).spawn().unwrap();
+    let is_running = |found: &cosmark_archive::FoundRun| {
+        let record = found.record.as_ref().and_then(|record| record.as_ref().ok());
+        record.is_some_and(|record| record.stages.iter().any(|stage| stage.started.is_some()))
+    };
+    eventually("a cell of fio", || {
+        cosmark_archive::list(&archive).is_ok_and(|found| found.iter().any(is_running))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let states = || -> Vec<RunState> {
+        let found = cosmark_archive::list(&archive).unwrap();
+        found.into_iter().map(|one| one.record.unwrap().unwrap().state).collect()
+    };
+    assert_eq!(states(), [RunState::Killed], "what has no end says so");
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let expected = [RunState::Killed, RunState::Finished, RunState::Finished];
+    assert_eq!(states(), expected, "each cell once, beside the one that was cut");
 }
