@@ -166,12 +166,10 @@ impl FioRun {
             let planned = self.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
             let works: Vec<Measured<'_>> =
                 planned.iter().zip(own).map(|(plan, job)| measured(plan, job)).collect();
-            let course = match (works.as_slice(), courses.get(jobs.start)) {
-                ([_], Some(Some(course))) => course.steps(),
-                _ => Vec::new(),
-            };
+            let course = |job: usize| courses.get(job)?.as_ref().map(Course::steps);
+            let own_courses: Vec<Vec<Step>> = jobs.map(|job| course(job).unwrap_or_default()).collect();
             let end = after(at, length_s);
-            tables.push(self.add_stage(stage, &workload, &works, &course, (at, end))?);
+            tables.push(self.add_stage(stage, &workload, &works, &own_courses, (at, end))?);
             at = end;
         }
         let mut record = self.dir.record.clone();
@@ -221,7 +219,7 @@ impl FioRun {
         index: usize,
         workload: &Workload,
         works: &[Measured<'_>],
-        course: &[Step],
+        courses: &[Vec<Step>],
         (start, end): (Timestamp, Timestamp),
     ) -> Result<StageTables, ArchiveError> {
         let plan = workload.stages.get(index).ok_or_else(|| no_stage(index))?;
@@ -229,7 +227,7 @@ impl FioRun {
             self.dir.enter_stage(index, StageState::Running, start)?;
         }
         self.dir.set_load_started(index, start);
-        for (at, work) in works.iter().enumerate() {
+        for (at, (work, course)) in works.iter().zip(courses).enumerate() {
             self.add_course(index, at, work, course)?;
             let window = seconds(work.window_s);
             let snapshot = Snapshot {
@@ -241,7 +239,7 @@ impl FioRun {
             };
             self.dir.append_histograms(index, after(start, work.job.facts.rampup_s), &snapshot)?;
         }
-        self.add_rows(index, works, course, start)?;
+        self.add_rows(index, works, courses.first().map(Vec::as_slice).unwrap_or_default(), start)?;
         let mut record = self.dir.record.stages.get(index).cloned().ok_or_else(|| no_stage(index))?;
         let results: Vec<(f64, Vec<OpSnapshot>)> =
             works.iter().map(|work| (work.window_s, work.ops.clone())).collect();
@@ -277,7 +275,8 @@ impl FioRun {
         Ok(())
     }
 
-    /// Rows of the stage's timeline.
+    /// Rows of the stage's timeline: of one work those of its course, of several one, because their steps are not
+    /// the same.
     fn add_rows(
         &mut self,
         stage: usize,

@@ -19,7 +19,7 @@ fn begin(root: &std::path::Path, name: &str, jobs: &[FioJob]) -> FioRun {
         jobs,
         memory_bytes: Some(8 << 30),
         host: HostRecord { hostname: "bench1".into(), cpus: 4, kernel: "Linux 6.1".into() },
-        submitted: Timestamp::from_second(1_763_999_996).unwrap(),
+        submitted: Timestamp::from_second(1_763_999_990).unwrap(),
     };
     open(root).begin_fio(&new).unwrap()
 }
@@ -107,6 +107,36 @@ fn without_bins_and_without_a_log_there_are_percentiles_and_one_interval() {
         let found = cosmark_archive::overview(root.path()).unwrap();
         assert_eq!(found.last().unwrap().target.as_deref(), Some(target));
     }
+}
+
+#[test]
+fn each_of_several_jobs_has_its_own_course_and_groups_follow_each_other() {
+    let root = tempfile::tempdir().unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&golden("fio-3.33-mixed.json")).unwrap();
+    let mut jobs = vec![value["jobs"][0].clone(); 3];
+    jobs[1]["jobname"] = "beside".into();
+    (jobs[2]["jobname"], jobs[2]["groupid"]) = ("later".into(), 1.into());
+    value["jobs"] = jobs.into();
+    let output = FioOutput::read(&value.to_string()).unwrap();
+    let mut run = begin(root.path(), "three", &output.jobs);
+    let course = Course::read(&golden("fio-3.33-mixed_iops.1.log")).unwrap();
+    let (record, tables) = run.add("its.json", &output, &[Some(course.clone()), None, Some(course)]).unwrap();
+    let path = run.dir().path().to_owned();
+    run.finish(&record, &tables).unwrap();
+    let run = open_run(&path).unwrap();
+    let stages = &run.record.stages;
+    let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["group-0", "later"]);
+    assert_eq!(stages.iter().map(|stage| stage.operations.len()).collect::<Vec<_>>(), [4, 2]);
+    assert!(stages[0].ended <= stages[1].load_started, "{stages:?}");
+    let mut lines = std::collections::BTreeMap::<String, usize>::new();
+    run.intervals(|line| *lines.entry(line.tag).or_default() += 1).unwrap();
+    let counts: Vec<usize> =
+        stages.iter().flat_map(|stage| &stage.operations).map(|one| lines[&one.tag]).collect();
+    assert_eq!(counts, [6, 6, 1, 1, 6, 6]);
+    let courses: Vec<bool> = run.record.fio.unwrap().jobs.iter().map(|job| job.has_course).collect();
+    assert_eq!(courses, [true, false, true]);
+    assert_eq!(run.record.ended.unwrap().as_millisecond(), 1_764_000_000_381);
 }
 
 #[test]
