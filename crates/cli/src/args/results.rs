@@ -261,6 +261,9 @@ pub struct ImportArgs {
     /// Memory of the machine that fio ran on, such as 64GiB: whether data came from its page cache is judged by it
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
+    /// Name of its stage; default: that of the job. Stages of one name are compared, also with those of an object store
+    #[arg(long, value_name = "NAME")]
+    pub stage: Option<String>,
     /// Name of the run; default: that of the file
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

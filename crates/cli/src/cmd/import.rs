@@ -19,8 +19,11 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Runs the subcommand.
 pub fn run(args: &ImportArgs) -> Outcome {
-    let output = FioOutput::read(&text_of(&args.file)?)
+    let mut output = FioOutput::read(&text_of(&args.file)?)
         .map_err(|why| Problem::usage(format!("{}: {why}", args.file.display())))?;
+    if let Some(stage) = &args.stage {
+        name_stage(&mut output, stage)?;
+    }
     let courses = courses(&args.iops_log, output.jobs.len())?;
     let memory_bytes = args
         .memory
@@ -57,6 +60,22 @@ pub fn run(args: &ImportArgs) -> Outcome {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Gives the one stage of a result this name.
+fn name_stage(output: &mut FioOutput, name: &str) -> Result<(), Problem> {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_');
+    if name.is_empty() || name.len() > 60 || !name.chars().all(is_plain) {
+        return Err(Problem::usage(format!("--stage {name}: give up to 60 letters, digits, - and _")));
+    }
+    let first = output.jobs.first().map(|job| job.group);
+    if output.jobs.iter().any(|job| Some(job.group) != first) {
+        return Err(Problem::usage(format!(
+            "--stage {name}: these jobs ran in several groups, of which each is a stage; leave it out"
+        )));
+    }
+    output.jobs.iter_mut().for_each(|job| name.clone_into(&mut job.facts.stage));
+    Ok(())
 }
 
 /// A file of a bearable size.

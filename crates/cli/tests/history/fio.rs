@@ -75,6 +75,9 @@ fn a_result_of_fio_is_opened_by_every_command_like_any_run() {
     let again: Value = serde_json::from_str(&good(home, "judge w1 --json")).unwrap();
     assert_eq!(again["overall"], raw["verdict"]["overall"]);
 
+    // Beside the stage of another store.
+    good(home, "import raw.json --stage main --name disk --no-report");
+    assert_eq!(record(home, "w3")["stages"][0]["id"], "s1-main");
     let listed = good(home, "list");
     assert!(listed.contains("raw") && listed.contains("rbd"), "{listed}");
     assert!(good(home, "compare w1 w2").contains("250"), "what RBD has of the disk");
@@ -161,6 +164,7 @@ fn what_is_no_result_of_fio_is_refused_with_its_place_and_leaves_no_run() {
         ("import good.json --iops-log single.log", "--log_avg_msec"),
         ("import good.json --iops-log single.log --iops-log single.log", "2 logs are more"),
         ("import good.json --memory much", "--memory much"),
+        ("import good.json --stage a/b", "--stage a/b"),
         ("import nowhere.json", "cannot read nowhere.json"),
     ] {
         let output = said(home, arguments);
