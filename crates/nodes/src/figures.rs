@@ -293,11 +293,13 @@ fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
             }
             Resource::Disk => add(Kind::Disk, 1.0, rate(&q::DISK_QUEUE, name).map(Waiting::Queue)),
             Resource::Network => {
-                let receives = row.id == q::NETWORK_RECEIVED.id;
-                let kind = if receives { Kind::NetworkReceive } else { Kind::NetworkTransmit };
-                let drops = if receives { &q::NETWORK_RECEIVE_DROPS } else { &q::NETWORK_SEND_DROPS };
-                if let Some(full) = rate(&q::NETWORK_SPEED, name).filter(|speed| *speed > 0.0) {
-                    add(kind, full, rate(drops, name).map(Waiting::Events));
+                let kind = if row.id == q::NETWORK_RECEIVED.id {
+                    Kind::NetworkReceive
+                } else {
+                    Kind::NetworkTransmit
+                };
+                if let Some((full, waiting)) = link(kind, |row| rate(row, name)) {
+                    add(kind, full, waiting);
                 }
             }
             _ => {}
@@ -305,6 +307,23 @@ fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
     }
     units.extend(machine(figures));
     units
+}
+
+/// What a direction of a link can do, bytes per second, and what was dropped or held back there per second. A shaped one sends
+/// no more than its queue lets through, whatever the hardware could.
+fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Option<Waiting>)> {
+    let sends = kind == Kind::NetworkTransmit;
+    let ceilings = [Some(&q::NETWORK_SPEED), sends.then_some(&q::SEND_LIMIT)];
+    let waiting = if sends {
+        [Some(&q::NETWORK_SEND_DROPS), Some(&q::QUEUE_SEND_DROPS), Some(&q::QUEUE_HELD)]
+    } else {
+        [Some(&q::NETWORK_RECEIVE_DROPS), Some(&q::QUEUE_RECEIVE_DROPS), None]
+    };
+    let of = |rows: &[Option<&'static Quantity>]| -> Vec<f64> {
+        rows.iter().flatten().filter_map(|row| rate(row)).collect()
+    };
+    let full = of(&ceilings).into_iter().filter(|speed| *speed > 0.0).reduce(f64::min)?;
+    Some((full, of(&waiting).into_iter().reduce(|a, b| a + b).map(Waiting::Events)))
 }
 
 /// All processors together: the mean of each, and the pressure on all.
@@ -478,6 +497,36 @@ mod tests {
         let together = found.quantities.iter().find(|figure| figure.quantity == "daemons_busy_s").unwrap();
         assert!((together.mean - 1.0).abs() < 0.01, "{together:?}");
         assert_eq!(found.units.iter().map(|unit| unit.busy).collect::<Vec<_>>(), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_shaped_link_is_full_at_what_its_queue_lets_through_in_the_direction_that_it_shapes() {
+        let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
+        for (at, reading) in read.iter_mut().enumerate() {
+            let at = at as f64;
+            for name in ["eth0", "veth1"] {
+                reading.add(&q::NETWORK_SENT, name, at * 8e6);
+                reading.add(&q::NETWORK_RECEIVED, name, at * 8e6);
+                reading.add(&q::SEND_LIMIT, name, 5e6);
+                reading.add(&q::NETWORK_SEND_DROPS, name, at * 2.0);
+                reading.add(&q::QUEUE_SEND_DROPS, name, at * 4.0);
+                reading.add(&q::QUEUE_HELD, name, at * 100.0);
+                reading.add(&q::QUEUE_RECEIVE_DROPS, name, at * 6.0);
+            }
+            reading.add(&q::NETWORK_SPEED, "eth0", 1.25e8);
+        }
+        let units = over(&read, ALL.0, ALL.1).units;
+        let found: Vec<_> =
+            units.iter().map(|unit| (unit.kind, unit.name.as_str(), unit.busy, unit.waiting)).collect();
+        let events = |rate| Some(Waiting::Events(rate));
+        assert_eq!(
+            found,
+            [
+                (Kind::NetworkReceive, "eth0", 0.032, events(3.0)),
+                (Kind::NetworkTransmit, "eth0", 0.8, events(53.0)),
+                (Kind::NetworkTransmit, "veth1", 0.8, events(53.0)),
+            ]
+        );
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::groups;
 use crate::quantity as q;
 use crate::reading::Reading;
+use crate::{groups, links};
 
 /// The files that are read of every machine.
 pub const FILES: &[&str] = &[
@@ -59,6 +59,7 @@ impl Frame {
                 path => self.other(path, text, ticks_per_s, &mut reading),
             }
         }
+        links::read(&self.files, &mut reading);
         reading
     }
 

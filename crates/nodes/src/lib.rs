@@ -7,6 +7,7 @@ pub mod figures;
 pub mod frame;
 pub mod groups;
 pub mod lbn;
+pub mod links;
 pub mod prometheus;
 pub mod raw;
 pub mod source;

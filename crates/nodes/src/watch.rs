@@ -12,10 +12,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::collect::{News, local, now_ns, set_by_ns};
-use crate::figures;
-use crate::quantity as q;
 use crate::reading::Reading;
 use crate::source::Source;
+use crate::{figures, links};
 
 /// Samples that are kept of one machine, some hundred bytes each; beyond, every second reading goes. At one reading a second,
 /// more than an hour of a machine with 200 figures.
@@ -256,18 +255,6 @@ impl Watched {
         self.lost().or(self.missing.as_deref())
     }
 
-    /// What the workload says of a link holds, whatever the machine does: it tells no speed of a virtual one, and of one that is
-    /// shaped that of the hardware.
-    fn with_links(&self, mut reading: Reading) -> Reading {
-        for (link, speed) in &self.links {
-            reading
-                .samples
-                .retain(|sample| sample.quantity.id != q::NETWORK_SPEED.id || sample.unit != *link);
-            reading.add(&q::NETWORK_SPEED, link, *speed);
-        }
-        reading
-    }
-
     fn take(&mut self, news: News) {
         match news {
             News::Reading(mut reading) => {
@@ -275,7 +262,7 @@ impl Watched {
                 if let Some(gap) = self.gaps.last_mut().filter(|gap| gap.to_ns.is_none()) {
                     gap.to_ns = Some(reading.at_ns);
                 }
-                let reading = self.with_links(reading);
+                links::declare(&mut reading, &self.links);
                 if self.samples + reading.samples.len() > MOST_SAMPLES {
                     let mut at = 0;
                     self.readings.retain(|_| {

@@ -131,6 +131,12 @@ quantities! {
     NETWORK_RECEIVE_DROPS: Network Saturation Counter "network_receive_drops" "Packets that came and were dropped.";
     NETWORK_SEND_DROPS: Network Saturation Counter "network_send_drops" "Packets that were to be sent and were dropped.";
     NETWORK_ERRORS: Network Errors Counter "network_errors" "Packets with errors, both directions.";
+    SEND_LIMIT: Network Amount Gauge "network_send_limit_bytes_per_s" "What the queue of a shaped link lets through at most.";
+    QUEUE_SEND_DROPS: Network Saturation Counter "network_queue_send_drops" "Packets that the link's queue dropped before they were sent.";
+    QUEUE_RECEIVE_DROPS: Network Saturation Counter "network_queue_receive_drops" "Packets that came and were dropped by a policer or a filter of the queue.";
+    QUEUE_HELD: Network Saturation Counter "network_queue_held" "Times that a queue held packets back because its rate was used up (overlimits).";
+    QUEUE_REQUEUES: Network Amount Counter "network_queue_requeues" "Times that the link did not take a packet from its queue at once.";
+    QUEUE_BYTES: Network Saturation Gauge "network_queue_bytes" "Bytes that wait in the link's queue.";
     MEMORY_TOTAL: Memory Amount Gauge "memory_total_bytes" "Memory of the machine.";
     MEMORY_AVAILABLE: Memory Amount Gauge "memory_available_bytes" "Memory that programs could still get.";
     MEMORY_CACHE: Memory Amount Gauge "memory_cache_bytes" "Memory that keeps what was read from disks or is to be written.";

@@ -2,14 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
-use crate::groups;
+use crate::{groups, links};
 
 /// How often processes, threads and control groups that began since are looked for, in readings.
 const LOOK_EVERY: u32 = 10;
@@ -32,8 +36,10 @@ pub async fn collect(interval: Duration, daemons: Vec<String>, to: Sender<News>)
         });
         let Ok((back, reading)) = read.await else { return };
         reader = back;
-        if to.send(News::Reading(reading)).await.is_err() {
-            return;
+        for news in [News::Reading(reading), News::Missing(reader.missing())] {
+            if to.send(news).await.is_err() {
+                return;
+            }
         }
     }
 }
@@ -49,7 +55,26 @@ pub struct LocalReader {
     names: ThreadNames,
     ticks_per_s: f64,
     readings: u32,
+    queues: Queues,
 }
+
+/// What `tc` says of the queues of links, where it is there and may say it.
+#[derive(Debug, Default)]
+struct Queues {
+    /// What it printed last, by the names that they have among the files.
+    texts: BTreeMap<String, String>,
+    /// Why it says nothing any more, where it once did.
+    missing: Option<String>,
+    /// How often in a row it said nothing.
+    failed: u32,
+}
+
+/// Where it is; who starts Cosmark need not have it in the PATH.
+const TC: &[&str] = &["/usr/sbin/tc", "/sbin/tc", "/usr/bin/tc", "/bin/tc"];
+/// One that says nothing so often in a row is not asked again.
+const MOST_FAILED: u32 = 5;
+/// It answers within milliseconds, unless the kernel's network is being changed.
+const TC_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A thread of a daemon.
 #[derive(Debug)]
@@ -81,7 +106,14 @@ impl LocalReader {
             names: ThreadNames::new(),
             ticks_per_s: 100.0,
             readings: 0,
+            queues: Queues::default(),
         }
+    }
+
+    /// What of the machine says nothing any more, in one sentence.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        self.queues.missing.clone()
     }
 
     /// What there is now.
@@ -109,6 +141,7 @@ impl LocalReader {
             self.take(&format!("/sys/fs/cgroup{group}/cpu.max"), &mut files);
         }
         self.take_threads(&mut files);
+        self.take_queues(&mut files);
         self.readings = self.readings.wrapping_add(1);
         let mut frame =
             Frame { files, ticks_per_s: self.ticks_per_s, names: std::mem::take(&mut self.names) };
@@ -116,6 +149,41 @@ impl LocalReader {
         let reading = frame.read(at_ns);
         self.names = frame.names;
         reading
+    }
+
+    /// What the queues of links say: what they said last where it is not their turn.
+    fn take_queues(&mut self, files: &mut BTreeMap<String, String>) {
+        if self.queues.failed < MOST_FAILED && self.readings.is_multiple_of(links::EVERY) {
+            let said = self.ask_queues();
+            let queues = &mut self.queues;
+            match said {
+                Ok(()) => (queues.failed, queues.missing) = (0, None),
+                // What never said anything is not asked again, and not missed.
+                Err(_) if queues.texts.is_empty() && queues.missing.is_none() => queues.failed = MOST_FAILED,
+                Err(why) => {
+                    queues.texts.clear();
+                    queues.failed += 1;
+                    queues.missing = Some(format!("tc says nothing of the queues of links any more: {why}"));
+                }
+            }
+        }
+        files.extend(self.queues.texts.clone());
+    }
+
+    fn ask_queues(&mut self) -> Result<(), String> {
+        let program = TC.iter().map(|path| self.at(path)).find(|path| path.is_file());
+        let program = program.ok_or_else(|| "it is gone".to_owned())?;
+        let text = said_by(&program, &["-s", "-j", "qdisc", "show"])?;
+        let texts = &mut self.queues.texts;
+        if texts.is_empty() || self.readings.is_multiple_of(links::CLASSES_EVERY) {
+            texts.clear();
+            for interface in links::with_classes(&text) {
+                let Ok(classes) = said_by(&program, &["class", "show", "dev", &interface]) else { break };
+                texts.insert(format!("{}{interface}", links::CLASSES), classes);
+            }
+        }
+        texts.insert(links::QUEUES.to_owned(), text);
+        Ok(())
     }
 
     /// The threads whose turn it is, and the names of those that have none yet.
@@ -196,6 +264,50 @@ impl LocalReader {
     }
 }
 
+/// What a program prints, which is ended when its time is up.
+fn said_by(program: &Path, options: &[&str]) -> Result<String, String> {
+    let mut child = Command::new(program)
+        .args(options)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|cause| cause.to_string())?;
+    let output = child.stdout.take();
+    let (to, from) = sync_channel(1);
+    let read = move || {
+        let mut text = Vec::new();
+        let most = links::MOST_BYTES as u64 + 1;
+        let read = output.map_or(Ok(0), |output| output.take(most).read_to_end(&mut text));
+        // Nobody waits any more where it was too late.
+        let _ = to.send(read.map(|_| text));
+    };
+    let until = Instant::now() + TC_PATIENCE;
+    let said = thread::Builder::new().name("tc".to_owned()).spawn(read);
+    let said = said.ok().and_then(|_| from.recv_timeout(TC_PATIENCE).ok());
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            // Who has closed its output ends soon.
+            Ok(None) if said.is_some() && Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+            _ => break None,
+        }
+    };
+    let Some(status) = status else {
+        let _ = child.kill();
+        // One that hangs in the kernel ends when that lets it go.
+        let _ = thread::Builder::new().name("tc".to_owned()).spawn(move || drop(child.wait()));
+        return Err(format!("no answer in {} s", TC_PATIENCE.as_secs()));
+    };
+    match said {
+        None => Err("its answer cannot be read".to_owned()),
+        Some(Err(cause)) => Err(cause.to_string()),
+        Some(Ok(text)) if text.len() > links::MOST_BYTES => Err("its answer has no end".to_owned()),
+        Some(Ok(_)) if !status.success() => Err(status.to_string()),
+        Some(Ok(text)) => Ok(String::from_utf8_lossy(&text).into_owned()),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -237,6 +349,61 @@ mod tests {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// A `tc` of a test: what it prints stands in a file beside it.
+    fn tc(root: &Path, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        put(root, "usr/sbin/tc", &format!("#!/bin/sh\ncd \"${{0%/*}}\"\n{script}\n"));
+        fs::set_permissions(root.join("usr/sbin/tc"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn queues_of_links_are_asked_for_and_missed_only_where_they_were_there() {
+        let root = std::env::temp_dir().join(format!("cosmark-queues-{}", std::process::id()));
+        let mut absent = LocalReader::below(&root, Vec::new());
+        assert!(absent.read().samples.is_empty() && absent.missing().is_none());
+        put(
+            &root,
+            "usr/sbin/queues",
+            "[{\"kind\":\"htb\",\"handle\":\"1:\",\"dev\":\"eth0\",\"root\":true,\"options\":{\"default\":\"0x10\"},\
+             \"drops\":3}]",
+        );
+        let once =
+            "[ $1 = class ] && echo class htb 1:10 root prio 0 rate 8Mbit ceil 8Mbit && exit; cat queues";
+        tc(&root, once);
+        let mut reader = LocalReader::below(&root, Vec::new());
+        let (first, second) = (reader.read(), reader.read());
+        let found: Vec<_> = first.samples.iter().map(|one| (one.quantity.id, one.value)).collect();
+        assert_eq!(found, [("network_queue_send_drops", 3.0), ("network_send_limit_bytes_per_s", 1e6)]);
+        assert_eq!((second.samples, reader.missing()), (first.samples, None));
+        tc(&root, "exit 1");
+        assert!(reader.read().samples.is_empty());
+        let said = reader.missing().unwrap();
+        assert!(said.starts_with("tc says nothing of the queues of links any more: exit status"), "{said}");
+        tc(&root, once);
+        assert!(reader.read().samples.is_empty(), "it is not its turn");
+        assert_eq!((reader.read().samples.len(), reader.missing()), (2, None));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_hangs_or_has_no_end_is_ended() {
+        let root = std::env::temp_dir().join(format!("cosmark-tc-{}", std::process::id()));
+        for (script, words) in [
+            ("exec sleep 60", "no answer in"),
+            ("exec >&-; exec sleep 60", "no answer in"),
+            ("exec head -c 3000000 /dev/zero", "has no end"),
+            ("exit 3", "exit status: 3"),
+        ] {
+            tc(&root, script);
+            let began = Instant::now();
+            let said = said_by(&root.join("usr/sbin/tc"), &[]);
+            assert!(said.as_ref().is_err_and(|why| why.contains(words)), "{script}: {said:?}");
+            assert!(began.elapsed() < Duration::from_secs(20), "{script}");
+        }
+        assert!(said_by(&root.join("gone"), &[]).is_err());
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

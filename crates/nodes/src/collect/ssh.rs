@@ -12,7 +12,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::{News, check_daemons, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
-use crate::groups;
+use crate::{groups, links};
 
 /// How to reach a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +127,7 @@ impl SshSession {
         let mut clock = NodeClock::default();
         let (mut frame, mut size) = (Frame { ticks_per_s: 100.0, ..Frame::default() }, 0);
         let mut names = ThreadNames::new();
+        let (mut queues, mut missing) = (false, None);
         let patience = PATIENCE + Duration::from_secs(u64::from(self.interval_s));
         loop {
             let next = next_line(&mut output, &mut bytes, LONGEST_FRAME - size);
@@ -149,8 +150,14 @@ impl SshSession {
                 names = whole.names;
                 size = 0;
                 *frames += 1;
+                let tells = whole.files.contains_key(links::QUEUES);
+                queues |= tells;
+                let gone = (queues && !tells).then(|| QUEUES_GONE.to_owned());
+                let changed = queues && missing.as_ref() != Some(&gone);
+                missing = Some(gone.clone());
                 let ahead = ahead_ns.map(News::Ahead);
-                for news in std::iter::once(News::Reading(reading)).chain(ahead) {
+                let missing = changed.then_some(News::Missing(gone));
+                for news in std::iter::once(News::Reading(reading)).chain(ahead).chain(missing) {
                     if to.send(news).await.is_err() {
                         return None;
                     }
@@ -186,8 +193,9 @@ impl SshSession {
             groups::script()
         );
         format!(
-            "{{ n=0; t=; s=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
+            "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
+            queues(),
             self.interval_s
         )
     }
@@ -196,6 +204,22 @@ impl SshSession {
 /// Leaves each file once in `$t`: processes of one group name its files again and again, and `grep` would print them as often.
 const EACH_ONCE: &str =
     "set -f; u=; for f in $t; do case \" $u \" in *\" $f \"*) ;; *) u=\"$u $f\";; esac; done; t=$u; set +f; ";
+
+/// Prints what the queues of links say, and their classes where they have some; what they said last where it is not their turn.
+fn queues() -> String {
+    let (every, classes_every) = (links::EVERY, links::CLASSES_EVERY);
+    let (queues, classes, most) = (links::QUEUES, links::CLASSES, links::MOST_SHAPED);
+    format!(
+        "if [ $((n % {every})) -eq 0 ]; then q=$(PATH=$PATH:/usr/sbin:/sbin; $w tc -s -j qdisc show); fi; if [ $((n % {classes_every})) \
+         -eq 0 ]; then k=; case $q in (*'\"htb\"'*) k=$(PATH=$PATH:/usr/sbin:/sbin; i=0; for d in /sys/class/net/*; do d=${{d##*/}}; \
+         c=$($w tc class show dev \"$d\"); case $c in (*'class htb'*) printf '%s\\n' \"$c\" | sed \"s/^/{classes}$d:/\"; i=$((i + 1));; \
+         esac; [ $i -lt {most} ] || break; done);; esac; fi; case $q in (?*) printf '{queues}:%s\\n' \"$q\"; case $k in (?*) printf \
+         '%s\\n' \"$k\";; esac;; esac; "
+    )
+}
+
+/// Who told of queues once is missed.
+const QUEUES_GONE: &str = "tc says nothing of the queues of links any more; the rest is read";
 
 /// What ends a frame; no path begins so.
 const END: &str = "=end=";
@@ -299,6 +323,42 @@ mod tests {
         }
         // The same clock: what differs is the way.
         assert!((-5_000_000_000..=0).contains(ahead), "{ahead}");
+    }
+
+    /// The shell's words for the queues, with a `tc` of the test that has classes, and is gone in the third round.
+    #[test]
+    fn queues_and_their_classes_are_printed_as_files_and_again_where_it_is_not_their_turn() {
+        let script = format!(
+            "tc() {{ case $3 in (qdisc) [ $n -lt 2 ] && echo '[{{\"kind\":\"htb\"}}]';; (*) [ $4 = lo ] && echo class htb 1:1 root && \
+             echo class htb 1:2;; esac; }}; n=0; q=; k=; w=; while [ $n -lt 3 ]; do {}echo $n; n=$((n + 1)); done",
+            queues()
+        );
+        let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        let once =
+            "tc-qdisc:[{\"kind\":\"htb\"}]\ntc-class lo:class htb 1:1 root\ntc-class lo:class htb 1:2\n";
+        assert_eq!(String::from_utf8_lossy(&said.stdout), format!("{once}0\n{once}1\n2\n"));
+    }
+
+    #[tokio::test]
+    async fn queues_that_were_there_are_missed() {
+        let frame =
+            |queues: &str| format!("echo /proc/stat:cpu0 1 0 0 0 0 0 0 0; {queues} echo =end=$(date +%s.%N)");
+        let (with, without) = (frame("echo 'tc-qdisc:[]';"), frame(""));
+        let session =
+            session(&format!("cat >/dev/null; {without}; {with}; {without}; {without}; {with}"), &[]);
+        let (to, mut from) = tokio::sync::mpsc::channel(64);
+        let task = tokio::spawn(session.collect(to));
+        let mut said = Vec::new();
+        while let Some(news) = from.recv().await {
+            match news {
+                News::Missing(missing) => said.push(missing),
+                News::Lost(_) => break,
+                _ => {}
+            }
+        }
+        drop(from);
+        task.await.unwrap();
+        assert_eq!(said, [None, Some(QUEUES_GONE.to_owned()), None]);
     }
 
     #[test]
