@@ -142,4 +142,7 @@ pub struct AgentReading {
     /// Numbers that had no room in the message.
     #[serde(default)]
     pub left_out: u64,
+    /// What of the machine says nothing while the rest does, in one sentence.
+    #[serde(default)]
+    pub missing: Option<String>,
 }

@@ -156,10 +156,12 @@ pub struct DriverArgs {
   cosmark node --join nats://controller:4222 --role storage --daemons swift-object,rsync
   cosmark node --join nats://controller:4222 --name proxy1 --role proxy --nats-nkey-file agent.nk --trust KEY
   cosmark node --join nats://controller:4222 --name s1 --trust KEY --faults /etc/cosmark/faults.yaml
+  cosmark node --join nats://controller:4222 --ceph-sockets /var/run/ceph --links eth0=40Mbit/s
 
 Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes.
 While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network,
-memory, pressure, control groups, TCP. It opens no port, runs nothing, reaches nothing else, and ends by itself what is not
+memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc -s -j qdisc show` and `tc class show`, where they
+are there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not
 asked for again within 15 seconds. Needs no rights beyond reading those files.
 
 With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload
@@ -189,6 +191,12 @@ pub struct NodeArgs {
     /// File with the faults that runs may have made on this machine, by their names; default: none
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
+    /// How fast a link is, such as eth0=40Mbit/s, where the machine does not say it or something else than it lets through
+    #[arg(long, value_name = "NAME=SPEED", value_delimiter = ',')]
+    pub links: Vec<String>,
+    /// Ask the daemons of Ceph on this machine for their counters, too, by the administration sockets in this directory
+    #[arg(long, value_name = "DIR")]
+    pub ceph_sockets: Option<PathBuf>,
     /// Directory for the keys that it trusts, and for what it has made to fail; default: $XDG_STATE_HOME/cosmark
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,

@@ -11,6 +11,7 @@ use cosmark_cluster::nats::Bus;
 use cosmark_nodes::collect::check_daemons;
 use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::model::faults::AllowedFault;
+use cosmark_workload::model::nodes::links;
 use cosmark_workload::parse_allowed_faults;
 use tokio::sync::watch;
 
@@ -40,10 +41,17 @@ pub fn run(args: &NodeArgs) -> Outcome {
 fn options(args: &NodeArgs) -> Result<AgentOptions, Problem> {
     check_daemons(&args.daemons).map_err(|why| Problem::usage(format!("--daemons: {why}")))?;
     driver::check_keys(&args.trust)?;
+    let links = links(&args.links).map_err(|why| Problem::usage(format!("--links: {why}")))?;
+    let ceph_sockets = args.ceph_sockets.as_ref().map(|directory| {
+        let directory = directory.to_str().map(str::to_owned);
+        directory.ok_or_else(|| Problem::usage("--ceph-sockets: its name is no UTF-8"))
+    });
     Ok(AgentOptions {
         name: args.name.clone().unwrap_or_else(driver::name_of_host),
         role: args.role.clone(),
         daemons: args.daemons.clone(),
+        links,
+        ceph_sockets: ceph_sockets.transpose()?,
         state: args.state.clone().map_or_else(driver::state_directory, Ok)?,
         trust: args.trust.clone(),
         faults: args.faults.as_deref().map_or(Ok(Vec::new()), allowed)?,

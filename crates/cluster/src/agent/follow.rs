@@ -27,6 +27,8 @@ const RENEW_EVERY: Duration = Duration::from_secs(5);
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// An agent of which nothing came for so long is silent.
 const SILENT: Duration = Duration::from_secs(5);
+/// More of a sentence of an agent is not shown.
+const LONGEST_SENTENCE: usize = 400;
 /// Comparisons of clocks of which the best counts.
 const COMPARED: usize = 12;
 
@@ -188,8 +190,11 @@ async fn follow(bus: Bus, run: String, agent: AgentPresence, to: Sender<News>) {
                 let read = decode::<AgentReading>(&message.payload).ok().filter(|read| read.life == life);
                 let (Some(read), Some(ahead_ns)) = (read, clock.ahead_ns()) else { continue };
                 silent_at = Some(Instant::now() + SILENT);
-                if to.send(News::Reading(reading_of(&read, ahead_ns))).await.is_err() {
-                    return;
+                let missing = read.missing.as_deref().map(shown);
+                for news in [News::Reading(reading_of(&read, ahead_ns)), News::Missing(missing)] {
+                    if to.send(news).await.is_err() {
+                        return;
+                    }
                 }
             }
             else => return,
@@ -208,6 +213,11 @@ async fn ask(bus: &Bus, run: &str, agent: &str, clock: &mut Clock) -> Option<Loo
     let answer: LookAnswer = decode(&answer.payload).ok()?;
     clock.compare(sent_ns, answer.unix_ns, received_ns);
     Some(answer)
+}
+
+/// What another machine says, as far as it can be shown.
+fn shown(text: &str) -> String {
+    text.chars().filter(|sign| !sign.is_control()).take(LONGEST_SENTENCE).collect()
 }
 
 /// On the clock of the controller. What has a name that nobody knows is of a newer agent.
@@ -244,10 +254,11 @@ mod tests {
         let samples =
             [("cpu_busy_s", "cpu0", 2.5), ("unheard_of", "", 1.0), ("cpu_busy_s", "a\u{1b}[31m", 1.0)];
         let samples = samples.map(|(id, unit, value)| (id.to_owned(), unit.to_owned(), value)).to_vec();
-        let read = AgentReading { life: 1, unix_ns: 5_000_000_000, samples, left_out: 0 };
+        let read = AgentReading { life: 1, unix_ns: 5_000_000_000, samples, left_out: 0, missing: None };
         let reading = reading_of(&read, 2_000_000_000);
         assert_eq!(reading.at_ns, 3_000_000_000);
         assert_eq!(reading.samples.len(), 1, "{reading:?}");
+        assert_eq!(shown(&format!("osd.1\u{1b}[31m{}", "x".repeat(9_000))).chars().count(), LONGEST_SENTENCE);
         assert_eq!(reading_of(&AgentReading { unix_ns: i64::MIN, ..read }, i64::MAX).at_ns, 0);
     }
 }

@@ -1,10 +1,11 @@
 //! An agent on one of the store's machines (`cosmark node`): while a controller that it trusts asks for it, it reads the
 //! machine's own counters once a second and sends them over NATS. Where its operator has named faults it makes those, by their
-//! names, and heals them whatever happens. It opens no port, runs and writes nothing else but the keys that it trusts, and can be
-//! asked for nothing else; what is not asked for again ends by itself.
+//! names, and heals them whatever happens. It opens no port, runs nothing else but `tc`, which tells of the queues of links, writes
+//! nothing else but the keys that it trusts, and can be asked for nothing else; what is not asked for again ends by itself.
 
 mod faults;
 mod follow;
+mod store;
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,6 +18,7 @@ use cosmark_faults::{Injector, Patience};
 use cosmark_metrics::nodes::reading::Reading;
 use cosmark_nodes::collect::local::LocalReader;
 use cosmark_nodes::collect::set_by_ns;
+use cosmark_nodes::links;
 use cosmark_wire::agent::{AgentPresence, AgentReading, FaultAsk, LONGEST_LOOK_S, Look, LookAnswer};
 use cosmark_wire::message::{decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
@@ -28,6 +30,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use crate::driver::trust::{SharedTrust, Trust};
 use crate::driver::{DriverError, Leave, Talk};
 use crate::nats::{Bus, names};
+
+use store::Store;
 
 pub use faults::{OverNats, all_there};
 pub use follow::{Joined, agents, everybody, joined};
@@ -52,6 +56,10 @@ pub struct AgentOptions {
     pub role: String,
     /// Daemons whose threads and quotas are looked at one by one.
     pub daemons: Vec<String>,
+    /// Interfaces whose speed its operator knows better than the machine, and bytes per second of each direction.
+    pub links: Vec<(String, f64)>,
+    /// Directory of the administration sockets of Ceph's daemons, which may be asked for their counters; `None` = nobody is.
+    pub ceph_sockets: Option<String>,
     /// Directory for the keys that it trusts.
     pub state: PathBuf,
     /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins.
@@ -126,6 +134,7 @@ struct Agent {
     trust: SharedTrust,
     /// `None` while it reads on another thread.
     reader: Option<LocalReader>,
+    store: Store,
     life: u64,
     /// It reads until then.
     until: Option<Instant>,
@@ -179,6 +188,7 @@ impl Agent {
             injector,
             trust,
             reader: Some(LocalReader::new(options.daemons.clone())),
+            store: Store::new(options.ceph_sockets.as_deref()),
             life: draw(),
             until: None,
             questions: MOST_QUESTIONS,
@@ -259,23 +269,30 @@ impl Agent {
         let Some(until) = self.until else { return };
         if until <= Instant::now() {
             self.until = None;
+            self.store.forget();
             return (self.talk)("nobody asks any more; it waits");
         }
         let Some(mut reader) = self.reader.take() else { return };
+        self.store.ask();
         // The files of hundreds of threads take milliseconds.
         let read = tokio::task::spawn_blocking(move || {
             let reading = reader.read();
             (reader, reading)
         });
-        let Ok((reader, reading)) = read.await else {
+        let Ok((reader, mut reading)) = read.await else {
             self.reader = Some(LocalReader::new(self.options.daemons.clone()));
             return;
         };
+        links::declare(&mut reading, &self.options.links);
+        // Threads and groups come last, and are left out where there is no room.
+        let mut samples = self.store.answer().await;
+        samples.append(&mut reading.samples);
+        reading.samples = samples;
+        let missing: Vec<String> = reader.missing().into_iter().chain(self.store.missing()).collect();
+        let missing = (!missing.is_empty()).then(|| missing.join("; "));
         self.reader = Some(reader);
-        let Some((bytes, left_out)) = written(&reading, self.life, self.bus.most_bytes().min(MOST_BYTES))
-        else {
-            return;
-        };
+        let most_bytes = self.bus.most_bytes().min(MOST_BYTES);
+        let Some((bytes, left_out)) = written(&reading, missing, self.life, most_bytes) else { return };
         if left_out > 0 && !std::mem::replace(&mut self.cut, true) {
             (self.talk)(&format!(
                 "{left_out} numbers of this machine have no room in a message and are left out; name fewer --daemons"
@@ -293,7 +310,12 @@ impl Agent {
 }
 
 /// A reading as a message of so many bytes at most, and how many of its numbers had no room.
-fn written(reading: &Reading, life: u64, most_bytes: usize) -> Option<(Vec<u8>, u64)> {
+fn written(
+    reading: &Reading,
+    missing: Option<String>,
+    life: u64,
+    most_bytes: usize,
+) -> Option<(Vec<u8>, u64)> {
     let all = reading.samples.iter().map(|one| (one.quantity.id.to_owned(), one.unit.clone(), one.value));
     let mut message = AgentReading {
         life,
@@ -301,6 +323,7 @@ fn written(reading: &Reading, life: u64, most_bytes: usize) -> Option<(Vec<u8>, 
         unix_ns: i64::try_from(reading.at_ns).unwrap_or(i64::MAX).saturating_add(set_by_ns()),
         samples: all.collect(),
         left_out: 0,
+        missing,
     };
     loop {
         let bytes = encode(&message).ok()?;
@@ -340,13 +363,14 @@ mod tests {
     fn a_reading_that_is_too_large_keeps_what_comes_first_and_says_how_much_is_missing() {
         let mut reading = Reading { at_ns: 7, samples: Vec::new() };
         (0..3000).for_each(|at| reading.add(&quantity::THREAD_BUSY, &format!("osd/{at}"), f64::from(at)));
-        let (bytes, left_out) = written(&reading, 1, 20_000).unwrap();
+        let (bytes, left_out) = written(&reading, Some("tc".to_owned()), 1, 20_000).unwrap();
         let back: AgentReading = decode(&bytes).unwrap();
         assert!(bytes.len() <= 20_000 && left_out > 0, "{} {left_out}", bytes.len());
         assert_eq!((back.samples.len() as u64 + left_out, back.left_out), (3000, left_out));
+        assert_eq!(back.missing.as_deref(), Some("tc"));
         assert_eq!(back.samples[0], ("thread_busy_s".to_owned(), "osd/0".to_owned(), 0.0));
-        let (whole, nothing) = written(&reading, 1, 1 << 20).unwrap();
+        let (whole, nothing) = written(&reading, None, 1, 1 << 20).unwrap();
         assert_eq!((decode::<AgentReading>(&whole).unwrap().samples.len(), nothing), (3000, 0));
-        assert_eq!(written(&reading, 1, 3), None, "there is no room for anything");
+        assert_eq!(written(&reading, None, 1, 3), None, "there is no room for anything");
     }
 }

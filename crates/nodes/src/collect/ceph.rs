@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::http::poll_with;
 use super::{News, now_ns};
 use crate::quantity::{self as q, Quantity};
-use crate::reading::Reading;
+use crate::reading::{Reading, Sample};
 
 /// Where the sockets are.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct AdminSockets {
 /// A daemon whose whole answer takes longer is done without. All are asked side by side.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// An OSD answers with some 50 kB.
-const MOST_BYTES: u32 = 16 << 20;
+const MOST_BYTES: u32 = 4 << 20;
 /// More daemons are not on one machine.
 const MOST_SOCKETS: usize = 200;
 /// So many silent daemons are named.
@@ -99,11 +99,24 @@ impl AdminSockets {
 
     /// What those say that answer, and who does not.
     async fn ask(&self) -> Result<Vec<News>, String> {
+        let (reading, missing) = self.look().await?;
+        Ok(vec![News::Reading(reading), News::Missing(missing)])
+    }
+
+    /// What those daemons say that answer within two seconds, and in one sentence who does not.
+    ///
+    /// # Errors
+    /// One sentence when none does.
+    pub async fn look(&self) -> Result<(Reading, Option<String>), String> {
         let sockets = self.sockets()?;
         let mut reading = Reading { at_ns: now_ns(), samples: Vec::new() };
         let mut asked = JoinSet::new();
         for (at, path) in sockets.iter().cloned().enumerate() {
-            asked.spawn(async move { (at, perf_dump(&path).await) });
+            // Of an answer no more than its samples is held until the others are there.
+            asked.spawn(async move {
+                let answer = perf_dump(&path).await;
+                (at, answer.map(|answer| samples(&daemon(&path), &answer)))
+            });
         }
         let mut answers = Vec::new();
         while let Some(answer) = asked.join_next().await {
@@ -114,8 +127,8 @@ impl AdminSockets {
         for (at, answer) in answers {
             let name = daemon(&sockets[at]);
             match answer {
-                Ok(answer) => {
-                    add(&mut reading, &name, &answer);
+                Ok(samples) => {
+                    reading.samples.extend(samples);
                     heard.insert(name);
                 }
                 Err(why) => drop(silent.insert(name, why)),
@@ -123,7 +136,7 @@ impl AdminSockets {
         }
         if !reading.samples.is_empty() {
             let missing = self.missing(heard, silent);
-            return Ok(vec![News::Reading(reading), News::Missing(missing)]);
+            return Ok((reading, missing));
         }
         let shown = self.directory.display();
         Err(match silent.first_key_value() {
@@ -216,7 +229,8 @@ async fn answer(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(text)
 }
 
-fn add(reading: &mut Reading, daemon: &str, answer: &Value) {
+fn samples(daemon: &str, answer: &Value) -> Vec<Sample> {
+    let mut reading = Reading::default();
     let mut take = |known: &Known| {
         let Some(found) = answer.get(known.section).and_then(|section| section.get(known.name)) else {
             return;
@@ -227,6 +241,7 @@ fn add(reading: &mut Reading, daemon: &str, answer: &Value) {
         reading.add(known.quantity, &unit, value);
     };
     LATENCIES.iter().flatten().chain(NUMBERS).for_each(&mut take);
+    reading.samples
 }
 
 #[cfg(test)]

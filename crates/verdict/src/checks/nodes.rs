@@ -154,7 +154,7 @@ pub(super) fn tells(evidence: &Evidence) -> Tells {
     if asked().any(|node| sum(node, "store_drives_online").is_some()) {
         return Tells::Both;
     }
-    if asked().any(|node| node.source == "ceph") {
+    if asked().any(|node| node.source == "ceph" || tells_of_osds(node)) {
         return Tells::Recovery(
             "scrubbing is not in perf dump: add the manager's module prometheus as a node",
         );
@@ -165,6 +165,12 @@ pub(super) fn tells(evidence: &Evidence) -> Tells {
         );
     }
     Tells::Nothing
+}
+
+/// An agent that may ask them tells what OSDs do under load, and of their recovery when there is any.
+fn tells_of_osds(node: &NodeResult) -> bool {
+    let of_osds = |one: &QuantityResult| one.quantity == "server_requests" && one.unit.starts_with("osd.");
+    node.source == "agent" && node.quantities.iter().any(of_osds)
 }
 
 /// The greatest share of segments that a node sent again, and which.
@@ -192,8 +198,17 @@ pub(super) fn dropped_packets(evidence: &Evidence) -> Option<(f64, String)> {
             .collect();
         for link in links {
             let packets = of_link(node, link, &["network_received_packets", "network_sent_packets"]);
-            let lost =
-                of_link(node, link, &["network_receive_drops", "network_send_drops", "network_errors"]);
+            let lost = of_link(
+                node,
+                link,
+                &[
+                    "network_receive_drops",
+                    "network_send_drops",
+                    "network_queue_receive_drops",
+                    "network_queue_send_drops",
+                    "network_errors",
+                ],
+            );
             if packets < LEAST_PACKETS || lost * evidence.window_s < LEAST_DROPPED {
                 continue;
             }

@@ -751,6 +751,16 @@ const CASES: &[Case] = &[
         Status::Pass,
         "no recovery and no scrubbing",
     ),
+    (
+        "V23",
+        healthy,
+        |e| {
+            of_source(e, "agent", "server_requests", 40.0);
+            e.nodes[0].quantities.iter_mut().for_each(|one| one.unit = "osd.3 read".to_owned());
+        },
+        Status::NotRun,
+        "no recovery was seen; scrubbing is not in perf dump",
+    ),
     ("V23", healthy, |e| of_source(e, "recon", "server_queue", 3.0), Status::NotRun, "is not known: look"),
     (
         "V23",
