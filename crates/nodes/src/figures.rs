@@ -32,14 +32,16 @@ pub struct NodeFigures {
 /// The numbers of one quantity of one unit, each with its time.
 type Points = (&'static Quantity, Vec<(u64, f64)>);
 
-/// The figures of a window, both ends in nanoseconds by the clock of the readings. Readings in order of time.
+/// The figures of a window, both ends in nanoseconds by the clock of the readings.
 #[must_use]
 pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> NodeFigures {
-    let inside: Vec<&Reading> = readings
+    let mut inside: Vec<&Reading> = readings
         .iter()
         .map(Borrow::borrow)
         .filter(|reading| (from_ns..=to_ns).contains(&reading.at_ns))
         .collect();
+    // What a server has scraped comes as it was written down, and not as it was true.
+    inside.sort_by_key(|reading| reading.at_ns);
     let used = renewed(&inside);
     let mut series: BTreeMap<(&'static str, String), Points> = BTreeMap::new();
     for reading in &used {
@@ -462,6 +464,16 @@ mod tests {
         assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
         assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
         assert_eq!(over::<Reading>(&[], 0, 1), NodeFigures::default());
+    }
+
+    #[test]
+    fn readings_that_come_late_are_put_where_they_belong() {
+        let mut read = readings(&q::DISK_READS, "sda", &[0.0, 10.0, 20.0, 30.0]);
+        read.swap(1, 2);
+        let found = over(&read, ALL.0, ALL.1);
+        let reads = found.quantities.first().map(|one| (one.mean, one.highest));
+        assert_eq!((reads, found.resets), (Some((10.0, 10.0)), 0));
+        assert_eq!(found.seen.map(|seen| (seen.0, seen.1)), Some((0, 3_000_000_000)));
     }
 
     #[test]

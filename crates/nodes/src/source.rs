@@ -63,7 +63,8 @@ pub static SOURCES: &[SourceRow] = &[
     },
     SourceRow {
         name: "prometheus",
-        help: "An exporter that is there already: node_exporter, Ceph's manager or exporter, MinIO's metrics v3.",
+        help: "An exporter that is there already: node_exporter, Ceph's manager or exporter, MinIO's metrics v3, cAdvisor, \
+               snmp_exporter.",
         keys: &[
             Key::new("url", KeyKind::Url, "Where it answers: http://storage1:9100/metrics."),
             INTERVAL,

@@ -113,6 +113,10 @@ quantities! {
     IO_LIMIT_USED: IoLimit Utilisation Counter "io_limit_used" "Bytes or requests of a control group whose rate to a device is limited.";
     IO_LIMIT: IoLimit Amount Gauge "io_limit_per_s" "Bytes or requests a second that it may do.";
     GROUP_IO_PRESSURE: IoLimit Saturation Counter "group_io_pressure_s" "Seconds in which some task of the group waited for input or output (PSI some).";
+    CONTAINER_READS: IoLimit Amount Counter "container_reads" "Reads of a container from a device.";
+    CONTAINER_WRITES: IoLimit Amount Counter "container_writes" "Writes of a container to a device.";
+    CONTAINER_READ_BYTES: IoLimit Amount Counter "container_read_bytes" "Bytes that a container read from a device.";
+    CONTAINER_WRITTEN_BYTES: IoLimit Amount Counter "container_written_bytes" "Bytes that a container wrote to a device.";
     DISK_BUSY: Disk Utilisation Counter "disk_busy_s" "Seconds in which at least one request was under way; a device that serves many at once has room left at 100 %.";
     DISK_QUEUE: Disk Saturation Counter "disk_queue_s" "Seconds of all requests together; per second, the mean number under way.";
     DISK_READS: Disk Amount Counter "disk_reads" "Reads done.";
@@ -141,6 +145,9 @@ quantities! {
     MEMORY_AVAILABLE: Memory Amount Gauge "memory_available_bytes" "Memory that programs could still get.";
     MEMORY_CACHE: Memory Amount Gauge "memory_cache_bytes" "Memory that keeps what was read from disks or is to be written.";
     MEMORY_DIRTY: Memory Amount Gauge "memory_dirty_bytes" "Memory that waits to be written to disks.";
+    CONTAINER_MEMORY: Memory Amount Gauge "container_memory_bytes" "Memory of a container that cannot be taken from it at once.";
+    CONTAINER_MEMORY_LIMIT: Memory Amount Gauge "container_memory_limit_bytes" "Memory that a container may use.";
+    CONTAINER_OOM_KILLS: Memory Errors Counter "container_oom_kills" "Processes of a container that were killed because its memory was used up.";
     MAJOR_FAULTS: Memory Saturation Counter "major_faults" "Page faults that needed a disk.";
     TCP_SENT: Tcp Amount Counter "tcp_segments_sent" "Segments sent.";
     TCP_RESENT: Tcp Errors Counter "tcp_segments_resent" "Segments sent again.";
@@ -149,6 +156,10 @@ quantities! {
     SERVER_REQUESTS: Server Amount Counter "server_requests" "Requests that a server of the store answered, by kind.";
     SERVER_REQUEST_TIME: Server Amount Counter "server_request_s" "Seconds that it took for them by its own clock, all together.";
     SERVER_QUEUE: Server Saturation Gauge "server_queue" "Requests that a server of the store has let in or keeps waiting.";
+    SERVER_ERRORS: Server Errors Counter "server_errors" "Requests that a server of the store refused or failed, by kind.";
+    SERVER_WITHIN: Server Amount Counter "server_first_bytes_within" "Requests whose answer began within so many seconds, by kind; those of shorter times are among them.";
+    SERVER_RECEIVED: Server Amount Counter "server_received_bytes" "Bytes that a server of the store got from its clients.";
+    SERVER_SENT: Server Amount Counter "server_sent_bytes" "Bytes that a server of the store sent to its clients.";
     STORE_DEGRADED: Store Errors Gauge "store_objects_degraded" "Copies of objects that are missing.";
     STORE_MISPLACED: Store Errors Gauge "store_objects_misplaced" "Copies of objects that lie elsewhere than they should.";
     STORE_PENDING: Store Errors Gauge "store_updates_pending" "Updates of listings that are still to be made.";
@@ -162,6 +173,10 @@ quantities! {
     STORE_DRIVES_OFFLINE: Store Errors Gauge "store_drives_offline" "Drives that the store cannot reach.";
     STORE_DRIVES_HEALING: Store Errors Gauge "store_drives_healing" "Drives that are being filled with what they lack.";
     STORE_DRIVE_ERRORS: Store Errors Counter "store_drive_errors" "Requests of the store to a drive that failed or took too long.";
+    STORE_DRIVE_READ: Store Amount Gauge "store_drive_read_s" "Mean seconds of reads of a drive, as the store measures it over a time of its own.";
+    STORE_DRIVE_WRITE: Store Amount Gauge "store_drive_write_s" "The same of writes.";
+    STORE_DRIVE_BUSY: Store Amount Gauge "store_drive_busy" "Share of the time in which a drive had a request under way, as the store measures it.";
+    STORE_DRIVE_CALL: Store Amount Gauge "store_drive_call_s" "Mean seconds of a call of the store to a drive in the last minute.";
     STORE_SCANNED: Store Amount Counter "store_objects_scanned" "Objects that the store looked at in the background.";
 }
 

@@ -2,7 +2,8 @@
 //! the time of its scrape, and never for what it would make of them. Source: Prometheus, HTTP API, instant queries of range
 //! vectors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,16 +21,49 @@ pub struct Server {
     query_url: String,
     matchers: String,
     interval: Duration,
-    /// Milliseconds since 1970 by the server's clock; what was scraped by then is known.
-    seen_ms: Mutex<Option<u64>>,
+    seen: Mutex<Seen>,
+}
+
+/// What is known already, in milliseconds since 1970 by the server's clock. Each series has times of its own: an exporter may say
+/// when each of its numbers was true (cAdvisor does), and machines are scraped one after the other.
+#[derive(Debug, Default)]
+struct Seen {
+    newest_ms: Option<u64>,
+    by_series: HashMap<u64, u64>,
+}
+
+impl Seen {
+    /// Whether this is the first time that a series is seen at this time or later.
+    fn is_new(&mut self, series: &[(String, String)], at_ms: u64) -> bool {
+        let mut hasher = DefaultHasher::new();
+        series.hash(&mut hasher);
+        let known = self.by_series.get(&hasher.finish()).copied();
+        if known.is_none() && self.by_series.len() >= MOST_SERIES {
+            return false;
+        }
+        let is_new = known.is_none_or(|known| at_ms > known);
+        if is_new {
+            self.by_series.insert(hasher.finish(), at_ms);
+            self.newest_ms = Some(self.newest_ms.map_or(at_ms, |newest| newest.max(at_ms)));
+        }
+        is_new
+    }
+
+    /// Forgets what is older than any question: series that come and go, as those of jobs do, fill no memory.
+    fn forget(&mut self) {
+        let newest_ms = self.newest_ms.unwrap_or(0);
+        self.by_series.retain(|_, at_ms| newest_ms.saturating_sub(*at_ms) <= LONGEST_S * 1000);
+    }
 }
 
 /// The first question is for so much of the past: most servers scrape four times a minute.
 const FIRST_S: u64 = 60;
 /// No question is for more: what is older is no use to a run.
 const LONGEST_S: u64 = 600;
-/// A scrape is written down some time after the moment that it bears.
-const LATE_S: u64 = 5;
+/// A scrape is written down some time after the moment that it bears, and what a kubelet says is up to half a minute old then.
+const LATE_S: u64 = 30;
+/// More series are not one store's.
+const MOST_SERIES: usize = 200_000;
 
 impl Server {
     /// A server by its URL, with the matchers that select one machine (`instance="storage1:9100"`).
@@ -48,7 +82,7 @@ impl Server {
             query_url: format!("{base}/api/v1/query"),
             matchers: matchers.trim_end_matches(',').to_owned(),
             interval,
-            seen_ms: Mutex::new(None),
+            seen: Mutex::default(),
         })
     }
 
@@ -64,13 +98,15 @@ impl Server {
         let server_ms = clock.get(1).and_then(Value::as_str).and_then(millis);
         let server_ms = server_ms.ok_or_else(|| self.no("tells no time"))?;
         let ahead_ns = nanoseconds(server_ms).cast_signed() - here_ns.cast_signed();
-        let mut seen = self.seen_ms.lock().unwrap_or_else(PoisonError::into_inner);
-        let since_s = seen.map_or(FIRST_S, |seen| server_ms.saturating_sub(seen) / 1000 + LATE_S);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let since_s = seen.newest_ms.map_or(FIRST_S, |seen| server_ms.saturating_sub(seen) / 1000 + LATE_S);
         let names = prometheus::names().into_iter().collect::<Vec<_>>().join("|");
         let window_s = since_s.clamp(1, LONGEST_S);
         let found = self.query(&format!("{{__name__=~\"{names}\",{}}}[{window_s}s]", self.matchers))?;
-        let scrapes = self.scrapes(&found)?;
-        if seen.is_none() && scrapes.is_empty() {
+        let had_none = seen.newest_ms.is_none();
+        seen.forget();
+        let scrapes = self.scrapes(&found, &mut seen)?;
+        if had_none && scrapes.is_empty() {
             return Err(self.no(&format!(
                 "has no series of a machine with {{{}}} from the last {FIRST_S} s; look at its page of targets",
                 self.matchers
@@ -78,10 +114,6 @@ impl Server {
         }
         let mut news = vec![News::Ahead(ahead_ns)];
         for (at_ms, series) in scrapes {
-            if seen.is_some_and(|seen| at_ms <= seen) {
-                continue;
-            }
-            *seen = Some(at_ms);
             let at_ns = nanoseconds(at_ms).saturating_add_signed(ahead_ns.saturating_neg());
             news.push(News::Reading(prometheus::reading(&series, at_ns)));
         }
@@ -99,8 +131,8 @@ impl Server {
         Ok(answer.pointer_mut("/data/result").map(Value::take).unwrap_or_default())
     }
 
-    /// What was scraped, by the time of the scrape.
-    fn scrapes(&self, found: &Value) -> Result<BTreeMap<u64, Vec<Series>>, String> {
+    /// What was scraped and is new, by the time that it bears.
+    fn scrapes(&self, found: &Value, seen: &mut Seen) -> Result<BTreeMap<u64, Vec<Series>>, String> {
         let mut scrapes: BTreeMap<u64, Vec<Series>> = BTreeMap::new();
         let mut instances = BTreeSet::new();
         for one in found.as_array().into_iter().flatten() {
@@ -116,6 +148,9 @@ impl Server {
                 let at_ms = point.get(0).and_then(Value::as_f64).and_then(whole_millis);
                 let value = point.get(1).and_then(Value::as_str).and_then(|text| text.parse().ok());
                 let (Some(at_ms), Some(value)) = (at_ms, value) else { continue };
+                if !seen.is_new(&labels, at_ms) {
+                    continue;
+                }
                 let series = Series { name: name.clone(), labels: labels.clone(), value, at_ms: None };
                 scrapes.entry(at_ms).or_default().push(series);
             }
@@ -220,6 +255,38 @@ mod tests {
         let asked = asked.join().unwrap();
         assert!(asked[1].contains("POST /api/v1/query") && asked[1].contains("s1%3A9100"), "{}", asked[1]);
         assert!(asked[1].contains("%5B60s%5D"), "{}", asked[1]);
+    }
+
+    /// As a server with `honor_timestamps` has what kubelets say: each container has times of its own.
+    #[test]
+    fn each_series_has_times_of_its_own_and_late_ones_are_not_passed_over() {
+        let there = now_ns() / 1_000_000_000;
+        let clock = answer(&format!("[{there}, \"{there}.000\"]"));
+        let of = |pod: &str, ago: &[u64]| {
+            let points: Vec<String> =
+                ago.iter().map(|ago| format!("[{}.25,\"{}\"]", there - ago, 100 - ago)).collect();
+            format!(
+                "{{\"metric\":{{\"__name__\":\"container_cpu_usage_seconds_total\",\"namespace\":\"n\",\"pod\":\"{pod}\",\
+                 \"container\":\"osd\"}},\"values\":[{}]}}",
+                points.join(",")
+            )
+        };
+        let both = |a: &[u64], b: &[u64]| answer(&format!("[{},{}]", of("a", a), of("b", b)));
+        let (url, asked) =
+            server(vec![clock.clone(), both(&[30, 20], &[33]), clock, both(&[30, 20, 10], &[33, 22])]);
+        let source = source(&url);
+        let units = |news: Vec<News>| -> Vec<(String, f64)> {
+            let read = news.into_iter().filter_map(|one| match one {
+                News::Reading(reading) => Some(reading.samples),
+                _ => None,
+            });
+            read.flatten().map(|one| (one.unit, one.value)).collect()
+        };
+        let one = |pod: &str, value: f64| (format!("n/{pod}/osd"), value);
+        assert_eq!(units(source.ask().unwrap()), [one("b", 67.0), one("a", 70.0), one("a", 80.0)]);
+        // What is older than the newest of another series is new all the same.
+        assert_eq!(units(source.ask().unwrap()), [one("b", 78.0), one("a", 90.0)]);
+        asked.join().unwrap();
     }
 
     #[test]

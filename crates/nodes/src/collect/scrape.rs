@@ -78,7 +78,8 @@ impl Exporter {
                 _ => format!("{} series, none of them one of a machine's", exposition.series.len()),
             };
             return Err(format!(
-                "{url} answers {what}; give the URL of a node_exporter, or of Ceph's or MinIO's metrics"
+                "{url} answers {what}; give the URL of a node_exporter, a kubelet's cAdvisor, an snmp_exporter, or of Ceph's or \
+                 MinIO's metrics"
             ));
         }
         let time = exposition.series.iter().find(|one| one.name == "node_time_seconds");
