@@ -114,7 +114,7 @@ pub static SOURCES: &[SourceRow] = &[
     },
     SourceRow {
         name: "statsd",
-        help: "Timings that servers of the store send over UDP, as Swift does with log_statsd_host.",
+        help: "Timings and counters that servers of the store send over UDP, as Swift does with log_statsd_host.",
         keys: &[
             Key::new("listen", KeyKind::OwnAddress, "Address to listen on; anybody who reaches it can send.")
                 .default("127.0.0.1:8125"),

@@ -160,6 +160,8 @@ quantities! {
     SERVER_WITHIN: Server Amount Counter "server_first_bytes_within" "Requests whose answer began within so many seconds, by kind; those of shorter times are among them.";
     SERVER_RECEIVED: Server Amount Counter "server_received_bytes" "Bytes that a server of the store got from its clients.";
     SERVER_SENT: Server Amount Counter "server_sent_bytes" "Bytes that a server of the store sent to its clients.";
+    SERVER_MOVED: Server Amount Counter "server_moved_bytes" "Bytes that requests of a kind sent or received as bodies, as a server of the store counts them.";
+    SERVER_EVENTS: Server Amount Counter "server_events" "What a server of the store counts besides, by its name for it.";
     STORE_DEGRADED: Store Errors Gauge "store_objects_degraded" "Copies of objects that are missing.";
     STORE_MISPLACED: Store Errors Gauge "store_objects_misplaced" "Copies of objects that lie elsewhere than they should.";
     STORE_PENDING: Store Errors Gauge "store_updates_pending" "Updates of listings that are still to be made.";

@@ -1,6 +1,6 @@
-//! What servers of the store send by themselves: timings of their requests over UDP, as Swift does with `log_statsd_host`. Source:
-//! Etsy, `StatsD` metric types (`name:value|ms|@rate`, several to a packet, a line each); Swift, Administrator's Guide, Reporting
-//! metrics to `StatsD`.
+//! What servers of the store send by themselves: timings and counters of their requests over UDP, as Swift does with
+//! `log_statsd_host`. Source: Etsy, `StatsD` metric types (`name:value|ms|@rate`, `name:value|c|@rate`, several to a packet, a
+//! line each); Swift, Administrator's Guide, Reporting metrics to `StatsD`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,16 +32,18 @@ const PACKET: usize = 65_536;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// An address that another program has is tried again after so long.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How much of a line that is no timing is shown.
+/// How much of a line that is neither a timing nor a counter is shown.
 const SHOWN: usize = 60;
 
 /// Requests and seconds by kind, since the start.
 #[derive(Debug, Default)]
 struct Sums {
     kinds: BTreeMap<String, (f64, f64)>,
+    /// What was counted, by name, since the start.
+    counters: BTreeMap<String, f64>,
     /// Timings and milliseconds per kilobyte by device, since the last reading.
     devices: BTreeMap<String, (f64, f64)>,
-    /// Lines that are no timing, and how the first begins.
+    /// Lines that are neither, and how the first begins.
     others: u64,
     first_other: String,
 }
@@ -88,7 +90,7 @@ impl StatsdReceiver {
         loop {
             tokio::select! {
                 _ = due.tick() => {
-                    let news = if sums.has_timings() || began.elapsed() <= PATIENCE {
+                    let news = if sums.has_any() || began.elapsed() <= PATIENCE {
                         // A store that has no load yet sends nothing, and is not waited for.
                         News::Reading(sums.reading(now_ns()))
                     } else if !warned {
@@ -117,7 +119,7 @@ impl StatsdReceiver {
         let (address, seconds) = (self.address, PATIENCE.as_secs());
         if sums.others > 0 {
             return format!(
-                "{} lines came to {address} in {seconds} s, none a timing (first: {})",
+                "{} lines came to {address} in {seconds} s, none a timing or a counter (first: {})",
                 sums.others, sums.first_other
             );
         }
@@ -128,9 +130,13 @@ impl StatsdReceiver {
 }
 
 impl Sums {
-    /// One line; what is no timing is counted.
+    /// One line; what is neither a timing nor a counter is counted.
     fn take(&mut self, line: &str) {
         let Some(timing) = timing(line) else {
+            if let Some((name, count)) = counter(line) {
+                self.add_count(name, count);
+                return;
+            }
             if self.others == 0 {
                 self.first_other = line.chars().filter(|sign| !sign.is_control()).take(SHOWN).collect();
             }
@@ -150,8 +156,16 @@ impl Sums {
         sum.1 += per_timing / timing.rate;
     }
 
-    fn has_timings(&self) -> bool {
-        !self.kinds.is_empty() || !self.devices.is_empty()
+    fn add_count(&mut self, name: &str, count: f64) {
+        if let Some(sum) = self.counters.get_mut(name) {
+            *sum += count;
+        } else if self.counters.len() < MOST_NAMES {
+            self.counters.insert(name.to_owned(), count);
+        }
+    }
+
+    fn has_any(&self) -> bool {
+        !self.kinds.is_empty() || !self.counters.is_empty() || !self.devices.is_empty()
     }
 
     fn reading(&mut self, at_ns: u64) -> Reading {
@@ -159,6 +173,13 @@ impl Sums {
         for (name, (requests, seconds)) in &self.kinds {
             reading.add(&q::SERVER_REQUESTS, name, *requests);
             reading.add(&q::SERVER_REQUEST_TIME, name, *seconds);
+        }
+        for (name, count) in &self.counters {
+            // Of Swift's proxy: what requests of this kind and status sent or received as bodies.
+            match name.strip_suffix(".xfer").filter(|kind| !kind.is_empty()) {
+                Some(kind) => reading.add(&q::SERVER_MOVED, kind, *count),
+                None => reading.add(&q::SERVER_EVENTS, name, *count),
+            }
         }
         for (device, (timings, milliseconds)) in std::mem::take(&mut self.devices) {
             reading.add(&q::DEVICE_PUT_TIME, &device, milliseconds / timings);
@@ -171,7 +192,7 @@ impl Sums {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Timing<'a> {
     name: &'a str,
-    /// Of all its values together.
+    /// Of all its values together; of a counter what it counts.
     milliseconds: f64,
     /// How many values it has.
     requests: f64,
@@ -182,17 +203,29 @@ struct Timing<'a> {
 /// A `name:12.3|ms|@0.5`, with tags behind it (`|#method:GET`) and several values as `DogStatsD` has them; its histograms and
 /// distributions (`h`, `d`) are of milliseconds, too.
 fn timing(line: &str) -> Option<Timing<'_>> {
+    let (kind, all) = numbers(line)?;
+    let name = all.name.strip_suffix(".timing").unwrap_or(all.name);
+    (matches!(kind, "ms" | "h" | "d") && !name.is_empty()).then_some(Timing { name, ..all })
+}
+
+/// A `name:3|c|@0.5`: its name, and how much was counted.
+fn counter(line: &str) -> Option<(&str, f64)> {
+    let (kind, all) = numbers(line)?;
+    (kind == "c").then_some((all.name, all.milliseconds / all.rate))
+}
+
+/// What a line is, and its numbers.
+fn numbers(line: &str) -> Option<(&str, Timing<'_>)> {
     let (head, rest) = line.trim().split_once('|')?;
     let (name, values) = head.split_once(':')?;
     let mut parts = rest.split('|');
-    let is_timing = matches!(parts.next()?, "ms" | "h" | "d");
+    let kind = parts.next()?;
     let rate = match parts.find_map(|part| part.strip_prefix('@')) {
         Some(rate) => rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0)?,
         None => 1.0,
     };
-    let name = name.strip_suffix(".timing").unwrap_or(name);
     let readable = name.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_timing || name.is_empty() || name.len() > LONGEST_NAME || !readable {
+    if name.is_empty() || name.len() > LONGEST_NAME || !readable {
         return None;
     }
     let mut all = Timing { name, milliseconds: 0.0, requests: 0.0, rate };
@@ -201,7 +234,7 @@ fn timing(line: &str) -> Option<Timing<'_>> {
         all.milliseconds += value;
         all.requests += 1.0;
     }
-    Some(all)
+    Some((kind, all))
 }
 
 /// The device of Swift's `object-server.PUT.DEVICE`, which is in milliseconds for each kB and no time of a request.
@@ -266,6 +299,33 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_rates_by_their_names_and_bytes_by_the_kind_of_request() {
+        let mut sums = Sums::default();
+        for line in [
+            "proxy-server.object.GET.200.xfer:4096|c",
+            "proxy-server.object.GET.200.xfer:1024|c|@0.5",
+            "object-server.async_pendings:1|c",
+            "object-server.async_pendings:2:3|c|#a:b",
+        ] {
+            sums.take(line);
+        }
+        // A rate cannot come of what goes down, nor of a gauge or of what is no number.
+        for line in ["a:-1|c", "a:NaN|c", "a:1e999|c", "a:1|c|@0", "a:1|g", "a:x|c", "|c", ":1|c", "a b:1|c"]
+        {
+            sums.take(line);
+        }
+        let expected = [
+            ("server_events", "object-server.async_pendings", 6.0),
+            ("server_moved_bytes", "proxy-server.object.GET.200", 6144.0),
+        ];
+        assert!(sums.has_any());
+        assert_eq!((sums.others, found(&sums.reading(1))), (9, expected.to_vec()));
+        assert_eq!(found(&sums.reading(2)), expected, "they are sums since the start");
+        (0..MOST_NAMES * 2).for_each(|at| sums.take(&format!("n{at}:1|c")));
+        assert_eq!(sums.counters.len(), MOST_NAMES);
+    }
+
+    #[test]
     fn a_disk_has_the_mean_of_its_writes_since_the_last_reading() {
         let mut sums = Sums::default();
         for line in ["object-server.PUT.sdb1.timing:0.5|ms", "x.object-server.PUT.sdb1.timing:1.5|ms|@0.5"] {
@@ -315,7 +375,8 @@ mod tests {
         ["hits:1|c\u{1b}[31m", "used:7|g"].into_iter().for_each(|line| sums.take(line));
         let said = receiver.silent(&sums);
         assert!(
-            said.starts_with("2 lines came to ") && said.ends_with("none a timing (first: hits:1|c[31m)"),
+            said.starts_with("2 lines came to ")
+                && said.ends_with("a timing or a counter (first: hits:1|c[31m)"),
             "{said}"
         );
         let socket = UdpSocket::bind(receiver.address).await.unwrap();
