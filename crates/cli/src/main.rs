@@ -27,7 +27,6 @@ mod progress;
 mod raw;
 mod readback;
 mod registry;
-mod requests;
 mod runs;
 mod screen;
 mod secrets;

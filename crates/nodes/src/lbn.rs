@@ -92,6 +92,11 @@ pub struct Trace {
 impl Trace {
     /// Takes one line, whatever it is.
     pub fn add_line(&mut self, line: &str) {
+        // How far the next one is from one that nobody saw is not known.
+        if line.trim_start().starts_with("CPU:") && line.contains("[LOST ") {
+            self.disks.values_mut().for_each(|disk| disk.end = None);
+            return;
+        }
         let Some(one) = issued(line) else { return };
         if let Some(disk) = self.disks.get_mut(one.disk) {
             disk.add(one.start, one.blocks);
@@ -134,6 +139,21 @@ mod tests {
         ] {
             assert_eq!(issued(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn nothing_is_said_of_the_distance_to_what_was_lost() {
+        let mut trace = Trace::default();
+        for line in [
+            "x: block_rq_issue: 8,0 R 4096 () 0 + 8 [x]",
+            "CPU:1 [LOST 77 EVENTS]",
+            "x: block_rq_issue: 8,0 R 4096 () 9000000 + 8 [x]",
+            "x: block_rq_issue: 8,0 R 4096 () 9000008 + 8 [CPU:1 [LOST ]",
+        ] {
+            trace.add_line(line);
+        }
+        let disk = &trace.disks()["8,0"];
+        assert_eq!((disk.requests, disk.distances, disk.far), (3, 1, 0));
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod lbn;
 pub mod links;
 pub mod prometheus;
 pub mod raw;
+pub mod requests;
 pub mod source;
 pub mod watch;
 

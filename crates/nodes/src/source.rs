@@ -46,7 +46,16 @@ pub static SOURCES: &[SourceRow] = &[
     SourceRow {
         name: "local",
         help: "The files of /proc of the machine that Cosmark runs on.",
-        keys: &[INTERVAL, DAEMONS],
+        keys: &[
+            INTERVAL,
+            DAEMONS,
+            Key::new(
+                "requests",
+                KeyKind::Bool,
+                "Follow each request of its disks by the kernel's tracing, for how far apart they lie; needs root.",
+            )
+            .default("false"),
+        ],
     },
     SourceRow {
         name: "ssh",
@@ -132,6 +141,8 @@ pub enum Source {
         interval: Duration,
         /// Daemons whose threads are looked at.
         daemons: Vec<String>,
+        /// Whether the requests of its disks are followed.
+        requests: bool,
     },
     /// Another one over ssh.
     Ssh(SshSession),
@@ -201,7 +212,10 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
         "ceph" => Ok(Source::Ceph(Arc::new(AdminSockets::new(&required("sockets")?, interval)))),
         "recon" => Ok(Source::Recon(Arc::new(Recon::new(&required("url")?, interval)?))),
         "statsd" => Ok(Source::Statsd(Arc::new(StatsdReceiver::on(&required("listen")?, interval)?))),
-        _ => Ok(Source::Local { interval, daemons: daemons(&settings)? }),
+        _ => {
+            let requests = settings.flag("requests");
+            Ok(Source::Local { interval, daemons: daemons(&settings)?, requests })
+        }
     }
 }
 
@@ -232,6 +246,8 @@ mod tests {
         assert!(
             matches!(source("type: local").unwrap(), Source::Local { interval, .. } if interval.as_secs() == 1)
         );
+        let followed = source("type: local, requests: true").unwrap();
+        assert!(matches!(followed, Source::Local { requests: true, .. }));
         let Source::Ssh(session) = source("type: ssh, host: me@h, interval: 2s, daemons: 'a,b'").unwrap()
         else {
             panic!("no session")
@@ -260,6 +276,7 @@ mod tests {
             ("type: local, hosts: a", "unknown key `hosts`"),
             ("type: local, interval: 5", "interval"),
             ("type: local, interval: 1ms", "200ms to 60s"),
+            ("type: local, requests: often", "requests"),
             ("type: local, daemons: 'a b'", "is no name of a daemon"),
             ("type: prometheus", "prometheus needs `url`"),
             ("type: prometheus, url: 'ftp://x'", "url"),

@@ -134,7 +134,9 @@ impl NodeWatch {
                 }
             };
             match source {
-                Source::Local { interval, daemons } => tasks.spawn(local::collect(interval, daemons, to)),
+                Source::Local { interval, daemons, requests } => {
+                    tasks.spawn(local::collect(interval, daemons, requests, to))
+                }
                 Source::Ssh(session) => tasks.spawn(session.collect(to)),
                 Source::Prometheus(exporter) => tasks.spawn(exporter.collect(to)),
                 Source::PromQl(server) => tasks.spawn(server.collect(to)),

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cosmark_nodes::lbn::{Distances, Trace};
+use cosmark_nodes::requests::{PAUSE, Requests, TRACING};
 
 use crate::args::LbnArgs;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::requests::{PAUSE, Requests, TRACING};
 use crate::{host, signals, units};
 
 /// Runs the subcommand.

@@ -126,6 +126,8 @@ quantities! {
     DISK_READ_TIME: Disk Amount Counter "disk_read_s" "Seconds that reads took, all together.";
     DISK_WRITE_TIME: Disk Amount Counter "disk_write_s" "Seconds that writes took, all together.";
     DISK_FLUSHES: Disk Amount Counter "disk_flushes" "Flushes of the device's cache.";
+    DISK_FOLLOWED: Disk Amount Counter "disk_followed_requests" "Requests whose distance from the one before is known, by the kernel's tracing.";
+    DISK_FAR: Disk Amount Counter "disk_far_requests" "Of these, the ones that began more than 2.5 million blocks of 512 bytes from the end of the one before.";
     DEVICE_PUT_TIME: Disk Amount Gauge "device_put_ms_per_kb" "Mean milliseconds per kB in which an object server wrote to this device.";
     NETWORK_RECEIVED: Network Utilisation Counter "network_received_bytes" "Bytes received.";
     NETWORK_SENT: Network Utilisation Counter "network_sent_bytes" "Bytes sent.";

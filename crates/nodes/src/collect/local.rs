@@ -13,6 +13,9 @@ use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
+use crate::quantity as q;
+use crate::reading::Reading;
+use crate::requests::Following;
 use crate::{groups, links};
 
 /// How often processes, threads and control groups that began since are looked for, in readings.
@@ -23,10 +26,14 @@ const IDLE_EVERY: u32 = 5;
 const ACTIVE_FOR: u32 = 10;
 
 /// Reads this machine's files every `interval` until nobody listens.
-pub async fn collect(interval: Duration, daemons: Vec<String>, to: Sender<News>) {
+/// With `requests` it follows those of the disks, too.
+pub async fn collect(interval: Duration, daemons: Vec<String>, requests: bool, to: Sender<News>) {
     let mut due = tokio::time::interval(interval);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut reader = LocalReader::new(daemons);
+    if requests {
+        reader.follow_requests();
+    }
     loop {
         due.tick().await;
         // The files of hundreds of threads take milliseconds, which nobody else on this thread is to wait for.
@@ -56,6 +63,8 @@ pub struct LocalReader {
     ticks_per_s: f64,
     readings: u32,
     queues: Queues,
+    /// Requests of the disks, or why they cannot be followed; `None` where nobody wants to know.
+    requests: Option<Result<Following, String>>,
 }
 
 /// What `tc` says of the queues of links, where it is there and may say it.
@@ -107,17 +116,30 @@ impl LocalReader {
             ticks_per_s: 100.0,
             readings: 0,
             queues: Queues::default(),
+            requests: None,
         }
     }
 
-    /// What of the machine says nothing any more, in one sentence.
+    /// Follows the requests of the disks from here on, by the kernel's tracing; it needs root.
+    pub fn follow_requests(&mut self) {
+        self.requests = Some(Following::begin());
+    }
+
+    /// What of the machine says nothing, or nothing any more, in one sentence.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
-        self.queues.missing.clone()
+        let requests = match &self.requests {
+            Some(Err(why)) => {
+                Some(format!("requests of disks: {why}; it needs root and a kernel with tracing"))
+            }
+            _ => None,
+        };
+        let all: Vec<String> = self.queues.missing.clone().into_iter().chain(requests).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// What there is now.
-    pub fn read(&mut self) -> crate::reading::Reading {
+    pub fn read(&mut self) -> Reading {
         if self.readings.is_multiple_of(LOOK_EVERY) {
             self.look();
             self.limited = groups::limited(&self.root);
@@ -146,7 +168,8 @@ impl LocalReader {
         let mut frame =
             Frame { files, ticks_per_s: self.ticks_per_s, names: std::mem::take(&mut self.names) };
         frame.names.extend(frame.names_of_threads());
-        let reading = frame.read(at_ns);
+        let mut reading = frame.read(at_ns);
+        self.add_requests(frame.files.get("/proc/diskstats").map_or("", String::as_str), &mut reading);
         self.names = frame.names;
         reading
     }
@@ -168,6 +191,31 @@ impl LocalReader {
             }
         }
         files.extend(self.queues.texts.clone());
+    }
+
+    /// How far apart requests lie, by the names that disks have beside their numbers.
+    #[expect(clippy::cast_precision_loss, reason = "counts of requests")]
+    fn add_requests(&mut self, disks: &str, reading: &mut Reading) {
+        let Some(Ok(following)) = &self.requests else { return };
+        let found = match following.disks() {
+            Ok(found) => found,
+            Err(why) => {
+                self.requests = Some(Err(why));
+                return;
+            }
+        };
+        let mut names = BTreeMap::new();
+        for line in disks.lines() {
+            let mut words = line.split_ascii_whitespace();
+            if let (Some(major), Some(minor), Some(name)) = (words.next(), words.next(), words.next()) {
+                names.insert(format!("{major},{minor}"), name);
+            }
+        }
+        for (disk, distances) in found {
+            let name = names.get(&disk).copied().unwrap_or(&disk);
+            reading.add(&q::DISK_FOLLOWED, name, distances.distances as f64);
+            reading.add(&q::DISK_FAR, name, distances.far as f64);
+        }
     }
 
     fn ask_queues(&mut self) -> Result<(), String> {
@@ -384,6 +432,34 @@ mod tests {
         tc(&root, once);
         assert!(reader.read().samples.is_empty(), "it is not its turn");
         assert_eq!((reader.read().samples.len(), reader.missing()), (2, None));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn requests_stand_with_the_name_of_their_disk_and_are_missed_where_they_cannot_be_followed() {
+        let root = std::env::temp_dir().join(format!("cosmark-disks-{}", std::process::id()));
+        put(&root, "proc/diskstats", "   8      16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+        let line = |disk: &str, start: u64| format!("x: block_rq_issue: {disk} R 4096 () {start} + 8 [x]\n");
+        let text = ["8,16", "253,0"].map(|disk| line(disk, 0) + &line(disk, 9_000_000)).concat();
+        let mut reader = LocalReader::below(&root, Vec::new());
+        reader.requests = Some(Ok(crate::requests::tests::following(&text)));
+        let reading = reader.read();
+        let found: Vec<_> =
+            reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("disk_followed_requests", "253,0", 1.0),
+                ("disk_far_requests", "253,0", 1.0),
+                ("disk_followed_requests", "sdb", 1.0),
+                ("disk_far_requests", "sdb", 1.0),
+            ]
+        );
+        assert_eq!(reader.missing(), None);
+        reader.requests = Some(Err("no such file".to_owned()));
+        assert!(reader.read().samples.is_empty());
+        let said = reader.missing().unwrap();
+        assert_eq!(said, "requests of disks: no such file; it needs root and a kernel with tracing");
         fs::remove_dir_all(&root).unwrap();
     }
 
