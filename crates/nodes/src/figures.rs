@@ -68,7 +68,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         }
         let figure = match quantity.reads {
             Reads::Gauge => gauge(&points),
-            Reads::Counter => counter(&points, id == q::ENERGY.id, &mut found.resets),
+            Reads::Counter => counter(&points, BEGIN_ANEW.iter().any(|row| row.id == id), &mut found.resets),
         };
         if let Some((mean, highest)) = figure {
             if id == q::THREAD_BUSY.id {
@@ -214,8 +214,12 @@ fn span_s(points: &[(u64, f64)]) -> f64 {
 /// kernel took something back.
 const STEP_BACK: f64 = 0.5;
 
-/// A number that `wraps` begins at 0 again whenever it has come to its end, which is no restart: RAPL's does within
-/// minutes under load.
+/// Numbers that begin at 0 again without a restart: RAPL's when they have come to their end, within minutes under load, and
+/// those of a link's queue when it is shaped otherwise, as a fault does.
+static BEGIN_ANEW: &[&Quantity] =
+    &[&q::ENERGY, &q::QUEUE_SEND_DROPS, &q::QUEUE_RECEIVE_DROPS, &q::QUEUE_HELD, &q::QUEUE_REQUEUES];
+
+/// A number that `wraps` begins at 0 again without a restart.
 fn counter(points: &[(u64, f64)], wraps: bool, resets: &mut usize) -> Option<(f64, f64)> {
     let whole = span_s(points);
     if whole <= 0.0 {
@@ -464,6 +468,14 @@ mod tests {
         assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
         assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
         assert_eq!(over::<Reading>(&[], 0, 1), NodeFigures::default());
+    }
+
+    #[test]
+    fn a_link_that_is_shaped_otherwise_meanwhile_is_no_machine_that_was_restarted() {
+        let found = over(&readings(&q::QUEUE_HELD, "eth0", &[100.0, 130.0, 20.0, 30.0]), ALL.0, ALL.1);
+        assert_eq!((found.quantities[0].mean, found.resets), (20.0, 0));
+        let found = over(&readings(&q::DISK_READS, "sda", &[100.0, 130.0, 20.0, 30.0]), ALL.0, ALL.1);
+        assert_eq!((found.quantities[0].mean, found.resets), (20.0, 1));
     }
 
     #[test]

@@ -227,7 +227,7 @@ pub(crate) mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Follows what stands in a file, as if the kernel told it.
+    /// Follows what stands in a file, as if the kernel wrote it.
     pub(crate) fn following(text: &str) -> Following {
         let path = std::env::temp_dir().join(format!("cosmark-trace-{}-{:p}", std::process::id(), text));
         File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();

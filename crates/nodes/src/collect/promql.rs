@@ -24,8 +24,8 @@ pub struct Server {
     seen: Mutex<Seen>,
 }
 
-/// What is known already, in milliseconds since 1970 by the server's clock. Each series has times of its own: an exporter may say
-/// when each of its numbers was true (cAdvisor does), and machines are scraped one after the other.
+/// What is known already, in milliseconds since 1970 by the server's clock. Each series has times of its own: an exporter
+/// may say when each of its numbers was true (cAdvisor does), and machines are scraped one after the other.
 #[derive(Debug, Default)]
 struct Seen {
     newest_ms: Option<u64>,

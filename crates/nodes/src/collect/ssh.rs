@@ -218,7 +218,7 @@ fn queues() -> String {
     )
 }
 
-/// Who told of queues once is missed.
+/// Who spoke of queues once is missed.
 const QUEUES_GONE: &str = "tc says nothing of the queues of links any more; the rest is read";
 
 /// What ends a frame; no path begins so.
