@@ -32,6 +32,18 @@ pub struct NodeFigures {
 /// The numbers of one quantity of one unit, each with its time.
 type Points = (&'static Quantity, Vec<(u64, f64)>);
 
+/// Links that were shaped in less than nine of ten readings: that is no ceiling of the whole window.
+fn shaped_for_a_part(series: &BTreeMap<(&'static str, String), Points>) -> Vec<String> {
+    let count = |id: &'static str, unit: &str| {
+        series.get(&(id, unit.to_owned())).map_or(0, |(_, points)| points.len())
+    };
+    let limits = series.keys().filter(|(id, _)| *id == q::SEND_LIMIT.id);
+    let shaped = |link: &str| (count(q::SEND_LIMIT.id, link), count(q::NETWORK_SENT.id, link));
+    let parts =
+        limits.map(|(_, link)| (link, shaped(link))).filter(|(_, (shaped, all))| shaped * 10 < all * 9);
+    parts.map(|(link, _)| link.clone()).collect()
+}
+
 /// The figures of a window, both ends in nanoseconds by the clock of the readings.
 #[must_use]
 pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> NodeFigures {
@@ -57,6 +69,9 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         ..NodeFigures::default()
     };
     let mut threads_ran_s = 0.0;
+    for link in shaped_for_a_part(&series) {
+        series.remove(&(q::SEND_LIMIT.id, link));
+    }
     for ((id, unit), (quantity, points)) in series {
         let mut points = if leaves_zeros_out(&used, id, &unit) {
             with_zeros(&used, &points, quantity.reads)
@@ -476,6 +491,16 @@ mod tests {
         assert_eq!((found.quantities[0].mean, found.resets), (20.0, 0));
         let found = over(&readings(&q::DISK_READS, "sda", &[100.0, 130.0, 20.0, 30.0]), ALL.0, ALL.1);
         assert_eq!((found.quantities[0].mean, found.resets), (20.0, 1));
+    }
+
+    #[test]
+    fn a_link_that_is_shaped_for_a_part_of_the_window_has_no_ceiling_there() {
+        let shaped = |from: usize| {
+            let mut read = readings(&q::NETWORK_SENT, "eth0", &[0.0, 1e6, 2e6, 3e6, 4e6, 5e6]);
+            read[from..].iter_mut().for_each(|reading| reading.add(&q::SEND_LIMIT, "eth0", 2e6));
+            over(&read, ALL.0, ALL.1).units.iter().map(|unit| unit.busy).collect::<Vec<_>>()
+        };
+        assert_eq!((shaped(0), shaped(1), shaped(5)), (vec![0.5], Vec::new(), Vec::new()));
     }
 
     #[test]
