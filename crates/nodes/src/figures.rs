@@ -230,9 +230,16 @@ fn span_s(points: &[(u64, f64)]) -> f64 {
 const STEP_BACK: f64 = 0.5;
 
 /// Numbers that begin at 0 again without a restart: RAPL's when they have come to their end, within minutes under load, and
-/// those of a link's queue when it is shaped otherwise, as a fault does.
-static BEGIN_ANEW: &[&Quantity] =
-    &[&q::ENERGY, &q::QUEUE_SEND_DROPS, &q::QUEUE_RECEIVE_DROPS, &q::QUEUE_HELD, &q::QUEUE_REQUEUES];
+/// those of a link's queue when it is shaped otherwise, as a fault does, or of requests when they are followed again.
+static BEGIN_ANEW: &[&Quantity] = &[
+    &q::ENERGY,
+    &q::QUEUE_SEND_DROPS,
+    &q::QUEUE_RECEIVE_DROPS,
+    &q::QUEUE_HELD,
+    &q::QUEUE_REQUEUES,
+    &q::DISK_FOLLOWED,
+    &q::DISK_FAR,
+];
 
 /// A number that `wraps` begins at 0 again without a restart.
 fn counter(points: &[(u64, f64)], wraps: bool, resets: &mut usize) -> Option<(f64, f64)> {

@@ -162,7 +162,7 @@ Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it b
 While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network,
 memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc -s -j qdisc show` and `tc class show`, where they
 are there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not
-asked for again within 15 seconds. Needs no rights beyond reading those files.
+asked for again within 15 seconds. Needs no rights beyond reading those files, and root for --requests.
 
 With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload
 says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
@@ -194,6 +194,9 @@ pub struct NodeArgs {
     /// How fast a link is, such as eth0=40Mbit/s, where the machine does not say it or something else than it lets through
     #[arg(long, value_name = "NAME=SPEED", value_delimiter = ',')]
     pub links: Vec<String>,
+    /// Follow each request of the disks while a run asks, by the kernel's tracing, for how far apart they lie; needs root
+    #[arg(long)]
+    pub requests: bool,
     /// Ask the daemons of Ceph on this machine for their counters, too, by the administration sockets in this directory
     #[arg(long, value_name = "DIR")]
     pub ceph_sockets: Option<PathBuf>,

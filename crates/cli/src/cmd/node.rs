@@ -51,6 +51,7 @@ fn options(args: &NodeArgs) -> Result<AgentOptions, Problem> {
         role: args.role.clone(),
         daemons: args.daemons.clone(),
         links,
+        requests: args.requests,
         ceph_sockets: ceph_sockets.transpose()?,
         state: args.state.clone().map_or_else(driver::state_directory, Ok)?,
         trust: args.trust.clone(),

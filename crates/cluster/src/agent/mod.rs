@@ -58,6 +58,8 @@ pub struct AgentOptions {
     pub daemons: Vec<String>,
     /// Interfaces whose speed its operator knows better than the machine, and bytes per second of each direction.
     pub links: Vec<(String, f64)>,
+    /// Whether the requests of the disks are followed while somebody asks.
+    pub requests: bool,
     /// Directory of the administration sockets of Ceph's daemons, which may be asked for their counters; `None` = nobody is.
     pub ceph_sockets: Option<String>,
     /// Directory for the keys that it trusts.
@@ -270,12 +272,19 @@ impl Agent {
         if until <= Instant::now() {
             self.until = None;
             self.store.forget();
+            if let Some(reader) = &mut self.reader {
+                reader.leave_requests();
+            }
             return (self.talk)("nobody asks any more; it waits");
         }
         let Some(mut reader) = self.reader.take() else { return };
         self.store.ask();
+        let requests = self.options.requests;
         // The files of hundreds of threads take milliseconds.
         let read = tokio::task::spawn_blocking(move || {
+            if requests {
+                reader.follow_requests();
+            }
             let reading = reader.read();
             (reader, reading)
         });

@@ -120,9 +120,14 @@ impl LocalReader {
         }
     }
 
-    /// Follows the requests of the disks from here on, by the kernel's tracing; it needs root.
+    /// Follows the requests of the disks from here on, by the kernel's tracing, unless it does or cannot; it needs root.
     pub fn follow_requests(&mut self) {
-        self.requests = Some(Following::begin());
+        self.requests.get_or_insert_with(Following::begin);
+    }
+
+    /// Follows them no longer: the kernel writes nothing down that nobody asks for.
+    pub fn leave_requests(&mut self) {
+        self.requests = None;
     }
 
     /// What of the machine says nothing, or nothing any more, in one sentence.
@@ -457,9 +462,12 @@ mod tests {
         );
         assert_eq!(reader.missing(), None);
         reader.requests = Some(Err("no such file".to_owned()));
-        assert!(reader.read().samples.is_empty());
+        reader.follow_requests();
+        assert!(reader.read().samples.is_empty(), "what cannot be followed is tried once");
         let said = reader.missing().unwrap();
         assert_eq!(said, "requests of disks: no such file; it needs root and a kernel with tracing");
+        reader.leave_requests();
+        assert!(reader.missing().is_none() && reader.requests.is_none());
         fs::remove_dir_all(&root).unwrap();
     }
 
