@@ -461,10 +461,9 @@ fn pod(one: &Series) -> Option<String> {
 fn container(one: &Series) -> Option<String> {
     let named = one.label("container").or_else(|| one.label("container_name"));
     match (named, pod(one)) {
-        (Some("" | "POD"), _) => None,
+        (Some("" | "POD"), _) | (None, Some(_)) => None,
         (Some(name), Some(pod)) => Some(format!("{pod}/{name}")),
         (Some(name), None) => Some(name.to_owned()),
-        (None, Some(_)) => None,
         (None, None) => {
             let name = one.label("name").filter(|name| !name.is_empty());
             // Those of Kubernetes above its containers are sums; a server of Prometheus has no labels that are empty.

@@ -127,11 +127,45 @@ fn an_agent_obeys_controllers_that_it_trusts_and_nobody_else() {
         (&["--role", "a b"][..], "--role a b"),
         (&["--trust", "me"], "no key of a controller"),
         (&["--daemons", "x;y"], "no name of a daemon"),
+        (&["--links", "lo"], "is no link and its speed"),
     ] {
         let mut refused = start(&bed, "wrong", wrong);
         assert_eq!(refused.wait(), 2, "{}", refused.log());
         wait_until("said", || refused.log().contains(words));
     }
+}
+
+/// A daemon of Ceph that answers each question with this text.
+fn osd(socket: &std::path::Path, text: &'static str) {
+    let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let mut byte = [1];
+            while std::io::Read::read_exact(&mut socket, &mut byte).is_ok() && byte != [0] {}
+            let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+            let _ = socket.write_all(&[&length, text.as_bytes()].concat());
+        }
+    });
+}
+
+#[test]
+fn an_agent_has_the_links_and_asks_the_daemons_of_ceph_that_its_operator_names() {
+    let mut bed = Bed::new(1);
+    let sockets = bed.path().join("sockets");
+    std::fs::create_dir(&sockets).unwrap();
+    osd(&sockets.join("ceph-osd.7.asok"), "{\"osd\":{\"op_wip\":2}}");
+    let named = sockets.display().to_string();
+    let _osds = agent(&bed, "osds", &["--links", "lo=800Mbit/s", "--ceph-sockets", &named]);
+    workload(&bed, 6);
+    let mut run = bed.start_run("seen.yaml", &[]);
+    let record = record_of(&bed, &mut run);
+    let node = &record.stages[0].nodes[0];
+    let mean = |quantity: &str, unit: &str| {
+        let own = |one: &&cosmark_metrics::QuantityResult| one.quantity == quantity && one.unit == unit;
+        node.quantities.iter().find(own).map(|one| one.mean)
+    };
+    assert_eq!(mean("network_speed_bytes_per_s", "lo"), Some(1e8), "{node:?}");
+    assert_eq!((mean("server_queue", "osd.7"), node.lost.as_deref()), (Some(2.0), None), "{node:?}");
 }
 
 /// A key that has the form of one, of a controller that is not there.
