@@ -32,16 +32,18 @@ pub struct NodeFigures {
 /// The numbers of one quantity of one unit, each with its time.
 type Points = (&'static Quantity, Vec<(u64, f64)>);
 
-/// Links that were shaped in less than nine of ten readings: that is no ceiling of the whole window.
-fn shaped_for_a_part(series: &BTreeMap<(&'static str, String), Points>) -> Vec<String> {
-    let count = |id: &'static str, unit: &str| {
-        series.get(&(id, unit.to_owned())).map_or(0, |(_, points)| points.len())
+/// Limits of links that were there in less than nine of ten readings: they are no ceiling of the whole window.
+fn limits_of_a_part(series: &BTreeMap<(&'static str, String), Points>) -> Vec<(&'static str, String)> {
+    let count = |id: &'static str, link: &str| {
+        series.get(&(id, link.to_owned())).map_or(0, |(_, points)| points.len())
     };
-    let limits = series.keys().filter(|(id, _)| *id == q::SEND_LIMIT.id);
-    let shaped = |link: &str| (count(q::SEND_LIMIT.id, link), count(q::NETWORK_SENT.id, link));
-    let parts =
-        limits.map(|(_, link)| (link, shaped(link))).filter(|(_, (shaped, all))| shaped * 10 < all * 9);
-    parts.map(|(link, _)| link.clone()).collect()
+    let mut found = Vec::new();
+    for (limit, moved) in [(&q::SEND_LIMIT, &q::NETWORK_SENT), (&q::RECEIVE_LIMIT, &q::NETWORK_RECEIVED)] {
+        let links = series.keys().filter(|(id, _)| *id == limit.id).map(|(_, link)| link);
+        let parts = links.filter(|link| count(limit.id, link) * 10 < count(moved.id, link) * 9);
+        found.extend(parts.map(|link| (limit.id, link.clone())));
+    }
+    found
 }
 
 /// The figures of a window, both ends in nanoseconds by the clock of the readings.
@@ -69,8 +71,8 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         ..NodeFigures::default()
     };
     let mut threads_ran_s = 0.0;
-    for link in shaped_for_a_part(&series) {
-        series.remove(&(q::SEND_LIMIT.id, link));
+    for limit in limits_of_a_part(&series) {
+        series.remove(&limit);
     }
     for ((id, unit), (quantity, points)) in series {
         let mut points = if leaves_zeros_out(&used, id, &unit) {
@@ -341,7 +343,7 @@ fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
 /// no more than its queue lets through, whatever the hardware could.
 fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Option<Waiting>)> {
     let sends = kind == Kind::NetworkTransmit;
-    let ceilings = [Some(&q::NETWORK_SPEED), sends.then_some(&q::SEND_LIMIT)];
+    let ceilings = [Some(&q::NETWORK_SPEED), Some(if sends { &q::SEND_LIMIT } else { &q::RECEIVE_LIMIT })];
     let waiting = if sends {
         [Some(&q::NETWORK_SEND_DROPS), Some(&q::QUEUE_SEND_DROPS), Some(&q::QUEUE_HELD)]
     } else {
@@ -570,6 +572,7 @@ mod tests {
                 reading.add(&q::QUEUE_RECEIVE_DROPS, name, at * 6.0);
             }
             reading.add(&q::NETWORK_SPEED, "eth0", 1.25e8);
+            reading.add(&q::RECEIVE_LIMIT, "veth1", 8e6);
         }
         let units = over(&read, ALL.0, ALL.1).units;
         let found: Vec<_> =
@@ -579,6 +582,7 @@ mod tests {
             found,
             [
                 (Kind::NetworkReceive, "eth0", 0.032, events(3.0)),
+                (Kind::NetworkReceive, "veth1", 0.5, events(3.0)),
                 (Kind::NetworkTransmit, "eth0", 0.8, events(53.0)),
                 (Kind::NetworkTransmit, "veth1", 0.8, events(53.0)),
             ]

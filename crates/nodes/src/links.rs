@@ -13,12 +13,16 @@ use crate::reading::Reading;
 pub const QUEUES: &str = "tc-qdisc";
 /// What `tc class show dev ..` printed, with the name of the interface behind it.
 pub const CLASSES: &str = "tc-class ";
+/// What `tc filter show dev .. ingress` printed, with the name of the interface behind it.
+pub const FILTERS: &str = "tc-filter ";
 /// How often the queues are asked for, in readings: a program is started for it.
 pub const EVERY: u32 = 2;
-/// How often the classes are, which change when somebody configures them.
+/// How often classes and filters are, which change when somebody configures them.
 pub const CLASSES_EVERY: u32 = 10;
-/// Interfaces whose classes are asked for; more are not shaped by hand.
+/// Interfaces whose classes are asked for, and whose filters; more are not shaped by hand.
 pub const MOST_SHAPED: usize = 16;
+/// Interfaces that are looked at over ssh, where the shell does not know which have some.
+pub const MOST_LOOKED_AT: usize = 32;
 /// More text is no answer of `tc`.
 pub const MOST_BYTES: usize = 1 << 20;
 /// More queues are not looked at.
@@ -59,6 +63,10 @@ impl<'a> Queue<'a> {
         self.all.get("root").and_then(Value::as_bool) == Some(true)
     }
 
+    fn looks_at_what_comes(&self) -> bool {
+        matches!(self.kind, "ingress" | "clsact")
+    }
+
     /// What passes here comes to nothing else than to a queue behind it.
     fn has_one_behind_it(&self) -> bool {
         matches!(self.kind, "tbf" | "netem")
@@ -90,6 +98,14 @@ pub fn with_classes(queues: &str) -> Vec<String> {
     shaped.map(|queue| queue.device.to_owned()).take(MOST_SHAPED).collect()
 }
 
+/// Interfaces that may have a policer.
+#[must_use]
+pub fn with_filters(queues: &str) -> Vec<String> {
+    let rows = rows(queues);
+    let looked_at = rows.iter().filter_map(Queue::of).filter(Queue::looks_at_what_comes);
+    looked_at.map(|queue| queue.device.to_owned()).take(MOST_SHAPED).collect()
+}
+
 fn rows(text: &str) -> Vec<Value> {
     let read = if text.len() > MOST_BYTES { None } else { serde_json::from_str(text.trim()).ok() };
     match read {
@@ -109,8 +125,10 @@ pub(crate) fn read(files: &BTreeMap<String, String>, reading: &mut Reading) {
     for queue in &queues {
         let count = |key: &str| queue.all.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
         let device = queue.device;
-        if matches!(queue.kind, "ingress" | "clsact") {
+        if queue.looks_at_what_comes() {
             reading.add(&q::QUEUE_RECEIVE_DROPS, device, count("drops"));
+            let limit = files.get(&format!("{FILTERS}{device}")).and_then(|text| policed(text));
+            limit.into_iter().for_each(|limit| reading.add(&q::RECEIVE_LIMIT, device, limit));
         }
         // A queue counts what its own classes drop, and one that keeps nothing counts nothing.
         if !queue.is_root() || queue.kind == "noqueue" {
@@ -159,6 +177,33 @@ fn htb_limit(text: &str, handle: &str, default: &str) -> Option<f64> {
     sum.filter(|_| has_default)
 }
 
+/// What policers let in of everything that comes; `None` where none drops the rest, or where they look at a part only.
+fn policed(text: &str) -> Option<f64> {
+    let has = |words: &[&str], pair: [&str; 2]| words.windows(2).any(|two| *two == pair);
+    let (mut of_all, mut matches, mut least) = (false, None, None);
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        match words.first().copied() {
+            Some("filter") => {
+                of_all = has(&words, ["protocol", "all"]);
+                matches = words.contains(&"matchall").then_some(true);
+            }
+            // All matches of a filter have to hold.
+            Some("match") => {
+                let everything = words == ["match", "00000000/00000000", "at", "0"];
+                matches = Some(matches.unwrap_or(true) && everything);
+            }
+            _ => {}
+        }
+        let drops = words.contains(&"police") && has(&words, ["action", "drop"]);
+        if drops && of_all && matches == Some(true) {
+            let rate = words.iter().skip_while(|word| **word != "rate").nth(1).copied().and_then(bytes_per_s);
+            least = [least, rate].into_iter().flatten().reduce(f64::min);
+        }
+    }
+    least.filter(|rate| *rate > 0.0)
+}
+
 /// `40Mbit`, `1500Kbit`, `1Gibit`, as tc prints rates.
 fn bytes_per_s(text: &str) -> Option<f64> {
     let bits = text.strip_suffix("bit")?;
@@ -183,7 +228,7 @@ fn bytes_per_s(text: &str) -> Option<f64> {
 /// that of the hardware. Bytes per second of each direction.
 pub fn declare(reading: &mut Reading, links: &[(String, f64)]) {
     for (link, speed) in links {
-        let said = [q::NETWORK_SPEED.id, q::SEND_LIMIT.id];
+        let said = [q::NETWORK_SPEED.id, q::SEND_LIMIT.id, q::RECEIVE_LIMIT.id];
         reading.samples.retain(|sample| sample.unit != *link || !said.contains(&sample.quantity.id));
         reading.add(&q::NETWORK_SPEED, link, *speed);
     }
@@ -258,6 +303,36 @@ mod tests {
         // One that stands behind itself.
         let circle = two("netem", "1:1").replace("\"handle\":\"2:\"", "\"handle\":\"1:\"");
         assert_eq!(limit_of(&[(QUEUES, &circle)]), Some(1.25e6));
+    }
+
+    /// As `print_police` and the filters `u32` and `matchall` of iproute2 print them.
+    #[test]
+    fn a_policer_of_everything_limits_what_is_received() {
+        const U32: &str = "filter parent ffff: protocol all pref 49152 u32 chain 0 \nfilter parent ffff: protocol all pref \
+                           49152 u32 chain 0 fh 800: ht divisor 1 \nfilter parent ffff: protocol all pref 49152 u32 chain 0 \
+                           fh 800::800 order 2048 key ht 800 bkt 0 flowid :1 not_in_hw \n  match 00000000/00000000 at 0\n \
+                           police 0x1 rate 20Mbit burst 100Kb mtu 2Kb action drop overhead 0b \n\tref 1 bind 1 \n";
+        const MATCHALL: &str = "filter protocol all pref 49152 matchall chain 0 handle 0x1 \n  not_in_hw\n\taction order 1:  \
+                                police 0x2 rate 8Mbit burst 100Kb mtu 2Kb action drop overhead 0b \n";
+        assert_eq!((policed(U32), policed(MATCHALL)), (Some(2.5e6), Some(1e6)));
+        assert_eq!(policed(&format!("{U32}{MATCHALL}")), Some(1e6));
+        for (text, instead) in [
+            ("protocol all", "protocol ip"),
+            ("  match 00000000/00000000 at 0\n", "  match 0a000001/ffffffff at 12\n"),
+            (
+                "  match 00000000/00000000 at 0\n",
+                "  match 0a000001/ffffffff at 12\n  match 00000000/00000000 at 0\n",
+            ),
+            ("action drop", "action reclassify"),
+            ("rate 20Mbit", "rate 0bit"),
+            ("rate 20Mbit", "pkts_rate 100"),
+        ] {
+            assert_eq!(policed(&U32.replace(text, instead)), None, "{instead}");
+        }
+        assert_eq!(with_filters(TBF), ["eth0"]);
+        let all = found(&[(QUEUES, TBF), ("tc-filter eth0", U32)]);
+        let limit = ("network_receive_limit_bytes_per_s", "eth0".to_owned(), 2.5e6);
+        assert!(all.contains(&limit), "{all:?}");
     }
 
     #[test]

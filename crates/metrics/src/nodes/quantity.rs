@@ -138,6 +138,7 @@ quantities! {
     NETWORK_SEND_DROPS: Network Saturation Counter "network_send_drops" "Packets that were to be sent and were dropped.";
     NETWORK_ERRORS: Network Errors Counter "network_errors" "Packets with errors, both directions.";
     SEND_LIMIT: Network Amount Gauge "network_send_limit_bytes_per_s" "What the queue of a shaped link lets through at most.";
+    RECEIVE_LIMIT: Network Amount Gauge "network_receive_limit_bytes_per_s" "What a policer of the link lets in at most.";
     QUEUE_SEND_DROPS: Network Saturation Counter "network_queue_send_drops" "Packets that the link's queue dropped before they were sent.";
     QUEUE_RECEIVE_DROPS: Network Saturation Counter "network_queue_receive_drops" "Packets that came and were dropped by a policer or a filter of the queue.";
     QUEUE_HELD: Network Saturation Counter "network_queue_held" "Times that a queue held packets back because its rate was used up (overlimits).";

@@ -234,6 +234,11 @@ impl LocalReader {
                 let Ok(classes) = said_by(&program, &["class", "show", "dev", &interface]) else { break };
                 texts.insert(format!("{}{interface}", links::CLASSES), classes);
             }
+            for interface in links::with_filters(&text) {
+                let asked = ["filter", "show", "dev", interface.as_str(), "ingress"];
+                let Ok(filters) = said_by(&program, &asked) else { break };
+                texts.insert(format!("{}{interface}", links::FILTERS), filters);
+            }
         }
         texts.insert(links::QUEUES.to_owned(), text);
         Ok(())

@@ -205,16 +205,19 @@ impl SshSession {
 const EACH_ONCE: &str =
     "set -f; u=; for f in $t; do case \" $u \" in *\" $f \"*) ;; *) u=\"$u $f\";; esac; done; t=$u; set +f; ";
 
-/// Prints what the queues of links say, and their classes where they have some; what they said last where it is not their turn.
+/// Prints what the queues of links say, and their classes and policers where they have some; what they said last where it is
+/// not their turn.
 fn queues() -> String {
     let (every, classes_every) = (links::EVERY, links::CLASSES_EVERY);
-    let (queues, classes, most) = (links::QUEUES, links::CLASSES, links::MOST_SHAPED);
+    let (queues, classes, filters, most) =
+        (links::QUEUES, links::CLASSES, links::FILTERS, links::MOST_LOOKED_AT);
     format!(
         "if [ $((n % {every})) -eq 0 ]; then q=$(PATH=$PATH:/usr/sbin:/sbin; $w tc -s -j qdisc show); fi; if [ $((n % {classes_every})) \
-         -eq 0 ]; then k=; case $q in (*'\"htb\"'*) k=$(PATH=$PATH:/usr/sbin:/sbin; i=0; for d in /sys/class/net/*; do d=${{d##*/}}; \
-         c=$($w tc class show dev \"$d\"); case $c in (*'class htb'*) printf '%s\\n' \"$c\" | sed \"s/^/{classes}$d:/\"; i=$((i + 1));; \
-         esac; [ $i -lt {most} ] || break; done);; esac; fi; case $q in (?*) printf '{queues}:%s\\n' \"$q\"; case $k in (?*) printf \
-         '%s\\n' \"$k\";; esac;; esac; "
+         -eq 0 ]; then k=; case $q in (*'\"htb\"'*|*'\"ingress\"'*|*'\"clsact\"'*) k=$(PATH=$PATH:/usr/sbin:/sbin; i=0; for d in \
+         /sys/class/net/*; do d=${{d##*/}}; c=$($w tc class show dev \"$d\"); case $c in (*'class htb'*) printf '%s\\n' \"$c\" | sed \
+         \"s/^/{classes}$d:/\";; esac; c=$($w tc filter show dev \"$d\" ingress); case $c in (*police*) printf '%s\\n' \"$c\" | sed \
+         \"s/^/{filters}$d:/\";; esac; i=$((i + 1)); [ $i -lt {most} ] || break; done);; esac; fi; case $q in (?*) printf \
+         '{queues}:%s\\n' \"$q\"; case $k in (?*) printf '%s\\n' \"$k\";; esac;; esac; "
     )
 }
 
@@ -329,13 +332,13 @@ mod tests {
     #[test]
     fn queues_and_their_classes_are_printed_as_files_and_again_where_it_is_not_their_turn() {
         let script = format!(
-            "tc() {{ case $3 in (qdisc) [ $n -lt 2 ] && echo '[{{\"kind\":\"htb\"}}]';; (*) [ $4 = lo ] && echo class htb 1:1 root && \
+            "tc() {{ case $1 in (filter) [ $4 = lo ] && echo filter protocol all && echo ' police 0x1'; return;; esac; case $3 in (qdisc) [ $n -lt 2 ] && echo '[{{\"kind\":\"htb\"}}]';; (*) [ $4 = lo ] && echo class htb 1:1 root && \
              echo class htb 1:2;; esac; }}; n=0; q=; k=; w=; while [ $n -lt 3 ]; do {}echo $n; n=$((n + 1)); done",
             queues()
         );
         let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-        let once =
-            "tc-qdisc:[{\"kind\":\"htb\"}]\ntc-class lo:class htb 1:1 root\ntc-class lo:class htb 1:2\n";
+        let once = "tc-qdisc:[{\"kind\":\"htb\"}]\ntc-class lo:class htb 1:1 root\ntc-class lo:class htb 1:2\ntc-filter lo:filter protocol all\ntc-filter \
+                    lo: police 0x1\n";
         assert_eq!(String::from_utf8_lossy(&said.stdout), format!("{once}0\n{once}1\n2\n"));
     }
 
