@@ -160,8 +160,8 @@ pub struct DriverArgs {
 
 Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes.
 While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network,
-memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc -s -j qdisc show` and `tc class show`, where they
-are there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not
+memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc` with `show`, where it is
+there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not
 asked for again within 15 seconds. Needs no rights beyond reading those files, and root for --requests.
 
 With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload
