@@ -146,7 +146,7 @@ pub(crate) fn read(files: &BTreeMap<String, String>, reading: &mut Reading) {
 
 /// The least that a queue and those behind it let through.
 fn limit(root: &Queue<'_>, queues: &[Queue<'_>], files: &BTreeMap<String, String>) -> Option<f64> {
-    let (mut least, mut at) = (None, Some(root));
+    let (mut least, mut at) = (None::<f64>, Some(root));
     for _ in 0..DEEPEST {
         let Some(queue) = at else { break };
         least = match (least, queue.limit(files)) {
@@ -163,7 +163,7 @@ fn limit(root: &Queue<'_>, queues: &[Queue<'_>], files: &BTreeMap<String, String
 
 /// What the classes at the root of an htb may send together; `None` where packets without a class pass by them.
 fn htb_limit(text: &str, handle: &str, default: &str) -> Option<f64> {
-    let (mut sum, mut has_default) = (None, false);
+    let (mut sum, mut has_default) = (None::<f64>, false);
     for line in text.lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let ["class", "htb", class, rest @ ..] = words.as_slice() else { continue };
@@ -180,7 +180,7 @@ fn htb_limit(text: &str, handle: &str, default: &str) -> Option<f64> {
 /// What policers let in of everything that comes; `None` where none drops the rest, or where they look at a part only.
 fn policed(text: &str) -> Option<f64> {
     let has = |words: &[&str], pair: [&str; 2]| words.windows(2).any(|two| *two == pair);
-    let (mut of_all, mut matches, mut least) = (false, None, None);
+    let (mut of_all, mut matches, mut least) = (false, None::<bool>, None::<f64>);
     for line in text.lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match words.first().copied() {
