@@ -409,11 +409,13 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// A `tc` of a test: what it prints stands in a file beside it.
+    /// A `tc` of a test: what it prints stands in a file beside it. A shell writes it: a file that this process has open for
+    /// writing, or one that another test has just forked, cannot be run.
     fn tc(root: &Path, script: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        put(root, "usr/sbin/tc", &format!("#!/bin/sh\ncd \"${{0%/*}}\"\n{script}\n"));
-        fs::set_permissions(root.join("usr/sbin/tc"), fs::Permissions::from_mode(0o755)).unwrap();
+        let write = "mkdir -p \"$1\" && printf '%s\\n' '#!/bin/sh' 'cd \"${0%/*}\"' \"$2\" >\"$1/tc\" && chmod +x \"$1/tc\"";
+        let directory = root.join("usr/sbin");
+        let written = Command::new("sh").args(["-c", write, "sh"]).arg(directory).arg(script).status();
+        assert!(written.unwrap().success());
     }
 
     #[test]
