@@ -4,7 +4,7 @@
 use crate::design::Design;
 use crate::measured::Observation;
 use crate::metric::is_bandwidth;
-use crate::select::{Found, UNREADABLE, one_sided, quantity, repetitions, why_none};
+use crate::select::{Found, NO_KNEE, UNREADABLE, one_sided, quantity, repetitions, why_none};
 use crate::spec::{Claim, Condition, Quantity, Take};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
 
@@ -97,12 +97,20 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
             words.push(text);
         }
     }
-    let sides = claim.test.iter().flat_map(sides);
-    let unreadable =
-        sides.flat_map(|side| all.iter().filter(move |one| one.unreadable && one.is_in(&side.cells))).count();
-    if unreadable > 0 && !words.iter().any(|text| text == UNREADABLE) {
+    let has = |of: fn(&Observation) -> bool| {
+        let mut sides = claim.test.iter().flat_map(sides);
+        sides.any(|side| all.iter().any(|one| of(one) && one.is_in(&side.cells)))
+    };
+    // The others are those in which a load was found: nothing is shown by them alone.
+    if has(|one| one.no_knee) {
+        findings = vec![Finding::NotShown];
+        words.push(NO_KNEE.to_owned());
+    }
+    if has(|one| one.unreadable) {
         words.push(UNREADABLE.to_owned());
     }
+    let mut said = std::collections::BTreeSet::new();
+    words.retain(|text| said.insert(text.clone()));
     let finding = if findings.contains(&Finding::Disagrees) {
         Finding::Disagrees
     } else if findings.iter().all(|finding| *finding == Finding::Agrees) {

@@ -1,6 +1,12 @@
 //! How long a study will take and how much room it needs, before it is run: from its own times, and from what its cells took so
 //! far.
 
+use std::collections::BTreeMap;
+
+use cosmark_workload::model::Stage;
+use cosmark_workload::search::{Loads, Search};
+use cosmark_workload::{Environment, Format};
+
 use crate::design::{Cell, Design, product, seconds};
 
 /// A run's own time: looking at machines before the load, logging in, writing the archive.
@@ -41,11 +47,17 @@ fn real(count: u64) -> f64 {
 pub fn cell_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
     let spec = design.spec;
     let mut time_s = RUN_S;
+    let planned = planned(design, cell)?;
     for point in cell.points.iter().filter(|point| point.refused.is_none()) {
-        time_s += seconds("rampup", &point.values)?
-            + seconds("runtime", &point.values)?
-            + seconds("pause", &point.values)?;
-        time_s += STAGE_S;
+        time_s += match planned.get(&point.stage) {
+            Some(stage_s) => *stage_s,
+            None => {
+                STAGE_S
+                    + seconds("rampup", &point.values)?
+                    + seconds("runtime", &point.values)?
+                    + seconds("pause", &point.values)?
+            }
+        };
     }
     if spec.fio.is_some() {
         let bytes = data_bytes(design, cell)?;
@@ -59,6 +71,49 @@ pub fn cell_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
         time_s += real(rows.containers.saturating_mul(rows.rows)) / ROWS_PER_S;
     }
     Ok(time_s)
+}
+
+/// Seconds of the stages with a search, which is many trials, or with faults, whose slots need their time: the variables of a
+/// study say neither. By the stage's name; empty where the workload has none of both.
+fn planned(design: &Design<'_>, cell: &Cell) -> Result<BTreeMap<String, f64>, String> {
+    if design.spec.workload.is_none() {
+        return Ok(BTreeMap::new());
+    }
+    let text = design.workload(cell, 1)?;
+    if !["search", "faults"].iter().any(|key| text.contains(key)) {
+        return Ok(BTreeMap::new());
+    }
+    // Whether a store is named is the target's affair; mistakes are shown when the workload is checked.
+    let text = format!("storage: {{type: mock}}\n{text}");
+    let (workload, _) = cosmark_workload::parse_what_is_there(&text, Format::Yaml, &Environment::default());
+    let stages = workload.map(|workload| workload.stages).unwrap_or_default();
+    Ok(stages.iter().filter_map(|stage| Some((stage.name.clone(), planned_s(stage)?))).collect())
+}
+
+/// Seconds of a stage with a search or with faults; `None` for others, and where no time ends it.
+fn planned_s(stage: &Stage) -> Option<f64> {
+    let once_s = stage.planned()?.as_secs_f64() + STAGE_S;
+    match &stage.search {
+        // No trial begins after `max_time`.
+        Some(search) => Some((once_s * trials(search)).min(search.max_time.as_secs_f64() + once_s)),
+        None => (!stage.faults.is_empty()).then_some(once_s),
+    }
+}
+
+/// Trials of a search that goes all the way to its highest load and repeats none.
+fn trials(search: &Search) -> f64 {
+    let most = f64::from(search.max_trials.max(1));
+    let known = match &search.loads {
+        Loads::Steps(steps) => real(steps.len() as u64),
+        Loads::Between(from, to) => {
+            // Doubling, then halving the logarithm of the gap until it is narrow enough, one above, and both ends again.
+            let doubled = (to / from).log2().ceil().max(0.0) + 1.0;
+            let halved = (2.0_f64.ln() / search.width.ln_1p()).log2().ceil().max(0.0);
+            doubled + halved + 1.0 + 2.0 * f64::from(search.confirm)
+        }
+    };
+    // What is not finite is no number of trials.
+    if known.is_finite() { known.min(most) } else { most }
 }
 
 /// Bytes of one copy of a cell's data.
@@ -98,4 +153,65 @@ pub fn cost(design: &Design<'_>) -> Result<Cost, String> {
     }
     cost.time_s += BED_S * real(times) * real(groups.len() as u64);
     Ok(cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use cosmark_workload::search::Over;
+
+    use super::*;
+    use crate::design::Choice;
+
+    const TEXT: &str = "name: t
+title: t
+question: q
+systems: [{name: a}]
+factors: [{name: n, within: true, levels: [1]}]
+variables: {rampup: 5s, runtime: 10s}
+scales: {quick: {}}
+workload:
+  point: |
+    - name: p-${{ n }}
+      GOALS
+      works: [{name: main, workers: 9, rampup: 5s, runtime: 10s, rate: {rate: 20/s}, operations: [{type: read, containers: c(1), objects: c(1)}]}]
+  measured: p-${{ n }}
+";
+
+    fn seconds_of(goals: &str) -> f64 {
+        let (spec, mistakes) = crate::spec::read(&TEXT.replace("GOALS", goals));
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let choice = Choice { scale: "quick".into(), ..Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        cell_s(&design, &design.cells[0]).unwrap()
+    }
+
+    #[test]
+    fn a_search_takes_the_time_of_its_trials_and_a_fault_that_of_its_load() {
+        let plain = seconds_of("# nothing beside it");
+        assert_eq!(plain, RUN_S + STAGE_S + 15.0);
+        // 20, 40, .. 640, four halvings, one above, two at each end: 6 + 4 + 1 + 4 trials.
+        let goals = "thresholds: [p95 <= 50 ms]\n      search: {over: rate, from: 20/s, to: 640/s, width: 5 %, confirm: 2}";
+        assert_eq!(seconds_of(goals), RUN_S + 15.0 * 16.0);
+        let steps =
+            goals.replace("from: 20/s, to: 640/s, width: 5 %, confirm: 2", "steps: [20/s, 40/s, 80/s]");
+        assert_eq!(seconds_of(&steps), RUN_S + 3.0 * 16.0);
+        let soon = goals.replace("confirm: 2", "confirm: 2, max_time: 30s");
+        assert_eq!(seconds_of(&soon), RUN_S + 30.0 + 16.0);
+        let fault = "faults: [{name: slow, type: none, at: 5s, slot: 4s, repeats: 1}]";
+        assert_eq!(seconds_of(fault), plain);
+    }
+
+    #[test]
+    fn no_search_is_expected_to_make_more_trials_than_it_may() {
+        let mut search = Search::new(Over::Rate, Loads::Between(1.0, 1e9));
+        (search.max_trials, search.max_time) = (7, Duration::from_secs(1));
+        assert_eq!(trials(&search), 7.0);
+        search.loads = Loads::Between(0.0, 1.0);
+        assert_eq!(trials(&search), 7.0, "nothing is doubled without end");
+        search.loads = Loads::Between(10.0, 10.0);
+        search.max_trials = 60;
+        assert!((1.0..=60.0).contains(&trials(&search)), "{}", trials(&search));
+    }
 }

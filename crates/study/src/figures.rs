@@ -8,6 +8,8 @@ mod limits;
 mod lines;
 mod missing;
 
+use std::collections::BTreeSet;
+
 use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::METRICS;
 use cosmark_report::plot::chart::{Axis, Chart, Scale, Series};
@@ -16,7 +18,7 @@ use cosmark_report::plot::chart_svg;
 use crate::course::Courses;
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::metric::{ATTEMPTS, BUSY, RAW, SPREAD, is_bandwidth};
+use crate::metric::{is_bandwidth, own_title};
 use crate::page::Part;
 use crate::published::Published;
 use crate::spec::{Figure, FigureKind};
@@ -73,11 +75,8 @@ pub fn axis_label(metric: &str) -> String {
     if metric == "bandwidth_bytes_per_s" {
         return "Bandwidth (MB/s)".to_owned();
     }
-    let busy = BUSY.iter().map(|(id, title, _)| (*id, *title));
-    if let Some((_, title)) =
-        [SPREAD, ATTEMPTS].into_iter().chain(RAW).chain(busy).find(|(id, _)| *id == metric)
-    {
-        return title.to_owned();
+    if let Some(title) = own_title(metric) {
+        return title;
     }
     METRICS.iter().chain(COSTS).find(|one| one.id == metric).map_or_else(
         || metric.to_owned(),
@@ -109,6 +108,14 @@ pub fn figures(
     design.spec.figures.iter().enumerate().map(part).collect()
 }
 
+/// The cells of a picture in which a search found no load, as words; `None` where there is no such cell.
+fn lost(subject: &Subject<'_>) -> Option<String> {
+    let is_lost = |one: &&Observation| one.no_knee && one.is_in(&subject.figure.cells);
+    let names = subject.all.iter().filter(is_lost).map(|one| subject.design.named(&one.levels));
+    let names: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
+    (!names.is_empty()).then(|| format!("a search found no load, in a run at least, of {}", names.join(", ")))
+}
+
 fn draw(subject: &Subject<'_>, at: usize) -> Option<Part> {
     let figure = subject.figure;
     let kind = KINDS.iter().find(|kind| kind.kind == figure.kind)?;
@@ -117,6 +124,7 @@ fn draw(subject: &Subject<'_>, at: usize) -> Option<Part> {
     sketch.series.extend(limits);
     sketch.note.extend(without);
     sketch.note.extend(missing::words(subject));
+    sketch.note.extend(lost(subject));
     let chart = Chart {
         title: figure.title.clone(),
         x: sketch.x,

@@ -15,7 +15,9 @@ use cosmark_workload::units::{parse_duration, parse_size};
 use serde_json::Value;
 
 use crate::design::{Levels, Order, Point};
+use crate::failure::FaultCost;
 use crate::journal::{CellEnd, CellState};
+use crate::knee::Knee;
 use crate::metric::{ATTEMPTS, BINS, BUSY, DISTANCES, SPREAD, bin_id};
 use crate::spec::{Block, Text};
 use crate::template::fill;
@@ -48,6 +50,8 @@ pub struct Observation {
     pub place: String,
     /// Its run is over and cannot be read: it has no figures and no operation.
     pub unreadable: bool,
+    /// It is that of a search which found no load: it has no figures of one.
+    pub no_knee: bool,
 }
 
 /// Where observations come from.
@@ -154,20 +158,21 @@ fn text_of(path: &Path) -> String {
 #[must_use]
 pub fn unreadable(order: &Order<'_>, place: &str) -> Vec<Observation> {
     let points = order.cell.points.iter().filter(|point| point.refused.is_none());
-    let of = |point: &Point| {
-        let mut levels = levels_of(order);
-        levels.extend(point.levels.clone());
-        Observation {
-            levels,
-            repetition: order.repetition,
-            verdict: Overall::False,
-            why: Some("its run cannot be read".to_owned()),
-            place: place.to_owned(),
-            unreadable: true,
-            ..Observation::default()
-        }
-    };
-    points.map(of).collect()
+    let why = || "its run cannot be read".to_owned();
+    points.map(|point| unreadable_point(order, levels_at(order, point), why(), place)).collect()
+}
+
+/// A point of which nothing can be read.
+fn unreadable_point(order: &Order<'_>, levels: Levels, why: String, place: &str) -> Observation {
+    Observation {
+        levels,
+        repetition: order.repetition,
+        verdict: Overall::False,
+        why: Some(why),
+        place: place.to_owned(),
+        unreadable: true,
+        ..Observation::default()
+    }
 }
 
 /// Bytes that a job of fio moved.
@@ -203,21 +208,11 @@ fn distances(text: &str) -> BTreeMap<String, f64> {
 pub fn of_run(order: &Order<'_>, record: &RunRecord, directory: &Path, place: &str) -> Vec<Observation> {
     let mut all = Vec::new();
     for point in order.cell.points.iter().filter(|point| point.refused.is_none()) {
-        let Some(stage) = record.stages.iter().find(|stage| stage.name == point.stage) else { continue };
-        let mut levels = levels_of(order);
-        levels.extend(point.levels.clone());
-        let (verdict, why) = verdict_of(record, stage);
-        // The machines do not know for which operation they work: a cost is that of all of the stage.
-        let mut paid = costs::of_stage(&stage.nodes, &stage.operations).metrics;
-        paid.extend(busy(&stage.nodes));
-        for (op, results) in by_op(&stage.operations) {
-            // One alone has its times in its result.
-            let times = if results.len() > 1 { merged(directory, &results) } else { None };
-            let judged = (verdict, why.clone());
-            let mut one = observation(order, levels.clone(), op, &results, times, judged, place);
-            one.values.extend(paid.clone());
-            one.values.extend(raw(&stage.efficiency, op));
-            all.push(one);
+        let levels = levels_at(order, point);
+        if let Some(knee) = Knee::of(record, &point.stage) {
+            all.extend(of_search(order, record, levels, knee, directory, place));
+        } else if let Some(stage) = record.stages.iter().find(|stage| stage.name == point.stage) {
+            all.extend(of_stage(order, record, stage, levels, directory, place));
         }
     }
     all
@@ -260,9 +255,90 @@ fn busy(nodes: &[NodeResult]) -> BTreeMap<String, f64> {
     found
 }
 
+/// What a stage measured; where a fault of it was never there, a point that cannot be read.
+fn of_stage(
+    order: &Order<'_>,
+    record: &RunRecord,
+    stage: &StageRecord,
+    levels: Levels,
+    directory: &Path,
+    place: &str,
+) -> Vec<Observation> {
+    let (mut verdict, mut why) = verdict_of(record, stage);
+    let cost = FaultCost::of(stage);
+    if let Some(void) = cost.void.filter(|_| stage.state == StageState::Completed) {
+        return vec![unreadable_point(order, levels, void, place)];
+    }
+    if cost.remark.is_some() && verdict < Overall::TrueWithLimits {
+        (verdict, why) = (Overall::TrueWithLimits, cost.remark);
+    }
+    // The machines do not know for which operation they work: a cost is that of all of the stage.
+    let mut paid = costs::of_stage(&stage.nodes, &stage.operations).metrics;
+    paid.extend(busy(&stage.nodes));
+    let mut all = Vec::new();
+    for (op, results) in by_op(&stage.operations) {
+        // One alone has its times in its result.
+        let times = if results.len() > 1 { merged(directory, &results) } else { None };
+        let judged = (verdict, why.clone());
+        let mut one = observation(order, levels.clone(), op, &results, times, judged, place);
+        one.values.extend(paid.clone());
+        one.values.extend(raw(&stage.efficiency, op));
+        one.values.extend(cost.values.clone());
+        all.push(one);
+    }
+    all
+}
+
+/// What a search found: the trial at its knee with the figures of the search, or rows that say why there is none.
+fn of_search(
+    order: &Order<'_>,
+    record: &RunRecord,
+    levels: Levels,
+    knee: Knee<'_>,
+    directory: &Path,
+    place: &str,
+) -> Vec<Observation> {
+    if let (None, Some(trial)) = (&knee.none, knee.trial) {
+        let mut all = of_stage(order, record, trial, levels, directory, place);
+        for one in all.iter_mut().filter(|one| !one.unreadable) {
+            one.values.extend(knee.values.clone());
+            if let Some(why) = knee.unsettled.as_ref().filter(|_| one.verdict < Overall::NotProven) {
+                (one.verdict, one.why) =
+                    (Overall::NotProven, Some(format!("the knee is not settled: {why}")));
+            }
+        }
+        return all;
+    }
+    let why = knee.none.unwrap_or_else(|| "the trial at the knee is not in run.json".to_owned());
+    let mut ops: Vec<String> =
+        knee.trial.iter().flat_map(|trial| by_op(&trial.operations).into_keys()).map(str::to_owned).collect();
+    if ops.is_empty() {
+        ops.push("search".to_owned());
+    }
+    let row = |op: String| Observation {
+        levels: levels.clone(),
+        op,
+        repetition: order.repetition,
+        values: knee.values.clone(),
+        verdict: Overall::False,
+        why: Some(why.clone()),
+        failed_share: knee.failed_share,
+        place: place.to_owned(),
+        no_knee: true,
+        ..Observation::default()
+    };
+    ops.into_iter().map(row).collect()
+}
+
 fn levels_of(order: &Order<'_>) -> Levels {
     let mut levels = order.cell.levels.clone();
     levels.insert("system".to_owned(), order.design.spec.systems[order.cell.system].name.clone());
+    levels
+}
+
+fn levels_at(order: &Order<'_>, point: &Point) -> Levels {
+    let mut levels = levels_of(order);
+    levels.extend(point.levels.clone());
     levels
 }
 
@@ -362,6 +438,7 @@ fn observation(
         too_long,
         place: place.to_owned(),
         unreadable: false,
+        no_knee: false,
     }
 }
 
@@ -502,214 +579,10 @@ fn fio_observation(
         too_long: None,
         place: place.to_owned(),
         unreadable: false,
+        no_knee: false,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use cosmark_archive::{HostRecord, Timestamp};
-    use cosmark_metrics::QuantityResult;
-    use cosmark_workload::{Environment, Format};
-
-    use super::*;
-    use crate::design::{Choice, Design};
-
-    #[test]
-    fn two_operations_that_do_the_same_have_the_times_of_both_or_none() {
-        let latency = |ms: u64, count: u32| {
-            let mut times = Latency::default();
-            times.record_many(ms * 1_000_000, count);
-            times
-        };
-        let result = |times: &Latency, rate: f64| OperationResult {
-            ok: times.count(),
-            throughput_per_s: Some(rate),
-            in_flight_mean: Some(1.0),
-            response_ms: Latencies::of(times),
-            ..OperationResult::default()
-        };
-        let (hot, cold) = (latency(20, 270), latency(900, 730));
-        let (first, second) = (result(&hot, 27.0), result(&cold, 73.0));
-        let both = [&first, &second];
-        let alone = figures(&both[..1], None);
-        assert!((alone["response_ms.p95"] - 20.0).abs() < 0.1 && alone["in_flight_mean"] == 1.0, "{alone:?}");
-        let unknown = figures(&both, None);
-        assert_eq!((unknown["throughput_per_s"], unknown["count"]), (100.0, 1000.0));
-        for figure in ["response_ms.p50", "response_ms.p95", "response_ms.mean", "in_flight_mean", "workers"]
-        {
-            assert!(!unknown.contains_key(figure), "{figure} is that of the first alone: {unknown:?}");
-        }
-        let mut times = hot.clone();
-        times.merge(&cold);
-        let known = figures(&both, Some(Latencies::of(&times)));
-        assert!((known["response_ms.p95"] / 900.0 - 1.0).abs() < 0.01, "{known:?}");
-        assert!((mean_ms(&both).unwrap() / 662.4 - 1.0).abs() < 0.001, "{:?}", mean_ms(&both));
-        // Without a log there is nothing to put together.
-        let directory = tempfile::tempdir().unwrap();
-        assert_eq!(merged(directory.path(), &both), None);
-    }
-
-    #[test]
-    fn figures_of_fio_say_why_they_are_not_proven() {
-        let text = "name: t
-title: t
-question: q
-systems: [{name: image, bed: ceph, block: rbd}, {name: disk, block: file}]
-factors: [{name: rw, levels: [randread]}]
-scales: {quick: {}}
-fio: {rw: randread, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 5s}
-";
-        let (spec, mistakes) = crate::spec::read(text);
-        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
-        let choice = crate::design::Choice { scale: "quick".into(), ..Default::default() };
-        let design = crate::design::Design::new(&spec, choice).unwrap();
-        let why = |cell: usize, op: &str, error: u64| {
-            let order = Order { design: &design, cell: &design.cells[cell], repetition: 1, run: "t" };
-            let side = serde_json::json!({"total_ios": 5, "iops": 1.0, "bw_bytes": 4096.0});
-            let mut value =
-                serde_json::json!({"jobs": [{"error": error}], "cosmark": {"memory_bytes": 8_u64 << 30}});
-            value["jobs"][0][op] = side;
-            let found = of_fio(&order, &value, "t.json");
-            assert_eq!(found.iter().map(|one| one.op.as_str()).collect::<Vec<_>>(), [op, "all"]);
-            assert_eq!(found[0].why, found[1].why);
-            (found[0].verdict, found[0].why.clone().unwrap())
-        };
-        let (verdict, said) = why(0, "read", 0);
-        assert_eq!(verdict, Overall::NotProven);
-        assert!(
-            said.contains("5 s are short of 60 s") && said.contains("the image of 1073 MB fits"),
-            "{said}"
-        );
-        assert!(!why(0, "write", 0).1.contains("fits"), "what is written was not read from memory");
-        assert!(!why(1, "read", 0).1.contains("fits"), "a file is read past the memory");
-        assert_eq!(why(1, "read", 5), (Overall::False, "fio ended with error 5".to_owned()));
-    }
-
-    #[test]
-    fn the_run_of_a_job_of_fio_has_its_directions_and_both_together() {
-        let text = "name: t
-title: t
-question: q
-systems: [{name: disk, block: file}]
-factors: [{name: rw, levels: [randrw]}]
-scales: {quick: {}}
-fio: {rw: randrw, bs: 4KiB, iodepth: 1, size: 1GiB, runtime: 60s}
-";
-        let spec = crate::spec::read(text).0.unwrap();
-        let choice = Choice { scale: "quick".to_owned(), ..Choice::default() };
-        let design = Design::new(&spec, choice).unwrap();
-        let order = Order { design: &design, cell: &design.cells[0], repetition: 1, run: "t.c1.r1" };
-        let workload = cosmark_workload::parse(WORKLOAD, Format::Yaml, &Environment::default()).0.unwrap();
-        let mut record =
-            RunRecord::begun("w1".to_owned(), &workload, HostRecord::default(), Timestamp::UNIX_EPOCH);
-        let of = |op: &str, ok: u64, rate: f64| OperationResult {
-            op: op.to_owned(),
-            ok,
-            bytes: ok * 4096,
-            throughput_per_s: Some(rate),
-            bandwidth_bytes_per_s: Some(rate * 4096.0),
-            response_ms: Latencies { count: ok, mean: Some(1.0), p50: Some(1.0), ..Latencies::default() },
-            window_s: 60.0,
-            ..OperationResult::default()
-        };
-        record.stages[0].state = StageState::Completed;
-        record.stages[0].operations = vec![of("read", 4200, 70.0), of("write", 1800, 30.0)];
-        record.verdict.overall = Overall::TrueWithLimits;
-        let found = of_fio_run(&order, &record, "w1-t.c1.r1");
-        let ops: Vec<&str> = found.iter().map(|one| one.op.as_str()).collect();
-        assert_eq!(ops, ["read", "write", "all"]);
-        assert_eq!(found[0].values.get("response_ms.p50"), Some(&1.0));
-        assert_eq!(found[2].values.get("throughput_per_s"), Some(&100.0));
-        assert_eq!(found[2].values.get("bandwidth_bytes_per_s"), Some(&409_600.0));
-        assert!(found.iter().all(|one| one.verdict == Overall::TrueWithLimits && !one.unreadable));
-        assert_eq!(bytes_of(&record), 6000 * 4096);
-        // One that failed has nothing, and one that was written whole and is empty cannot be read.
-        record.stages[0].operations.clear();
-        assert!(of_fio_run(&order, &record, "w1-t.c1.r1").is_empty());
-    }
-
-    #[test]
-    fn distances_of_a_followed_disk_become_shares_and_none_of_none() {
-        let found =
-            distances(r#"{"requests": 41, "distances": 40, "far": 4, "beyond_125000": 10, "by_log2": {}}"#);
-        assert_eq!(found.get("lbn_beyond_125000_share"), Some(&0.25));
-        assert_eq!(found.get("lbn_beyond_2500000_share"), Some(&0.1));
-        assert_eq!(found.len(), 2, "without a histogram there are no bins: {found:?}");
-        let text = r#"{"distances": 40, "by_log2": {"0": 10, "2": 4, "3": 6, "7": 8, "19": 8, "22": 4}}"#;
-        let found = distances(text);
-        let shares: Vec<f64> = (0..BINS.len()).map(|at| found[&bin_id(at)]).collect();
-        assert_eq!(shares, [0.25, 0.25, 0.0, 0.2, 0.0, 0.0, 0.0, 0.2, 0.1]);
-        for nothing in [r#"{"requests": 1, "distances": 0, "far": 0, "beyond_125000": 0}"#, "{", "[]"] {
-            assert!(distances(nothing).is_empty(), "{nothing}");
-        }
-    }
-
-    const STUDY: &str = "name: t
-title: t
-question: q
-systems: [{name: a}]
-factors: [{name: n, within: true, levels: [1]}]
-scales: {quick: {}}
-workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
-";
-    const WORKLOAD: &str = "name: w
-storage: {type: none}
-stages:
-  - name: p-1
-    works: [{name: main, workers: 1, runtime: 9s, operations: [{type: write, containers: c(1), objects: c(1), sizes: c(1)KB}]}]
-";
-
-    #[test]
-    fn a_point_has_what_it_cost_the_stores_machines_and_how_unevenly_it_was_served() {
-        let spec = crate::spec::read(STUDY).0.unwrap();
-        let choice = Choice { scale: "quick".to_owned(), ..Choice::default() };
-        let design = Design::new(&spec, choice).unwrap();
-        let order = Order { design: &design, cell: &design.cells[0], repetition: 1, run: "r" };
-        let workload = cosmark_workload::parse(WORKLOAD, Format::Yaml, &Environment::default()).0.unwrap();
-        let mut record =
-            RunRecord::begun("w1".to_owned(), &workload, HostRecord::default(), Timestamp::UNIX_EPOCH);
-        let cpu =
-            QuantityResult { quantity: "cpu_busy_s".into(), unit: String::new(), mean: 0.5, highest: 0.5 };
-        record.stages[0].nodes =
-            vec![NodeResult { readings: 9, quantities: vec![cpu], ..NodeResult::default() }];
-        record.stages[0].operations = vec![OperationResult {
-            op: "write".to_owned(),
-            ok: 900,
-            failed: 300,
-            throughput_per_s: Some(100.0),
-            response_ms: Latencies { p50: Some(4.0), p99: Some(10.0), ..Latencies::default() },
-            ..OperationResult::default()
-        }];
-        let share = |of: &str, raw_per_s: f64, share: f64| EfficiencyResult {
-            direction: "write".to_owned(),
-            of: of.to_owned(),
-            user_per_s: raw_per_s * share,
-            raw_per_s,
-            share,
-        };
-        record.stages[0].efficiency = vec![share("disk_bytes", 4e8, 0.25), share("network_bytes", 1e8, 0.5)];
-        let nowhere = Path::new("nowhere");
-        let found = of_run(&order, &record, nowhere, "r");
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].values.get("server_cpu_ms_per_op"), Some(&5.0));
-        assert_eq!(found[0].values.get("server_cpu_share"), Some(&0.5));
-        assert_eq!(found[0].values.get("server_disk_share"), None, "no disk was looked at");
-        for (id, value) in [
-            ("share_of_raw_disk", 0.25),
-            ("raw_disk_bytes_per_s", 4e8),
-            ("share_of_raw_network", 0.5),
-            ("raw_network_bytes_per_s", 1e8),
-        ] {
-            assert_eq!(found[0].values.get(id), Some(&value), "{id}");
-        }
-        assert!(raw(&record.stages[0].efficiency, "read").is_empty(), "of the other direction");
-        assert_eq!(found[0].values.get(SPREAD.0), Some(&2.5));
-        let tried = found[0].values[ATTEMPTS.0];
-        assert!((tried - 400.0 / 3.0).abs() < 1e-6, "a quarter of them failed: {tried}");
-        // Where a percentile is withheld there is no ratio of it, and without machines no cost.
-        record.stages[0].operations[0].response_ms.p99 = None;
-        record.stages[0].nodes.clear();
-        let values = &of_run(&order, &record, nowhere, "r")[0].values;
-        assert!(!values.contains_key(SPREAD.0) && !values.contains_key("server_cpu_ms_per_op"), "{values:?}");
-    }
-}
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests;

@@ -76,6 +76,15 @@ pub fn results(
         parts.push(Part::Heading(2, "Figures".to_owned()));
         parts.extend(drawn);
     }
+    for (title, table) in [
+        ("What searches found", tables::knees(design, all)),
+        ("What faults cost", tables::faults(design, all)),
+    ] {
+        if let Some(table) = table {
+            parts.push(Part::Heading(2, title.to_owned()));
+            parts.push(table);
+        }
+    }
     let slas = tables::slas(design, all);
     if !slas.is_empty() {
         parts.push(Part::Heading(2, "Limits and best rows".to_owned()));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{Design, Levels, matches};
 use crate::measured::Observation;
+use crate::metric::{KNEE, fault_figure};
 use crate::spec::{Quantity, Sla, Take, Where};
 
 /// What a quantity came to at one repetition.
@@ -135,6 +136,9 @@ pub fn quantity(
 /// What is said of a cell that was run and whose run cannot be read.
 pub const UNREADABLE: &str = "a run of its cells cannot be read";
 
+/// What is said of a cell whose search found no load that meets its thresholds.
+pub const NO_KNEE: &str = "a search of its cells found no load";
+
 /// Why [`quantity`] finds nothing in any repetition; `None` where each of its cells has a figure.
 pub fn why_none(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> Option<&'static str> {
     let run: Vec<&Observation> = all.iter().filter(|one| one.is_in(&wanted.cells)).collect();
@@ -144,6 +148,15 @@ pub fn why_none(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> 
     if !run.iter().any(|one| one.values.contains_key(&wanted.metric)) {
         if run.iter().any(|one| one.unreadable) {
             return Some(UNREADABLE);
+        }
+        if run.iter().any(|one| one.no_knee) {
+            return Some(NO_KNEE);
+        }
+        if KNEE.iter().any(|(id, _)| *id == wanted.metric) {
+            return Some("its cells have no search that has this figure");
+        }
+        if fault_figure(&wanted.metric).is_some() {
+            return Some("its cells have no such fault, several, or the figure of it is not known");
         }
         return Some("its cells were run, but the figure is not known: too few operations");
     }

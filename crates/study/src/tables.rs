@@ -1,8 +1,12 @@
 //! The tables of a study: published beside here, cells with their verdict, limits with their best rows.
 
+mod found;
+
 use std::collections::BTreeMap;
 
 use cosmark_archive::Overall;
+
+pub use found::{faults, knees};
 
 use crate::claims::{short, with_unit};
 use crate::design::{Design, matches};
@@ -73,8 +77,8 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
         let worst = one.all.iter().max_by_key(|one| one.verdict);
         let verdict = worst.map_or(Overall::NotProven, |one| one.verdict);
         let why = worst.and_then(|one| one.why.clone()).filter(|_| verdict != Overall::True);
-        let text =
-            why.map_or_else(|| verdict.words().to_owned(), |why| format!("{}: {why}", verdict.words()));
+        let word = if worst.is_some_and(|one| one.no_knee) { "no load found" } else { verdict.words() };
+        let text = why.map_or_else(|| word.to_owned(), |why| format!("{word}: {why}"));
         row.push(Field::new(text));
         rows.push(row);
     }
@@ -97,7 +101,7 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
         }
     }
     let caption = "Every cell: the median of its runs, in brackets the 95 % interval of the mean where there are several. Hatched: \
-                   FALSE, its numbers cannot be believed. Dashed: responses too long for the window.";
+                   FALSE, its numbers cannot be believed, or its search found no load. Dashed: responses too long for the window.";
     Part::Table { caption: caption.to_owned(), columns, rows }
 }
 

@@ -180,7 +180,7 @@ fn text_of(spot: &Spot, state: RunState) -> String {
     let doubt = if spot.verdict == Some(Overall::False) { "!" } else { "" };
     match &spot.worth {
         Some(worth) => format!("{sign}{}{doubt}", short(worth.mean)),
-        None if sign.is_empty() => ".".to_owned(),
-        None => sign.to_owned(),
+        None if sign.is_empty() && doubt.is_empty() => ".".to_owned(),
+        None => format!("{sign}{doubt}"),
     }
 }

@@ -127,3 +127,54 @@ fn a_published_ratio_to_the_same_cells_is_a_mistake() {
     let (spec, mistakes) = read(&TEXT.replace("    to: {system: slow}", "    to: {colour: red}"));
     assert!(spec.is_none() && mistakes.iter().any(|one| one.message == "colour: no factor"), "{mistakes:#?}");
 }
+
+#[test]
+fn a_search_that_found_no_load_is_a_hatched_row_with_its_reason_and_no_claim_is_shown_by_the_others() {
+    let text = format!(
+        "{TEXT}claims: [{{id: K, says: it serves 90 per second, test: [{{of: {{metric: knee_per_s, where: {{size: 4KB, n: 1}}}}, least: 90}}]}}]
+figures: [{{title: knees, x: size, metric: knee_per_s, where: {{n: 1}}}}]\n"
+    );
+    let (spec, mistakes) = read(&text);
+    let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+    let design = design(&spec);
+    let found = |repetition: u32, load: f64| Observation {
+        repetition,
+        ..seen(
+            "fast",
+            "4KB",
+            "1",
+            &[("knee_per_s", load), ("knee_trials", 12.0), ("throughput_per_s", load - 1.0)],
+        )
+    };
+    let mut all: Vec<Observation> = (0..5).map(|run| found(run + 1, 100.0 + f64::from(run))).collect();
+    let judged = |all: &[Observation]| crate::claims::judge(&design, all).remove(0);
+    assert_eq!(judged(&all).finding, crate::claims::Finding::Agrees);
+    let lost = Observation {
+        repetition: 6,
+        no_knee: true,
+        verdict: Overall::False,
+        why: Some("no load met p95 <= 20 ms".to_owned()),
+        ..seen("fast", "4KB", "1", &[("knee_trials", 3.0)])
+    };
+    all.push(lost.clone());
+    let claim = judged(&all);
+    assert_eq!(claim.finding, crate::claims::Finding::NotShown, "{claim:?}");
+    assert!(claim.why.contains("a search of its cells found no load"), "{claim:?}");
+    let Some(Part::Table { rows, .. }) = knees(&design, &all) else { panic!("no table") };
+    let said: Vec<&str> = rows[0].iter().map(|field| field.text.as_str()).collect();
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!(rows[0][4].look, Look::False);
+    assert!(said[4].starts_with("102 (") && said[4].ends_with("/s"), "{said:?}");
+    assert_eq!((said[10], said[11]), ("5 of 6", "no load met p95 <= 20 ms"));
+    let (_, rows) = parts(cells(&design, &all));
+    assert!(rows[0].iter().any(|text| text == "no load found: no load met p95 <= 20 ms"), "{rows:?}");
+    let drawn = crate::figures::figures(&design, &all, &[]);
+    let Some(Part::Figure { svg, .. }) = drawn.first() else { panic!("{drawn:?}") };
+    assert!(svg.contains("a search found no load"), "{svg}");
+    // Alone it is a row, too.
+    let (_, rows) = parts(knees(&design, std::slice::from_ref(&lost)).unwrap());
+    assert_eq!((rows[0][4].as_str(), rows[0][10].as_str()), ("-", "0 of 1"));
+    let claim = judged(&[lost]);
+    assert!(claim.why == "a search of its cells found no load", "{claim:?}");
+    assert!(knees(&design, &[seen("fast", "4KB", "1", &[])]).is_none());
+}
