@@ -69,6 +69,9 @@ pub struct StudyArgs {
     /// Do not look at the machines of the store that `nodes:` names
     #[arg(long)]
     pub no_nodes: bool,
+    /// Let the `faults:` of its workload run commands and signal processes on this machine: read them first
+    #[arg(long)]
+    pub allow_faults: bool,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,

@@ -21,7 +21,6 @@ use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
 use cosmark_workload::units::parse_duration;
 
 use crate::args::StudyArgs;
-use crate::diagnose;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::{load_text, read_text};
 use crate::output::write_bytes;
@@ -30,6 +29,7 @@ use crate::study::bed::{Bed, unique};
 use crate::study::fio::{Device, check};
 use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
+use crate::{diagnose, faults};
 
 /// Runs the subcommand.
 pub fn run(args: &StudyArgs) -> Outcome {
@@ -204,7 +204,8 @@ fn study(args: &StudyArgs) -> Outcome {
         return Err(Problem::usage(format!("{}: {why}", spec.name)));
     }
     let design = Design::new(&spec, choice).map_err(Problem::usage)?;
-    check_workloads(&design)?;
+    // Who only looks makes nothing fail.
+    check_workloads(&design, (!args.plan && !args.report).then_some(args.allow_faults))?;
     if args.plan {
         print!("{}", plan(&design).map_err(Problem::usage)?);
         return Ok(Exit::Done);
@@ -270,8 +271,9 @@ fn with_targets(text: &str, given: &[String]) -> String {
     given.iter().fold(text.to_owned(), |text, target| format!("{text}\n{TARGET_LINE}{target}"))
 }
 
-/// A mistake in the workload of any cell is found before the first is run.
-fn check_workloads(design: &Design<'_>) -> Result<(), Problem> {
+/// A mistake in the workload of any cell is found before the first is run; where cells are run, also a fault that may not
+/// be made: `allowed` is the user's word.
+fn check_workloads(design: &Design<'_>, allowed: Option<bool>) -> Result<(), Problem> {
     if design.spec.workload.is_none() {
         return Ok(());
     }
@@ -282,6 +284,9 @@ fn check_workloads(design: &Design<'_>) -> Result<(), Problem> {
         // Whether a store is named is the target's affair.
         let with_store = format!("storage: {{type: mock}}\n{text}");
         let loaded = load_text(&CATALOG, with_store, &shown, "workload.yaml", None, &[])?;
+        if let Some(allowed) = allowed {
+            faults::check(&loaded.workload, true, allowed)?;
+        }
         let stages = &loaded.workload.stages;
         for point in cell.points.iter().filter(|point| point.refused.is_none()) {
             let found = stages.iter().filter(|stage| stage.name == point.stage).count();
@@ -317,6 +322,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         device: Device::new(args.disk.clone().unwrap_or_else(|| directory.to_owned()), ceph),
         threads: args.threads,
         no_nodes: args.no_nodes,
+        allow_faults: args.allow_faults,
         quiet: args.quiet,
         seed: args.seed,
     };

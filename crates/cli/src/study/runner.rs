@@ -42,6 +42,8 @@ pub struct Here {
     pub threads: Option<u16>,
     /// The store's machines are not looked at.
     pub no_nodes: bool,
+    /// The user has read what the workload's faults do.
+    pub allow_faults: bool,
     /// No progress.
     pub quiet: bool,
     /// Seed of the study.
@@ -70,6 +72,8 @@ pub struct Settings {
     pub threads: Option<u16>,
     /// The store's machines are not looked at.
     pub no_nodes: bool,
+    /// The user has read what the workload's faults do.
+    pub allow_faults: bool,
     /// No progress.
     pub quiet: bool,
     /// Seed of the study.
@@ -82,7 +86,8 @@ impl Here {
     /// # Errors
     /// When the archive cannot be read.
     pub fn new(settings: Settings) -> Result<Self, crate::exit::Problem> {
-        let Settings { directory, beds, targets, device, threads, no_nodes, quiet, seed } = settings;
+        let Settings { directory, beds, targets, device, threads, no_nodes, allow_faults, quiet, seed } =
+            settings;
         let archive = directory.join("archive");
         let mut earlier = BTreeMap::new();
         if archive.is_dir() {
@@ -109,6 +114,7 @@ impl Here {
             device,
             threads,
             no_nodes,
+            allow_faults,
             quiet,
             seed,
             earlier,
@@ -143,7 +149,7 @@ impl Here {
             repeat: None,
             oplog: false,
             ledger: false,
-            allow_faults: false,
+            allow_faults: self.allow_faults,
             no_report: true,
             no_nodes: self.no_nodes,
             json: false,
