@@ -7,6 +7,7 @@ use cosmark_stats::bootstrap::Random;
 use cosmark_workload::units::{parse_duration, parse_size};
 
 use crate::journal::digest;
+use crate::selected::{FactorAtScale, Selected};
 use crate::spec::{Factor, Scale, Spec, System, Text, Values, Where};
 use crate::template::fill;
 
@@ -69,6 +70,8 @@ pub struct Cell {
 pub struct Block {
     /// Number of the repetition, from 1.
     pub repetition: u32,
+    /// Number of the block of the fraction, from 0; 0 where it has none.
+    pub part: usize,
     /// Number of a system that stands for all that are up: they share a bed and its variant.
     pub system: usize,
     /// Cells in their order.
@@ -84,6 +87,8 @@ pub struct Design<'a> {
     pub choice: Choice,
     /// The scale.
     pub scale: &'a Scale,
+    /// Which combinations the scale runs; `None` where it runs all.
+    pub selected: Option<Selected>,
     /// Its cells.
     pub cells: Vec<Cell>,
 }
@@ -136,7 +141,11 @@ impl<'a> Design<'a> {
             let known: Vec<&str> = spec.scales.keys().map(String::as_str).collect();
             format!("the study {} has no scale {}; it has {}", spec.name, choice.scale, known.join(", "))
         })?;
-        let mut design = Self { spec, choice, scale, cells: Vec::new() };
+        // Whatever is chosen of them by `only`: the same cells are in the fraction.
+        let at_scale: Vec<FactorAtScale> = spec.factors.iter().map(|factor| factor.at_scale(scale)).collect();
+        let of = |fraction| Selected::new(&at_scale, fraction, choice.seed);
+        let selected = scale.fraction.as_ref().map(of).transpose()?;
+        let mut design = Self { spec, choice, scale, selected, cells: Vec::new() };
         design.check_only()?;
         let outer: Vec<&Factor> = spec.factors.iter().filter(|factor| !factor.within).collect();
         let inner: Vec<&Factor> = spec.factors.iter().filter(|factor| factor.within).collect();
@@ -160,7 +169,30 @@ impl<'a> Design<'a> {
         if design.cells.is_empty() {
             return Err("no cell is left: --only and the scale have none in common".to_owned());
         }
+        design.fraction_is_whole()?;
         Ok(design)
+    }
+
+    /// A fraction that lacks cells says something else of its effects than is said.
+    fn fraction_is_whole(&self) -> Result<(), String> {
+        if self.selected.is_none() {
+            return Ok(());
+        }
+        let refused = |cell: &Cell| cell.points.iter().find_map(|point| point.refused.clone());
+        match self.cells.iter().find_map(|cell| Some((cell, refused(cell)?))) {
+            None => Ok(()),
+            Some((cell, why)) => Err(format!(
+                "the fraction has {}, which is not run ({why}): its effects could not be estimated; take another fraction, or \
+                 levels that can all be run",
+                cell.id
+            )),
+        }
+    }
+
+    /// The number of the block in which the fraction has a cell, from 0.
+    #[must_use]
+    pub fn part(&self, cell: &Cell) -> usize {
+        self.selected.as_ref().map_or(0, |selected| selected.block(&cell.levels))
     }
 
     fn check_only(&self) -> Result<(), String> {
@@ -184,11 +216,9 @@ impl<'a> Design<'a> {
 
     /// The levels of a factor at this scale.
     fn levels_of<'f>(&self, factor: &'f Factor) -> Vec<&'f str> {
-        let chosen = |kind: &BTreeMap<String, crate::spec::OneOrMore>, level: &str| {
-            kind.get(&factor.name).is_none_or(|some| some.0.iter().any(|one| one == level))
-        };
-        let all = factor.levels.iter().map(crate::spec::Level::name);
-        all.filter(|level| chosen(&self.scale.levels, level) && chosen(&self.choice.only, level)).collect()
+        let chosen = self.choice.only.get(&factor.name);
+        let is_chosen = |level: &&str| chosen.is_none_or(|some| some.0.iter().any(|one| one == level));
+        factor.levels_at(self.scale).filter(is_chosen).collect()
     }
 
     fn combinations(&self, factors: &[&Factor]) -> Vec<Levels> {
@@ -215,6 +245,11 @@ impl<'a> Design<'a> {
             .join(".");
         let mut points = Vec::new();
         for more in self.combinations(inner) {
+            let mut all = levels.clone();
+            all.extend(more.clone());
+            if self.selected.as_ref().is_some_and(|selected| !selected.has(&all)) {
+                continue;
+            }
             points.push(self.point(system, &levels, more).map_err(|why| format!("cell {id}: {why}"))?);
         }
         let values = self.values(system, &levels);
@@ -301,21 +336,23 @@ impl<'a> Design<'a> {
         system.bed.as_ref().map_or_else(String::new, |bed| format!("{bed} {}", knobs.join(" ")))
     }
 
-    /// The order of a repetition: systems that are up together in blocks, blocks in a drawn order, cells in each in a drawn order.
+    /// The order of a repetition: systems that are up together in blocks, and those of each block of the fraction; blocks in a
+    /// drawn order, cells in each in a drawn order.
     #[must_use]
     pub fn blocks(&self, repetition: u32, wanted: &BTreeSet<usize>) -> Vec<Block> {
-        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, String), Vec<usize>> = BTreeMap::new();
         for (at, cell) in
             self.cells.iter().enumerate().filter(|(at, cell)| wanted.contains(at) && cell.is_run())
         {
-            groups.entry(self.group(cell.system)).or_default().push(at);
+            groups.entry((self.part(cell), self.group(cell.system))).or_default().push(at);
         }
         let mut random =
             Random::new(self.choice.seed ^ u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut blocks: Vec<Block> = groups
-            .into_values()
-            .filter_map(|cells| Some(Block { repetition, system: self.cells[*cells.first()?].system, cells }))
-            .collect();
+        let of = |((part, _), cells): ((usize, String), Vec<usize>)| {
+            let system = self.cells[*cells.first()?].system;
+            Some(Block { repetition, part, system, cells })
+        };
+        let mut blocks: Vec<Block> = groups.into_iter().filter_map(of).collect();
         random.shuffle(&mut blocks);
         for block in &mut blocks {
             random.shuffle(&mut block.cells);

@@ -148,7 +148,7 @@ pub fn cost(design: &Design<'_>) -> Result<Cost, String> {
         cost.runs += times;
         cost.points += times * cell.points.iter().filter(|point| point.refused.is_none()).count() as u64;
         if system.bed.is_some() {
-            groups.insert(design.group(cell.system));
+            groups.insert((design.part(cell), design.group(cell.system)));
         }
     }
     cost.time_s += BED_S * real(times) * real(groups.len() as u64);

@@ -3,10 +3,12 @@
 //! them, [`claims`] and [`tables`] put it beside what was published, [`paper`] makes the report. It starts nothing and makes no load:
 //! an [`engine::Runner`] does.
 
+mod balanced;
 pub mod claims;
 pub mod course;
 pub mod design;
 pub mod differences;
+pub mod effects;
 pub mod engine;
 pub mod estimate;
 mod failure;
@@ -16,6 +18,7 @@ pub mod grid;
 pub mod journal;
 mod knee;
 pub mod library;
+mod linear;
 pub mod measured;
 pub mod memory;
 mod metric;
@@ -23,8 +26,10 @@ pub mod page;
 pub mod paper;
 pub mod place;
 pub mod published;
+mod regular;
 pub mod scalar;
 pub mod select;
+pub mod selected;
 pub mod spec;
 pub mod statistics;
 pub mod tables;

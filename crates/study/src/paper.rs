@@ -9,6 +9,7 @@ use crate::claims::{Finding, judge};
 use crate::course::Courses;
 use crate::design::Design;
 use crate::differences::differences;
+use crate::effects;
 use crate::engine::{how_far, observations};
 use crate::estimate;
 use crate::figures::figures;
@@ -85,6 +86,12 @@ pub fn results(
             parts.push(table);
         }
     }
+    let effects = effects::tables(design, all);
+    if !effects.is_empty() {
+        parts.push(Part::Heading(2, "Effects".to_owned()));
+        parts.extend(design.selected.as_ref().map(|selected| Part::List(selected.lines())));
+        parts.extend(effects);
+    }
     let slas = tables::slas(design, all);
     if !slas.is_empty() {
         parts.push(Part::Heading(2, "Limits and best rows".to_owned()));
@@ -123,6 +130,8 @@ fn state(design: &Design<'_>, steps: &[Step], parts: &mut Vec<Part>) {
     parts.push(Part::Heading(3, "What was made smaller".to_owned()));
     let repetitions = design.scale.repetitions;
     let mut lines = design.scale.shrunk.clone();
+    // What else cannot be told apart stands beside the effects.
+    lines.extend(design.selected.iter().flat_map(|selected| selected.lines().into_iter().take(1)));
     let was = if done < of { "is to be" } else { "was" };
     let times = match repetitions.least {
         1 => format!("Each cell {was} run once: no claim can read better than \"not shown\"."),

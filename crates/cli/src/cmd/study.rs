@@ -17,6 +17,7 @@ use cosmark_study::page::{self, Part};
 use cosmark_study::paper::paper;
 use cosmark_study::place::{TARGET_LINE, forget_stop, is_changed, keep};
 use cosmark_study::published::{Published, numbers, read as read_published};
+use cosmark_study::selected::Selected;
 use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
 use cosmark_workload::units::parse_duration;
 
@@ -403,7 +404,8 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
         let _ =
             writeln!(out, "and up to {most} repetitions of cells whose interval is wider than +-{within} %");
     }
-    for line in &design.scale.shrunk {
+    let fraction = design.selected.iter().flat_map(Selected::lines);
+    for line in design.scale.shrunk.iter().cloned().chain(fraction) {
         let _ = writeln!(out, "  - {line}");
     }
     let all = (0..design.cells.len()).collect();
@@ -412,7 +414,9 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
             let system = &spec.systems[block.system];
             let on =
                 system.bed.as_ref().map_or_else(|| "its target".to_owned(), |bed| format!("test bed {bed}"));
-            let _ = writeln!(out, "\nrepetition {repetition}, on {on}");
+            let blocks = design.selected.as_ref().map_or(1, Selected::count_of_blocks);
+            let part = if blocks > 1 { format!(", block {}", block.part + 1) } else { String::new() };
+            let _ = writeln!(out, "\nrepetition {repetition}{part}, on {on}");
             for cell in block.cells.iter().map(|at| &design.cells[*at]) {
                 let run: Vec<&str> = cell
                     .points

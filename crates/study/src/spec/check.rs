@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
-use super::{Claim, Condition, Quantity, Spec, System, Take, Where};
+use super::{Claim, Condition, Quantity, Scale, Spec, System, Take, Where};
 use crate::metric::is_figure;
+use crate::selected::{self, FactorAtScale};
 use crate::template::names_in;
 
 /// Names of scales.
@@ -218,10 +219,14 @@ impl Check<'_> {
                 let span = self.at("scales", None, "within_percent");
                 self.wrong(span, "this is no width of an interval", "percent above 0 and at most 100");
             }
+            self.fraction(name, scale);
             let cells = spec.factors.iter().fold(spec.systems.len(), |cells, factor| {
                 let levels = scale.levels.get(&factor.name).map_or(factor.levels.len(), |some| some.0.len());
                 cells.saturating_mul(levels)
             });
+            // Each generator leaves a half.
+            let halves = scale.fraction.as_ref().map_or(0, |fraction| fraction.generators.len().min(31));
+            let cells = cells >> halves;
             if cells.saturating_mul(most as usize) > MOST_CELLS {
                 let span = self.at("scales", None, name);
                 let hint = format!("at most {MOST_CELLS}; choose levels for this scale");
@@ -230,6 +235,18 @@ impl Check<'_> {
         }
         for (at, skip) in spec.skip.iter().enumerate() {
             self.cells(&skip.when, "skip", Some(at), false);
+        }
+    }
+
+    /// A fraction from which effects can be read.
+    fn fraction(&mut self, name: &str, scale: &Scale) {
+        let Some(fraction) = &scale.fraction else { return };
+        let factors: Vec<FactorAtScale> =
+            self.spec.factors.iter().map(|factor| factor.at_scale(scale)).collect();
+        if let Err(why) = selected::check(&factors, fraction) {
+            let own = fraction.generators.iter().chain(&fraction.blocks).find(|text| why.starts_with(*text));
+            let span = self.at("scales", None, own.map_or("fraction", String::as_str));
+            self.wrong(span, format!("{name}: {why}"), "docs/guide/own-study.md has examples");
         }
     }
 
@@ -408,6 +425,10 @@ impl Check<'_> {
                 let span = self.at("slas", Some(at), "p95_ms");
                 self.wrong(span, "a limit is above 0", "p95_ms: 325");
             }
+        }
+        for (at, table) in spec.effects.iter().enumerate() {
+            self.cells(&table.cells, "effects", Some(at), true);
+            self.metric(&table.metric, "effects", Some(at));
         }
     }
 

@@ -2,6 +2,7 @@
 //! descriptions.
 
 mod check;
+mod effects;
 mod figure;
 mod flaw;
 mod read;
@@ -12,6 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use crate::scalar::{OneOrMore, Text, Values};
+pub use crate::selected::Fraction;
+pub use effects::{EffectTable, Said};
 pub use figure::{Also, Base, Figure, FigureKind, Limit, Overlay};
 pub use flaw::{Across, Flaw, Way, Weigh};
 pub use read::read;
@@ -87,6 +90,9 @@ pub struct Spec {
     /// Ratios of quantities over a factor, such as the share of a raw device that users get.
     #[serde(default)]
     pub efficiencies: Vec<Efficiency>,
+    /// Tables of effects; of a scale with a fraction there is one of the throughput in any case.
+    #[serde(default)]
+    pub effects: Vec<EffectTable>,
     /// What the authors or readers concluded, as tests.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -222,6 +228,9 @@ pub struct Scale {
     /// Which levels; of factors that are not named, all.
     #[serde(default)]
     pub levels: BTreeMap<String, OneOrMore>,
+    /// A part of all combinations of these levels.
+    #[serde(default)]
+    pub fraction: Option<Fraction>,
     /// Values of variables.
     #[serde(default)]
     pub variables: Values,

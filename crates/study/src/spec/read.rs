@@ -16,6 +16,7 @@ const LISTS: &[&str] = &[
     "slas",
     "figures",
     "efficiencies",
+    "effects",
     "claims",
     "flaws",
     "notes",
