@@ -1,12 +1,14 @@
 //! Studies on virtual time: order, kills, budgets, repetitions, and what may be concluded.
 
+mod fractions;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::Overall;
 
 use super::*;
 use crate::claims::{Finding, judge};
-use crate::design::Choice;
+use crate::design::{Choice, Levels};
 use crate::differences::differences;
 use crate::spec::{OneOrMore, Spec, Where, read};
 
@@ -87,6 +89,10 @@ struct Virtual {
     free: Option<(usize, u64)>,
     /// Somebody asks that it stops while a bed starts for this time.
     stopped_at_start: Option<usize>,
+    /// What levels make of a rate.
+    planted: Option<fn(&Levels) -> f64>,
+    /// By what share of itself a rate grows from one repetition to the next.
+    drift: f64,
 }
 
 impl Virtual {
@@ -192,7 +198,9 @@ impl Origin for Virtual {
                 // The same on every machine, without a pattern over repetitions and systems.
                 let hash = crate::journal::digest(&format!("{}{:?}", order.run, point.levels));
                 let unit = u64::from_str_radix(&hash[8..], 16).unwrap() as f64 / 4_294_967_296.0;
-                let rate = self.rates[system.as_str()] * (1.0 + noise * (unit * 2.0 - 1.0));
+                let planted = self.planted.map_or(1.0, |of| of(&levels));
+                let later = 1.0 + self.drift * f64::from(order.repetition - 1);
+                let rate = self.rates[system.as_str()] * planted * later * (1.0 + noise * (unit * 2.0 - 1.0));
                 Observation {
                     levels,
                     op: "read".into(),
