@@ -9,7 +9,7 @@ const FRACTION: &str = "
 name: f
 title: a fraction
 question: what does what
-systems: [{name: a}]
+systems: [{name: a, bed: one}]
 factors:
   - {name: size, levels: [small, large]}
   - {name: tls, levels: [without, with]}
@@ -62,7 +62,7 @@ fn measured(spec: &Spec, scale: &str, runner: &mut Virtual) -> (Design<'static>,
     let directory = in_memory();
     assert_eq!(go(&design, directory.path(), runner, Limits::default()), Ok(Outcome::Complete));
     let steps = crate::journal::steps(directory.path()).unwrap();
-    let all = observations(&design, &steps, runner);
+    let all = observations(&design, &steps, &*runner);
     (design, all)
 }
 
