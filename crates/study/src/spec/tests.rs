@@ -32,6 +32,50 @@ fn every_study_of_the_library_can_be_read_planned_and_finds_its_published_number
     }
 }
 
+/// Whole studies of the page about writing one.
+fn examples() -> Vec<&'static str> {
+    const PAGE: &str = include_str!("../../../../docs/guide/own-study.md");
+    let blocks = PAGE.split("\n```text\n").skip(1);
+    blocks.filter_map(|block| block.split_once("\n```")).map(|(text, _)| text).collect()
+}
+
+#[test]
+fn the_examples_of_the_page_about_writing_a_study_can_be_run_as_they_stand() {
+    let examples = examples();
+    let mut names = Vec::new();
+    for text in examples {
+        let text = format!("{text}\n");
+        let (spec, mistakes) = read(&text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}\n{text}"));
+        names.push(spec.name.clone());
+        for scale in spec.scales.keys() {
+            let design = Design::new(&spec, Choice { scale: scale.clone(), ..Choice::default() }).unwrap();
+            let cost = crate::estimate::cost(&design).unwrap();
+            assert!(cost.time_s > 0.0, "{}", spec.name);
+            for cell in &design.cells {
+                let workload = format!("storage: {{type: mock}}\n{}", design.workload(cell, 1).unwrap());
+                let (found, mistakes) = cosmark_workload::parse(
+                    &workload,
+                    cosmark_workload::Format::Yaml,
+                    &cosmark_workload::Environment::default(),
+                );
+                let found = found.unwrap_or_else(|| panic!("{mistakes:#?}\n{workload}"));
+                assert!(found.stages.iter().any(|stage| stage.name == cell.points[0].stage), "{workload}");
+            }
+            if let Some(selected) = &design.selected {
+                // What the page shows of its plan is what is printed.
+                let page = include_str!("../../../../docs/guide/own-study.md");
+                let lines = selected.lines();
+                assert!(lines.iter().take(3).all(|line| page.contains(line.as_str())), "{lines:#?}");
+                assert!(
+                    lines.iter().any(|line| line == "not told apart: size x kind + workers x containers")
+                );
+            }
+        }
+    }
+    assert_eq!(names, ["what-matters", "knees", "dips"]);
+}
+
 #[test]
 fn the_published_numbers_of_the_slides_stand_at_their_cells() {
     let entry = crate::library::find("slides").unwrap();
