@@ -103,13 +103,15 @@ fn planned_s(stage: &Stage) -> Option<f64> {
 /// Trials of a search that goes all the way to its highest load and repeats none.
 fn trials(search: &Search) -> f64 {
     let most = f64::from(search.max_trials.max(1));
+    // Both ends of the answer are tried again.
+    let confirmed = 2.0 * f64::from(search.confirm);
     let known = match &search.loads {
-        Loads::Steps(steps) => real(steps.len() as u64),
+        Loads::Steps(steps) => real(steps.len() as u64) + confirmed,
         Loads::Between(from, to) => {
-            // Doubling, then halving the logarithm of the gap until it is narrow enough, one above, and both ends again.
+            // Doubling, then halving the logarithm of the gap until it is narrow enough, and one above.
             let doubled = (to / from).log2().ceil().max(0.0) + 1.0;
             let halved = (2.0_f64.ln() / search.width.ln_1p()).log2().ceil().max(0.0);
-            doubled + halved + 1.0 + 2.0 * f64::from(search.confirm)
+            doubled + halved + 1.0 + confirmed
         }
     };
     // What is not finite is no number of trials.
@@ -194,9 +196,11 @@ workload:
         // 20, 40, .. 640, four halvings, one above, two at each end: 6 + 4 + 1 + 4 trials.
         let goals = "thresholds: [p95 <= 50 ms]\n      search: {over: rate, from: 20/s, to: 640/s, width: 5 %, confirm: 2}";
         assert_eq!(seconds_of(goals), RUN_S + 15.0 * 16.0);
-        let steps =
-            goals.replace("from: 20/s, to: 640/s, width: 5 %, confirm: 2", "steps: [20/s, 40/s, 80/s]");
-        assert_eq!(seconds_of(&steps), RUN_S + 3.0 * 16.0);
+        let steps = goals.replace(
+            "from: 20/s, to: 640/s, width: 5 %, confirm: 2",
+            "steps: [20/s, 40/s, 80/s], confirm: 2",
+        );
+        assert_eq!(seconds_of(&steps), RUN_S + 7.0 * 16.0);
         let soon = goals.replace("confirm: 2", "confirm: 2, max_time: 30s");
         assert_eq!(seconds_of(&soon), RUN_S + 30.0 + 16.0);
         let fault = "faults: [{name: slow, type: none, at: 5s, slot: 4s, repeats: 1}]";

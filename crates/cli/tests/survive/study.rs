@@ -130,6 +130,165 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     assert_eq!(journal(place).matches("\"step\":\"end\"").count(), 16);
 }
 
+/// A study of one stage, `main`, that reads one container; `goals` stands in the stage, `work` in its work.
+fn of_one_stage(name: &str, systems: &str, goals: &str, work: &str) -> String {
+    format!(
+        "name: {name}
+title: one stage
+question: what comes of it
+systems: [{systems}]
+factors: [{{name: size, levels: [1KB]}}]
+scales: {{quick: {{}}}}
+workload:
+  head: |
+    defaults: {{container_prefix: '${{{{ prefix }}}}', containers: 'r(1,1)', sizes: 'c(${{{{ size }}}})'}}
+  before: |
+    - {{name: init, works: [{{type: init, workers: 1}}]}}
+    - {{name: prepare, works: [{{type: prepare, workers: 4, objects: 'r(1,20)'}}]}}
+  point: |
+    - name: main
+      {goals}
+      works:
+        - {{name: main, {work}, operations: [{{type: read, containers: c(1), objects: 'u(1,20)'}}]}}
+  after: |
+    - {{name: cleanup, works: [{{type: cleanup, workers: 4, objects: 'r(1,20)'}}]}}
+    - {{name: dispose, works: [{{type: dispose, workers: 1}}]}}
+  measured: main
+"
+    )
+}
+
+/// A store with a behaviour, its target in a file, and its host and port.
+fn behaving(directory: &Path, name: &str, behaviour: &str) -> (Handle, String, String) {
+    let store = SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap();
+    let url = store.url();
+    let text = format!(
+        "storage: {{type: s3, endpoint: \"{url}\", accesskey: a, secretkey: b, path_style_access: true}}\n"
+    );
+    fs::write(directory.join(format!("{name}.yaml")), text).unwrap();
+    let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    (store, format!("{name}={name}.yaml"), address)
+}
+
+/// The files of all runs of a study's archive.
+fn files(study: &Path) -> Vec<PathBuf> {
+    let inside = |path: PathBuf| {
+        let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.path()).collect::<Vec<PathBuf>>()
+    };
+    let runs = inside(study.join("archive"));
+    runs.into_iter().filter(|run| run.is_dir()).flat_map(inside).collect()
+}
+
+/// Whether one of them has this in its name.
+fn has_file(study: &Path, part: &str) -> bool {
+    let names = files(study).into_iter();
+    let mut names = names.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned()));
+    names.any(|name| name.contains(part))
+}
+
+/// What the runs of a study's archive say of their events.
+fn logged(study: &Path) -> String {
+    let logs = files(study).into_iter().filter(|file| file.ends_with("events.csv"));
+    logs.filter_map(|log| fs::read_to_string(log).ok()).collect()
+}
+
+/// The rows of the report that begin so.
+fn rows(study: &Path, start: &str) -> Vec<String> {
+    let report = fs::read_to_string(study.join("report.md")).unwrap();
+    report.lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect()
+}
+
+fn journal_at(study: &Path) -> String {
+    fs::read_to_string(study.join("journal.jsonl")).unwrap_or_default()
+}
+
+fn ends(study: &Path) -> usize {
+    journal_at(study).matches("\"step\":\"end\"").count()
+}
+
+#[test]
+fn a_study_of_searches_that_is_killed_in_one_finds_the_planted_knee_and_says_where_there_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    // 200 per second; and one that is too late for every rate.
+    let known = behaving(place, "known", "capacity: {servers: 4, service_ms: 20}");
+    let late = behaving(place, "late", "delay: [{op: get, law: {constant_ms: 900}}]");
+    let goals = "thresholds: [p90 <= 400 ms]\n      search: {over: rate, steps: [100/s, 400/s], confirm: 0, max_trials: 8}";
+    let work = "workers: 256, rampup: 500ms, runtime: 3s, rate: {rate: 100/s}";
+    fs::write(place.join("study.yaml"), of_one_stage("knees", "{name: known}, {name: late}", goals, work))
+        .unwrap();
+    let args = ["study", "study.yaml", "--no-nodes", "--quiet", "--system", &known.1, "--system", &late.1];
+    let study = place.join("study-knees-quick");
+    let mut child = cosmark(place).args(args).spawn().unwrap();
+    // Killed in its first search, behind its first trial.
+    eventually("the first trial", || has_file(&study, "main-rate100"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(ends(&study), 2);
+    let report = fs::read_to_string(study.join("report.md")).unwrap();
+    assert!(report.contains("## What searches found"), "{report}");
+    let found = rows(&study, "| known | 1KB | read | 100 /s");
+    // On a busy machine a client may be in trouble, which proves nothing and says so.
+    let is_busy = report.contains("client itself");
+    assert!(found.len() == 1 || is_busy, "{report}");
+    let none = rows(&study, "| late | 1KB | read | - (FALSE) |");
+    assert!(none.len() == 1 && none[0].contains("no load met p90 \\<= 400 ms"), "{none:?}\n{report}");
+    assert!(report.contains("no load found: no load met p90"), "{report}");
+    // What is there is complete: no search is made a second time.
+    let output = run(place, &args);
+    assert_eq!((output.status.code(), ends(&study)), (Some(0), 2), "{}", stderr(&output));
+}
+
+#[test]
+fn a_study_that_is_killed_in_a_cell_with_a_fault_goes_on_and_finds_the_planted_dip() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (_store, system, address) = behaving(place, "here", "delay: [{op: get, law: {constant_ms: 2}}]");
+    let goals = format!(
+        "faults: [{{name: stall, type: proxy, of: '{address}', stall: true, at: 28s, hold: 4s, slot: 11s, repeats: 1, keep: 4s}}]"
+    );
+    let work = "workers: 8, runtime: 40s, interval: 1s, rate: {rate: 100/s, when_full: drop}";
+    fs::write(place.join("study.yaml"), of_one_stage("dips", "{name: here}", &goals, work)).unwrap();
+    let args = ["study", "study.yaml", "--no-nodes", "--quiet", "--system", &system];
+    let study = place.join("study-dips-quick");
+    let mut child = cosmark(place).args(args).spawn().unwrap();
+    eventually("the load", || logged(&study).contains("s3-main,load begins"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(ends(&study), 0);
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(ends(&study), 1);
+    let depth = rows(&study, "| here | 1KB | Fault of stall: depth |");
+    assert_eq!(depth.len(), 1, "{}", fs::read_to_string(study.join("report.md")).unwrap());
+    let value = depth[0].split("depth | ").nth(1).unwrap().split([' ', '|']).next().unwrap();
+    // Nothing is answered for four of the ten seconds over which a depth is a mean.
+    assert!(value.parse::<f64>().unwrap() > 0.25, "{depth:?}");
+    let lost = rows(&study, "| here | 1KB | Fault of stall: operations lost |");
+    let value = lost[0].split("lost | ").nth(1).unwrap().split([' ', '|']).next().unwrap();
+    assert!((200.0..=500.0).contains(&value.parse::<f64>().unwrap()), "{lost:?}");
+}
+
+#[test]
+fn a_fault_of_a_study_acts_on_this_machine_only_where_its_user_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (_store, system, _) = behaving(place, "here", "");
+    let goals = "faults: [{name: gone, type: command, inject: 'touch there', heal: 'rm -f there', proof: 'test -e there', at: 1s, hold: 1s, slot: 3s, repeats: 1}]";
+    let work = "workers: 8, runtime: 9s, rate: {rate: 50/s, when_full: drop}";
+    fs::write(place.join("study.yaml"), of_one_stage("refused", "{name: here}", goals, work)).unwrap();
+    let args = ["study", "study.yaml", "--no-nodes", "--quiet", "--system", &system];
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--allow-faults"), "{}", stderr(&output));
+    assert!(!place.join("study-refused-quick").exists() && !place.join("there").exists());
+    let output = run(place, &[&args[..], &["--plan"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
 /// A bed whose scripts say in a file that they were called, and do nothing.
 fn bed(place: &Path, name: &str) {
     let folder = place.join("testbeds").join(name);
