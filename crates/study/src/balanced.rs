@@ -1,7 +1,8 @@
-//! A part of all combinations of factors with any numbers of levels: each level of each factor equally often, pairs of levels of
-//! two factors as evenly as can be found, which in the best case is an orthogonal array such as a Latin square. Found by swapping
-//! levels within columns (W. W. Li and C. F. J. Wu, "Columnwise-Pairwise Algorithms With Applications to the Construction of
-//! Supersaturated Designs", Technometrics 1997). What it finds is decided by its seed.
+//! A part of all combinations of factors with any numbers of levels: each level of each factor equally often, pairs of
+//! levels of two factors as evenly as can be found, which in the best case is an orthogonal array such as a Latin
+//! square. Found by swapping levels within columns (W. W. Li and C. F. J. Wu, "Columnwise-Pairwise Algorithms With
+//! Applications to the Construction of Supersaturated Designs", Technometrics 1997). What it finds is decided by its
+//! seed.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +26,8 @@ pub struct Balanced {
     pub is_orthogonal: bool,
 }
 
-/// Whether so many combinations of factors with these numbers of levels can be balanced, and suffice for the effects of all of
-/// them.
+/// Whether so many combinations of factors with these numbers of levels can be balanced, and suffice for the effects of
+/// all of them.
 ///
 /// # Errors
 /// Why not, with what would do.
@@ -230,7 +231,7 @@ impl Table {
         (self.rows[first], self.rows[second]) = (one, other);
     }
 
-    /// Whether the effects of all levels can be told apart.
+    /// Whether the effects of all levels can be estimated.
     fn can_be_estimated(&self) -> bool {
         let of_row = |row: &Vec<usize>| {
             let mut terms = vec![1.0];

@@ -1,7 +1,7 @@
-//! What each factor does to a figure: effects by least squares over the cells of a design, with intervals from its repetitions,
-//! and with the effects that cannot be told apart from each. Source: G. E. P. Box, J. S. Hunter and W. G. Hunter, Statistics for
-//! Experimenters, chapters 5 and 6; NIST/SEMATECH e-Handbook of Statistical Methods, 5.3.3 and 5.4. Each repetition is a block:
-//! what changes from one to the next is in no effect.
+//! What each factor does to a figure: effects by least squares over the cells of a design, with intervals from its
+//! repetitions, and with the effects that are aliased with each. Source: G. E. P. Box, J. S. Hunter and W. G. Hunter,
+//! Statistics for Experimenters, chapters 5 and 6; NIST/SEMATECH e-Handbook of Statistical Methods, 5.3.3 and 5.4. Each
+//! repetition is a block: what changes from one to the next is in no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::spec::{EffectTable, Said};
 const MOST_CELLS: usize = 4096;
 /// Of more factors with two levels no pairs are looked at.
 const MOST_PAIRED: usize = 12;
-/// So many names of what cannot be told apart from an effect are shown.
+/// So many names of what is aliased with an effect are shown.
 const MOST_ALIASES: usize = 4;
 /// Signs that differ by less are the same.
 const ROUNDING: f64 = 1e-9;
@@ -32,7 +32,7 @@ pub struct Effect {
     pub of: String,
     /// What is changed: `size: 4KB to 1MB`; of two factors `size x tls`.
     pub name: String,
-    /// What cannot be told apart from it, with signs.
+    /// What is aliased with it, with signs.
     pub aliases: Vec<String>,
     /// By which factor, or by how much, it changes the figure.
     pub value: f64,
@@ -167,7 +167,7 @@ fn fit(design: &Design<'_>, points: &[Levels], seen: &Seen, said: Said) -> Resul
     let line = |at: usize| std::iter::once(1.0).chain(terms.iter().map(|term| term.column[at])).collect();
     let matrix: Vec<Vec<f64>> = (0..points.len()).map(line).collect();
     let Some(inverse) = inverse(&products(&matrix)) else {
-        return Err("its effects cannot be told apart in these cells".to_owned());
+        return Err("its effects cannot be estimated from these cells".to_owned());
     };
     let means: Vec<f64> = rows.iter().map(|row| mean(row)).collect();
     let sums: Vec<f64> = (0..=terms.len())
@@ -223,8 +223,8 @@ fn noise(rows: &[Vec<f64>], means: &[f64]) -> Option<(f64, f64)> {
     Some((squares / degrees, degrees))
 }
 
-/// The columns of the model: each factor that varies; of factors with two levels also pairs, unless they are the same column as
-/// one before, whose name they join.
+/// The columns of the model: each factor that varies; of factors with two levels also pairs, unless they are the same
+/// column as one before, whose name they join.
 fn terms(design: &Design<'_>, points: &[Levels]) -> Vec<Term> {
     let (mut terms, signs) = factor_terms(design, points);
     if design.selected.as_ref().is_some_and(|selected| !selected.has_words()) || signs.len() > MOST_PAIRED {
@@ -377,10 +377,9 @@ fn part(table: &EffectTable, found: Found) -> Option<Part> {
     let how = if is_ratio { "by which factor it changes" } else { "by how much it changes" };
     let caption = format!(
         "Effects on: {}. Of each factor {how} from the first level to the other, over all levels of the others; the intervals hold for all \
-         rows together with 95 % confidence. An effect stands for the sum of itself and of what cannot be told apart from it.",
+         rows together with 95 % confidence. An effect stands for the sum of itself and of what is aliased with it.",
         axis_label(&table.metric)
     );
-    let columns =
-        ["of", "effect", if is_ratio { "ratio" } else { "difference" }, "not told apart from", "finding"];
+    let columns = ["of", "effect", if is_ratio { "ratio" } else { "difference" }, "aliased with", "finding"];
     Some(Part::Table { caption, columns: columns.map(str::to_owned).to_vec(), rows })
 }

@@ -1,5 +1,5 @@
-//! What a search of a stage found: the highest load that met the thresholds, and the trial at it, whose figures are those of
-//! the point. A search that found none has its reason.
+//! What a search of a stage found: the highest load that met the thresholds, and the trial at it, whose figures are
+//! those of the point. A search that found none has its reason.
 
 use std::collections::BTreeMap;
 

@@ -130,7 +130,7 @@ fn state(design: &Design<'_>, steps: &[Step], parts: &mut Vec<Part>) {
     parts.push(Part::Heading(3, "What was made smaller".to_owned()));
     let repetitions = design.scale.repetitions;
     let mut lines = design.scale.shrunk.clone();
-    // What else cannot be told apart stands beside the effects.
+    // What is aliased stands beside the effects.
     lines.extend(design.selected.iter().flat_map(|selected| selected.lines().into_iter().take(1)));
     let was = if done < of { "is to be" } else { "was" };
     let times = match repetitions.least {

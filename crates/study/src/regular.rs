@@ -1,9 +1,9 @@
-//! Regular fractions of factors with two levels, 2^(k-p): generators, the defining relation, resolution, aliases and blocks. Source:
-//! G. E. P. Box, J. S. Hunter and W. G. Hunter, Statistics for Experimenters, chapters 5 and 6; NIST/SEMATECH e-Handbook of
-//! Statistical Methods, 5.3.3.3 and 5.3.3.4.
+//! Regular fractions of factors with two levels, 2^(k-p): generators, the defining relation, resolution, aliases and
+//! blocks. Source: G. E. P. Box, J. S. Hunter and W. G. Hunter, Statistics for Experimenters, chapters 5 and 6;
+//! NIST/SEMATECH e-Handbook of Statistical Methods, 5.3.3.3 and 5.3.3.4.
 //!
-//! A word is a set of factors, a bit for each. The sign of a factor is + at its second level and - at its first; the sign of a
-//! word is the product of the signs of its factors.
+//! A word is a set of factors, a bit for each. The sign of a factor is + at its second level and - at its first; the
+//! sign of a word is the product of the signs of its factors.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const MOST_GENERATORS: usize = 12;
 const MOST_BLOCK_WORDS: usize = 6;
 /// Aliases of more factors are only counted.
 const LONGEST_NAMED: u32 = 3;
-/// With less two factors cannot be told apart.
+/// With less two factors are aliased with each other.
 const LEAST_RESOLUTION: u32 = 3;
 
 /// A word with its sign.
@@ -67,7 +67,7 @@ impl Regular {
             }
         }
         regular.relation = products(&regular.generators);
-        regular.refuse_what_cannot_be_told_apart()?;
+        regular.refuse_aliased_factors()?;
         for text in blocks {
             let word = regular.product_of(text, text)?;
             regular.blocks.push(word.factors);
@@ -136,7 +136,7 @@ impl Regular {
         })
     }
 
-    fn refuse_what_cannot_be_told_apart(&self) -> Result<(), String> {
+    fn refuse_aliased_factors(&self) -> Result<(), String> {
         let short = self.relation.iter().find(|word| word.factors.count_ones() < LEAST_RESOLUTION);
         match short {
             None => Ok(()),
@@ -144,7 +144,7 @@ impl Regular {
                 Err(format!("two generators leave one level of {}", self.name(word.factors)))
             }
             Some(word) => Err(format!(
-                "the effects of {} could not be told apart: give generators of two factors or more that differ in more",
+                "the effects of {} would be aliased: give generators of two factors or more that differ in more",
                 self.names_of(word.factors).join(" and ")
             )),
         }
@@ -202,7 +202,7 @@ impl Regular {
         self.relation.iter().map(|word| word.factors.count_ones()).min()
     }
 
-    /// A word with all that cannot be told apart from it.
+    /// A word with all that are aliased with it.
     fn with_aliases(&self, factors: u32) -> Vec<Word> {
         let own = Word { factors, is_negative: false };
         let others = self.relation.iter().map(|word| own.times(*word));
@@ -240,7 +240,7 @@ impl Regular {
         text
     }
 
-    /// What the fraction is and what cannot be told apart in it, a line each.
+    /// What the fraction is and what is aliased in it, a line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let (k, p) = (self.names.len(), self.generators.len());
@@ -274,7 +274,7 @@ impl Regular {
         lines
     }
 
-    /// Each effect of a factor and of two with what it cannot be told apart from, each group once.
+    /// Each effect of a factor and of two with what it is aliased with, each group once.
     fn aliases(&self) -> Vec<String> {
         let k = self.names.len();
         let pairs = (0..k).flat_map(|a| (a + 1..k).map(move |b| (1_u32 << a) | (1_u32 << b)));
@@ -291,7 +291,7 @@ impl Regular {
             if word.count_ones() > 1 && is_alone {
                 continue;
             }
-            lines.push(format!("not told apart: {}", self.sum(&group)));
+            lines.push(format!("aliased: {}", self.sum(&group)));
         }
         lines
     }
@@ -353,8 +353,8 @@ mod tests {
         Regular::new(letters(names), &owned(generators), &owned(blocks))
     }
 
-    /// Factors, generators, resolution and defining relation of the designs that the textbooks print (Box, Hunter and Hunter,
-    /// table 6.22; e-Handbook, 5.3.3.4.7).
+    /// Factors, generators, resolution and defining relation of the designs that the textbooks print (Box, Hunter and
+    /// Hunter, table 6.22; e-Handbook, 5.3.3.4.7).
     const PRINTED: &[(&str, &[&str], u32, &str)] = &[
         ("abc", &["c = a b"], 3, "I = a x b x c"),
         ("abcd", &["d = a b c"], 4, "I = a x b x c x d"),
@@ -398,24 +398,20 @@ mod tests {
         let half = regular("abcd", &["d = a b c"], &[]).unwrap();
         let lines = half.lines();
         assert_eq!(lines[0], "a fraction 2^(4-1) of resolution IV: 8 of 16 combinations of a, b, c, d");
-        for pair in [
-            "not told apart: a x b + c x d",
-            "not told apart: b x c + a x d",
-            "not told apart: a + b x c x d",
-        ] {
+        for pair in ["aliased: a x b + c x d", "aliased: b x c + a x d", "aliased: a + b x c x d"] {
             assert!(lines.iter().any(|line| line == pair), "{lines:#?}");
         }
         let other = regular("abcd", &["d = -a*b*c"], &[]).unwrap();
         assert!((0..16).all(|high| half.has(high) != other.has(high)));
         let lines = other.lines();
-        assert!(lines.iter().any(|line| line == "not told apart: a x b - c x d"), "{lines:#?}");
+        assert!(lines.iter().any(|line| line == "aliased: a x b - c x d"), "{lines:#?}");
         assert!(lines[1].ends_with("I = -a x b x c x d"), "{lines:#?}");
     }
 
     /// Generators and blocks of four factors that are refused, and what is said.
     const REFUSED: &[(&[&str], &[&str], &str)] = &[
-        (&["d = a"], &[], "could not be told apart"),
-        (&["d = a b", "c = a b"], &[], "could not be told apart"),
+        (&["d = a"], &[], "would be aliased"),
+        (&["d = a b", "c = a b"], &[], "would be aliased"),
         (&["d = a b", "c = a d"], &[], "has a generator itself"),
         (&["d = a b", "d = b c"], &[], "has a generator already"),
         (&["d = d a b"], &[], "both sides"),

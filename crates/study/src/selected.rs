@@ -12,20 +12,20 @@ use crate::regular::Regular;
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fraction {
-    /// Of factors with two levels a regular fraction: each generator halves the combinations and says of which other factors a
-    /// factor's signs are the product, such as `d = a b c`, or `d = -a b c` for the other half.
+    /// Of factors with two levels a regular fraction: each generator halves the combinations and says of which other
+    /// factors a factor's signs are the product, such as `d = a b c`, or `d = -a b c` for the other half.
     #[serde(default)]
     pub generators: Vec<String>,
-    /// Of factors with any numbers of levels so many combinations: each level of each factor in the same number of them, and
-    /// pairs of levels as evenly as the study's seed finds them, in the best case as in a Latin square.
+    /// Of factors with any numbers of levels so many combinations: each level of each factor in the same number of
+    /// them, and pairs of levels as evenly as the study's seed finds them, in the best case as in a Latin square.
     #[serde(default)]
     pub cells: Option<u32>,
-    /// The factors of which `cells` takes a part; every other factor is combined with each. Without it all that are not within
-    /// a run.
+    /// The factors of which `cells` takes a part; every other factor is combined with each. Without it all that are not
+    /// within a run.
     #[serde(default)]
     pub factors: Vec<String>,
-    /// Products of factors with two levels, such as `a b c`: cells of one sign are run one after the other, then those of the
-    /// other. What changes between the two is in that interaction, and in no effect of a factor.
+    /// Products of factors with two levels, such as `a b c`: cells of one sign are run one after the other, then those
+    /// of the other. What changes between the two is in that interaction, and in no effect of a factor.
     #[serde(default)]
     pub blocks: Vec<String>,
 }
@@ -148,7 +148,7 @@ impl Selected {
         self.regular.as_ref().map_or(0, |(regular, _)| regular.block(self.signs(levels)))
     }
 
-    /// Whether it is a regular fraction, in which effects are told apart or not told apart at all.
+    /// Whether it is a regular fraction, in which effects are aliased wholly or not at all.
     #[must_use]
     pub fn has_words(&self) -> bool {
         self.regular.is_some()
@@ -160,7 +160,7 @@ impl Selected {
         self.regular.as_ref().map_or(1, |(regular, _)| regular.count_of_blocks())
     }
 
-    /// What is taken, and what cannot be told apart in it, a line each.
+    /// What is taken, and what is aliased in it, a line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         if let Some((regular, _)) = &self.regular {

@@ -1,4 +1,5 @@
-//! What is read of runs: figures of several operations, of fio, of a followed disk, of machines, of searches and of faults.
+//! What is read of runs: figures of several operations, of fio, of a followed disk, of machines, of searches and of
+//! faults.
 
 use cosmark_archive::{GoalStatus, HostRecord, SearchRecord, Timestamp, TrialRecord};
 use cosmark_metrics::{FaultFigure, FaultResult, QuantityResult, SlotResult};

@@ -67,9 +67,7 @@ fn the_examples_of_the_page_about_writing_a_study_can_be_run_as_they_stand() {
                 let page = include_str!("../../../../docs/guide/own-study.md");
                 let lines = selected.lines();
                 assert!(lines.iter().take(3).all(|line| page.contains(line.as_str())), "{lines:#?}");
-                assert!(
-                    lines.iter().any(|line| line == "not told apart: size x kind + workers x containers")
-                );
+                assert!(lines.iter().any(|line| line == "aliased: size x kind + workers x containers"));
             }
         }
     }

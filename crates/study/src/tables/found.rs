@@ -23,8 +23,8 @@ fn levels_of(design: &Design<'_>, one: &Series) -> Vec<Field> {
     names.map(|name| Field::new(one.levels.get(name).cloned().unwrap_or_default())).collect()
 }
 
-/// What each search found: the load at its knee, the lowest that missed, and how the store answered there; `None` without
-/// searches.
+/// What each search found: the load at its knee, the lowest that missed, and how the store answered there; `None`
+/// without searches.
 #[must_use]
 pub fn knees(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
     let mut rows = Vec::new();

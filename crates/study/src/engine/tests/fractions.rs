@@ -1,4 +1,5 @@
-//! Fractions of a factorial on virtual time: what is run of them, in which order, and whether planted effects are found.
+//! Fractions of a factorial on virtual time: what is run of them, in which order, and whether planted effects are
+//! found.
 
 use super::*;
 use crate::effects::{Effect, Found, effects, tables};
@@ -30,8 +31,8 @@ effects:
   - {metric: throughput_per_s, as: difference}
 ";
 
-/// A large object halves the rate, TLS takes a tenth, both TLS and kept connections or none of them make it half as much again
-/// as one alone; copies do nothing.
+/// A large object halves the rate, TLS takes a tenth, both TLS and open connections or none of them make it half as
+/// much again as one alone; copies do nothing.
 fn planted(levels: &Levels) -> f64 {
     let is = |factor: &str, level: &str| levels.get(factor).is_some_and(|one| one == level);
     let size = if is("size", "large") { 0.5 } else { 1.0 };
@@ -40,7 +41,7 @@ fn planted(levels: &Levels) -> f64 {
     size * tls * together
 }
 
-/// Effects by name: the truth, and what it cannot be told apart from.
+/// Effects by name: the truth, and what it is aliased with.
 const TRUTH: &[(&str, f64, &str)] = &[
     ("size: small to large", 0.5, "+ tls x keep x copies"),
     ("tls: without to with", 0.9, "+ size x keep x copies"),
@@ -48,7 +49,7 @@ const TRUTH: &[(&str, f64, &str)] = &[
     ("copies: 1 to 3", 1.0, "+ size x tls x keep"),
     ("size x tls", 1.0, "+ keep x copies"),
     ("size x keep", 1.0, "+ tls x copies"),
-    // Of the pair that is not told apart from the planted one.
+    // Of the pair that is aliased with the planted one.
     ("size x copies", 1.5, "+ tls x keep"),
 ];
 
@@ -211,7 +212,7 @@ fn a_part_of_factors_with_more_levels_is_chosen_by_the_seed_with_each_level_equa
 fn a_fraction_that_cannot_be_run_whole_or_read_is_a_mistake() {
     let (none, mistakes) = read(&FRACTION.replace("copies = size tls keep", "copies = size"));
     let says = |what: &str| mistakes.iter().any(|one| one.message.contains(what));
-    assert!(none.is_none() && says("could not be told apart"), "{mistakes:#?}");
+    assert!(none.is_none() && says("would be aliased"), "{mistakes:#?}");
     let text = format!("{FRACTION}skip: [{{when: {{size: large, tls: with}}, why: too slow}}]\n");
     let skipped = spec(&text);
     let choice = || Choice { scale: "quick".into(), ..Choice::default() };
