@@ -258,8 +258,9 @@ fn failures(steps: &[Step], all: &[Observation], parts: &mut Vec<Part>) {
     let (mut failed, mut unreadable) = (Vec::new(), Vec::new());
     for (run, end) in ended(steps) {
         let own = by.get(end.place.as_str()).map(Vec::as_slice).unwrap_or_default();
-        if own.iter().any(|one| one.unreadable) {
-            unreadable.push(run.to_owned());
+        if let Some(one) = own.iter().find(|one| one.unreadable) {
+            let why = one.why.clone().unwrap_or_default();
+            unreadable.push(format!("{run}: {why}"));
         } else if end.state == CellState::Failed {
             let stands = match own {
                 [] => "it measured nothing",
