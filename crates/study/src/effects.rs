@@ -100,9 +100,10 @@ struct Seen {
 fn of_op(seen: &[&Observation], op: &str, metric: &str) -> Seen {
     let mut found = Seen { values: BTreeMap::new(), is_false: false };
     for one in seen.iter().filter(|one| !one.unreadable && one.op == op) {
+        // Also where it has no figure: the repetitions in which a search found a load are not the whole.
+        found.is_false |= one.is_false();
         let Some(value) = one.values.get(metric) else { continue };
         found.values.entry(one.levels.clone()).or_default().insert(one.repetition, *value);
-        found.is_false |= one.is_false();
     }
     found
 }

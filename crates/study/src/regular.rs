@@ -13,6 +13,8 @@ pub const MOST_FACTORS: usize = 20;
 const MOST_GENERATORS: usize = 12;
 /// More blocks than 2 to this are none of a study.
 const MOST_BLOCK_WORDS: usize = 6;
+/// More words of a defining relation are only counted.
+const MOST_WORDS: usize = 15;
 /// Aliases of more factors are only counted.
 const LONGEST_NAMED: u32 = 3;
 /// With less two factors are aliased with each other.
@@ -173,7 +175,7 @@ impl Regular {
     /// Factors of the products that make blocks.
     #[must_use]
     pub fn factors_of_blocks(&self) -> Vec<&str> {
-        let all = self.blocks.iter().fold(0, |all, word| all | word);
+        let all = self.blocks.iter().fold(0_u32, |all, word| all | *word);
         self.names_of(all)
     }
 
@@ -253,11 +255,15 @@ impl Regular {
                 1_u64 << k,
                 self.names.join(", ")
             ));
-            let words = self.relation.iter().map(|word| {
+            let words = self.relation.iter().take(MOST_WORDS).map(|word| {
                 let sign = if word.is_negative { "-" } else { "" };
                 format!("{sign}{}", self.name(word.factors))
             });
-            lines.push(format!("defining relation: I = {}", words.collect::<Vec<_>>().join(" = ")));
+            let more = match self.relation.len().saturating_sub(MOST_WORDS) {
+                0 => String::new(),
+                more => format!(", and {more} longer ones"),
+            };
+            lines.push(format!("defining relation: I = {}{more}", words.collect::<Vec<_>>().join(" = ")));
             lines.extend(self.aliases());
         }
         if !self.blocks.is_empty() {
