@@ -28,7 +28,7 @@ const ROUNDING: f64 = 1e-9;
 /// An effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// System and operation.
+    /// System and operation; the system alone where a factor varies the operation.
     pub of: String,
     /// What is changed: `size: 4KB to 1MB`; of two factors `size x tls`.
     pub name: String,
@@ -72,10 +72,7 @@ pub fn effects(design: &Design<'_>, all: &[Observation], table: &EffectTable) ->
         let own =
             |one: &&Observation| one.levels.get("system") == Some(&system.name) && one.is_in(&table.cells);
         let seen: Vec<&Observation> = all.iter().filter(own).collect();
-        let ops: BTreeSet<&str> =
-            seen.iter().filter(|one| !one.unreadable).map(|one| one.op.as_str()).collect();
-        for op in ops {
-            let of = format!("{} {op}", system.name);
+        for (of, op) in groups(&system.name, &seen) {
             let points = points(design, at, table, op);
             match fit(design, &points, &of_op(&seen, op, &table.metric), table.said) {
                 Ok(fit) => fits.push((of, fit)),
@@ -91,15 +88,32 @@ pub fn effects(design: &Design<'_>, all: &[Observation], table: &EffectTable) ->
     found
 }
 
+/// What is looked at together, by its name: all points of a system where each of them has one operation, which may be what a
+/// factor varies; else each operation by itself.
+fn groups<'a>(system: &str, seen: &[&'a Observation]) -> Vec<(String, Option<&'a str>)> {
+    let mut of_point: BTreeMap<&Levels, BTreeSet<&str>> = BTreeMap::new();
+    let mut ops: BTreeSet<&'a str> = BTreeSet::new();
+    for one in seen.iter().filter(|one| !one.unreadable) {
+        of_point.entry(&one.levels).or_default().insert(&one.op);
+        ops.insert(&one.op);
+    }
+    let is_one_each = of_point.values().all(|own| own.len() < 2);
+    if is_one_each && ops.len() > 1 {
+        return vec![(system.to_owned(), None)];
+    }
+    ops.into_iter().map(|op| (format!("{system} {op}"), Some(op))).collect()
+}
+
 /// Values of a figure by point and repetition, and whether one of them is FALSE.
 struct Seen {
     values: BTreeMap<Levels, BTreeMap<u32, f64>>,
     is_false: bool,
 }
 
-fn of_op(seen: &[&Observation], op: &str, metric: &str) -> Seen {
+/// What was measured of an operation, or of all.
+fn of_op(seen: &[&Observation], op: Option<&str>, metric: &str) -> Seen {
     let mut found = Seen { values: BTreeMap::new(), is_false: false };
-    for one in seen.iter().filter(|one| !one.unreadable && one.op == op) {
+    for one in seen.iter().filter(|one| !one.unreadable && op.is_none_or(|op| one.op == op)) {
         // Also where it has no figure: the repetitions in which a search found a load are not the whole.
         found.is_false |= one.is_false();
         let Some(value) = one.values.get(metric) else { continue };
@@ -109,7 +123,7 @@ fn of_op(seen: &[&Observation], op: &str, metric: &str) -> Seen {
 }
 
 /// The points of a system that are meant, as they are planned.
-fn points(design: &Design<'_>, system: usize, table: &EffectTable, op: &str) -> Vec<Levels> {
+fn points(design: &Design<'_>, system: usize, table: &EffectTable, op: Option<&str>) -> Vec<Levels> {
     let mut all = Vec::new();
     for cell in design.cells.iter().filter(|cell| cell.system == system) {
         for point in cell.points.iter().filter(|point| point.refused.is_none()) {
@@ -117,7 +131,7 @@ fn points(design: &Design<'_>, system: usize, table: &EffectTable, op: &str) -> 
             levels.extend(point.levels.clone());
             levels.insert("system".to_owned(), design.spec.systems[system].name.clone());
             let mut meant = levels.clone();
-            meant.insert("op".to_owned(), op.to_owned());
+            meant.extend(op.map(|op| ("op".to_owned(), op.to_owned())));
             if matches(&table.cells, &meant) {
                 all.push(levels);
             }

@@ -272,6 +272,66 @@ fn a_study_that_is_killed_in_a_cell_with_a_fault_goes_on_and_finds_the_planted_d
     assert!((200.0..=500.0).contains(&value.parse::<f64>().unwrap()), "{lost:?}");
 }
 
+/// Eight of 16 combinations of what is done, by how many, how large and in how many containers.
+const EFFECTS: &str = "name: effects
+title: eight of sixteen
+question: what does what
+systems: [{name: here}]
+factors:
+  - {name: kind, levels: [read, write]}
+  - {name: workers, levels: [2, 4]}
+  - {name: size, levels: [1KB, 2KB]}
+  - {name: containers, levels: [1, 2]}
+scales:
+  quick:
+    fraction: {generators: [containers = kind workers size]}
+    repetitions: {least: 2}
+workload:
+  head: |
+    defaults: {container_prefix: '${{ prefix }}', containers: 'r(1,${{ containers }})', sizes: 'c(${{ size }})'}
+  before: |
+    - {name: init, works: [{type: init, workers: 1}]}
+    - {name: prepare, works: [{type: prepare, workers: 2, objects: 'r(1,8)'}]}
+  point: |
+    - name: main
+      works:
+        - {name: main, workers: ${{ workers }}, runtime: 700ms, operations: [{type: '${{ kind }}', containers: 'u(1,${{ containers }})', objects: 'u(1,8)'}]}
+  after: |
+    - {name: cleanup, works: [{type: cleanup, workers: 2, objects: 'r(1,8)'}]}
+    - {name: dispose, works: [{type: dispose, workers: 1}]}
+  measured: main
+";
+
+#[test]
+fn half_of_all_combinations_have_the_planted_effects_of_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let delays = "delay: [{op: get, law: {constant_ms: 15}}, {op: put, law: {constant_ms: 60}}]";
+    let (_store, system, _) = behaving(place, "here", delays);
+    fs::write(place.join("study.yaml"), EFFECTS).unwrap();
+    let args = ["study", "study.yaml", "--no-nodes", "--quiet", "--system", &system];
+    let plan = run(place, &[&args[..], &["--plan"]].concat());
+    assert!(stdout(&plan).contains("2^(4-1) of resolution IV: 8 of 16"), "{}", stdout(&plan));
+    assert!(stdout(&plan).contains("16 runs"), "{}", stdout(&plan));
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let study = place.join("study-effects-quick");
+    assert_eq!(ends(&study), 16);
+    // Writes take four times as long, twice the workers do twice as much, and nothing else is planted.
+    for (effect, from, to, aliased) in [
+        ("kind: read to write", 0.15, 0.45, "+ workers x size x containers"),
+        ("workers: 2 to 4", 1.5, 2.4, "+ kind x size x containers"),
+        ("size: 1KB to 2KB", 0.75, 1.33, "+ kind x workers x containers"),
+        ("containers: 1 to 2", 0.75, 1.33, "+ kind x workers x size"),
+    ] {
+        let found = rows(&study, &format!("| here | {effect} | "));
+        assert_eq!(found.len(), 1, "{effect}: {}", fs::read_to_string(study.join("report.md")).unwrap());
+        let value = found[0].split(" | ").nth(2).unwrap().split(' ').next().unwrap();
+        assert!((from..=to).contains(&value.parse::<f64>().unwrap()), "{found:?}");
+        assert!(found[0].contains(aliased), "{found:?}");
+    }
+}
+
 #[test]
 fn a_fault_of_a_study_acts_on_this_machine_only_where_its_user_says_so() {
     let directory = tempfile::tempdir().unwrap();

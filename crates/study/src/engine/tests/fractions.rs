@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::effects::{Effect, Found, effects, tables};
-use crate::spec::Said;
+use crate::spec::{EffectTable, Said};
 
 /// Four factors of two levels in eight cells.
 const FRACTION: &str = "
@@ -130,6 +130,17 @@ fn effects_of_a_fraction_that_lacks_a_cell_are_not_known_and_say_so() {
         (size.value + 47.5).abs() < 1.0 && size.words(Said::Difference) == "not shown: one repetition",
         "{size:?}"
     );
+    // Where a factor varies what is done, its levels are compared all the same; two operations of one point are not mixed.
+    let mut varied = all.clone();
+    varied.iter_mut().filter(|one| one.levels["size"] == "large").for_each(|one| one.op = "write".to_owned());
+    let found = effects(&design, &varied, &EffectTable::default());
+    assert!(found.unknown.is_empty() && found.effects.iter().all(|one| one.of == "a"), "{found:#?}");
+    assert!((effect(&found, "size: small to large").value / 0.5 - 1.0).abs() < 0.01, "{found:#?}");
+    let more: Vec<Observation> =
+        all.iter().cloned().map(|one| Observation { op: "write".into(), ..one }).collect();
+    let found = effects(&design, &[&all[..], &more].concat(), &EffectTable::default());
+    let of: BTreeSet<&str> = found.effects.iter().map(|one| one.of.as_str()).collect();
+    assert_eq!(of, BTreeSet::from(["a read", "a write"]));
     // What cannot be believed shows nothing.
     let mut wrong = all.clone();
     wrong[0].verdict = Overall::False;
