@@ -88,8 +88,8 @@ pub fn effects(design: &Design<'_>, all: &[Observation], table: &EffectTable) ->
     found
 }
 
-/// What is looked at together, by its name: all points of a system where each of them has one operation, which may be what a
-/// factor varies; else each operation by itself.
+/// What is looked at together, by its name: all points of a system where each of them has one operation, which may be
+/// what a factor varies; else each operation by itself.
 fn groups<'a>(system: &str, seen: &[&'a Observation]) -> Vec<(String, Option<&'a str>)> {
     let mut of_point: BTreeMap<&Levels, BTreeSet<&str>> = BTreeMap::new();
     let mut ops: BTreeSet<&'a str> = BTreeSet::new();

@@ -107,11 +107,11 @@ impl Regular {
             if token.is_empty() {
                 continue;
             }
-            let letters: Option<Vec<usize>> =
-                token.chars().map(|letter| self.factor(letter.encode_utf8(&mut [0; 4]))).collect();
-            let own = match (self.factor(token), letters) {
+            let one_each: Option<Vec<usize>> =
+                token.chars().map(|sign| self.factor(sign.encode_utf8(&mut [0; 4]))).collect();
+            let own = match (self.factor(token), one_each) {
                 (Some(one), _) => vec![one],
-                (None, Some(letters)) => letters,
+                (None, Some(several)) => several,
                 (None, None) => vec![self.known(token, text)?],
             };
             for at in own {
