@@ -6,7 +6,7 @@ const LEAST_PIVOT: f64 = 1e-9;
 /// Sums of products of columns: the transposed matrix times the matrix.
 pub(crate) fn products(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let columns = rows.first().map_or(0, Vec::len);
-    let of = |a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum();
+    let of = |a: usize, b: usize| -> f64 { rows.iter().map(|row| row[a] * row[b]).sum() };
     (0..columns).map(|a| (0..columns).map(|b| of(a, b)).collect()).collect()
 }
 
