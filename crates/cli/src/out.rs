@@ -3,13 +3,13 @@
 //! On a terminal, sentences are broken to its width here and nowhere else; in a pipe or a file each stays one line.
 
 use std::fmt::Arguments;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use comfy_table::{TableStyle, presets};
 
 use crate::exit::{Exit, Outcome, Problem};
-use crate::paint::{To, is_on};
+use crate::paint::{To, is_on, without_orders};
 use crate::screen::columns;
 use crate::wrap::wrapped;
 
@@ -38,16 +38,26 @@ macro_rules! everbatim {
     ($($arg:tt)*) => { $crate::out::everbatim(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
 }
 
-/// Writes to standard output; what goes wrong is kept for [`end`].
+/// Writes to standard output, without orders to a terminal that a name may hold; what goes wrong is kept for [`end`].
 pub fn out(text: Arguments<'_>) {
+    let text = text.to_string();
+    let text = without_orders(&text);
     match columns(To::Stdout) {
-        Some(columns) => verbatim(format_args!("{}", wrapped(&text.to_string(), columns))),
-        None => verbatim(text),
+        Some(columns) => to_stdout(format_args!("{}", wrapped(&text, columns))),
+        None => to_stdout(format_args!("{text}")),
     }
 }
 
-/// The same, as it stands.
+/// The same, as it stands; where a terminal shows it, without orders to that.
 pub fn verbatim(text: Arguments<'_>) {
+    if io::stdout().is_terminal() {
+        to_stdout(format_args!("{}", without_orders(&text.to_string())));
+    } else {
+        to_stdout(text);
+    }
+}
+
+fn to_stdout(text: Arguments<'_>) {
     crate::screen::clear();
     if BROKEN.get().is_none()
         && let Err(cause) = io::stdout().lock().write_fmt(text)
@@ -56,16 +66,22 @@ pub fn verbatim(text: Arguments<'_>) {
     }
 }
 
-/// Writes to standard error; who cannot be told anything is told nothing.
+/// Writes to standard error, without orders to a terminal; who cannot be told anything is told nothing.
 pub fn err(text: Arguments<'_>) {
+    let text = text.to_string();
+    let text = without_orders(&text);
     match columns(To::Stderr) {
-        Some(columns) => everbatim(format_args!("{}", wrapped(&text.to_string(), columns))),
-        None => everbatim(text),
+        Some(columns) => to_stderr(format_args!("{}", wrapped(&text, columns))),
+        None => to_stderr(format_args!("{text}")),
     }
 }
 
-/// The same, as it stands.
+/// The same, its lines broken nowhere.
 pub fn everbatim(text: Arguments<'_>) {
+    to_stderr(format_args!("{}", without_orders(&text.to_string())));
+}
+
+fn to_stderr(text: Arguments<'_>) {
     crate::screen::clear();
     let _ = io::stderr().lock().write_fmt(text);
 }

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::paint::To;
+use crate::paint::{To, is_order};
 
 /// A terminal that tells no size.
 const USUAL: Size = Size { columns: 80, rows: 24 };
@@ -139,10 +139,10 @@ pub fn columns_of(text: &str) -> usize {
     text.chars().map(columns_of_sign).sum()
 }
 
-/// As much of a text as fits into `columns`, with a sign for what is missing; control characters become blanks.
+/// As much of a text as fits into `columns`, with a sign for what is missing; orders to the terminal become blanks.
 #[must_use]
 pub fn cut(text: &str, columns: usize, is_ascii: bool) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean: String = text.chars().map(|c| if is_order(c) { ' ' } else { c }).collect();
     if columns_of(&clean) <= columns {
         return clean;
     }
@@ -178,6 +178,7 @@ mod tests {
     #[test]
     fn a_text_is_cut_to_its_columns_and_its_controls_do_nothing() {
         assert_eq!(cut("w\x1b[31mrite\n", 20, false), "w [31mrite ");
+        assert_eq!(cut("w\u{202e}etirw", 20, false), "w etirw");
         assert_eq!((cut("abcdef", 4, false), cut("abcdef", 4, true)), ("abc…".into(), "abc~".into()));
         assert_eq!((cut("日本語", 5, false), cut("日本語", 6, false)), ("日本…".into(), "日本語".into()));
         assert_eq!(cut("abc", 0, false), "");

@@ -146,6 +146,32 @@ fn what_a_store_says_stays_text() {
     }
 }
 
+#[test]
+fn what_stands_in_a_directory_of_a_study_stays_text() {
+    let mut attacks = Attacks::on("studies of others");
+    for (name, text) in SAID {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("study-x");
+        fs::create_dir_all(&place).unwrap();
+        let (run, why) = (format!("x.{text}.r1"), format!("said {text} end"));
+        let steps = [
+            serde_json::json!({"step": "design", "study": format!("x{text}"), "scale": "quick",
+                "as_published": false, "seed": 1, "digest": "0", "at_s": 1}),
+            serde_json::json!({"step": "begin", "run": run, "at_s": 1}),
+            serde_json::json!({"step": "called", "call": {}}),
+            serde_json::json!({"step": "rested", "at_s": 2, "how": "trouble", "why": why}),
+        ];
+        let journal: String = steps.iter().map(|step| format!("{step}\n")).collect();
+        fs::write(place.join("journal.jsonl"), journal).unwrap();
+        let output = crate::support::run(directory.path(), &["study", "status", "--dir", "study-x"]);
+        let told = stdout(&output) + &stderr(&output);
+        assert!(told.contains("said "), "{name}: {told}");
+        let outcome =
+            hostile(&told).map_or_else(|| Ok("shown as text".to_owned()), |c| Err(format!("{c:?}")));
+        attacks.tell(name, "who looks how far a study is", outcome);
+    }
+}
+
 /// Names that a spreadsheet would take for a formula.
 const FORMULAS: &[&str] = &["=1+1", "@SUM(A1:A9)", "+1-1x", "-2+3x", "=HYPERLINK(\"http://x\")", "'=1+1"];
 
