@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod data;
 mod error;
+pub mod escape;
 pub mod export;
 pub mod html;
 pub mod plot;

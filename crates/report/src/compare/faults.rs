@@ -9,6 +9,7 @@ use cosmark_stats::slots::figures;
 use serde::Serialize;
 
 use super::Loaded;
+use crate::escape;
 
 /// Faults of all sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -321,7 +322,7 @@ impl FaultsBeside {
     pub(super) fn markdown(&self) -> String {
         let mut out = format!("{HEAD}\n\n");
         for (at, row) in self.grid().iter().enumerate() {
-            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let cells: Vec<String> = row.iter().map(|cell| escape::markdown(cell)).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
             if at == 0 {
                 let _ = writeln!(out, "|---|---|{}", "--:|".repeat(row.len().saturating_sub(2)));

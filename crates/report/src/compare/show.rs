@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{Comparison, Outcome, Pair, Row, Within};
+use crate::escape;
 
 const HEAD: [&str; 9] =
     ["stage", "operation", "metric", "A", "B", "B / A", "interval", "would see", "outcome"];
@@ -204,22 +205,22 @@ pub fn table(comparison: &Comparison, columns: Option<usize>) -> String {
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = String::new();
     for pair in &comparison.pairs {
-        let _ = writeln!(out, "{}\n\n| {} |", title(pair), HEAD.join(" | "));
+        let _ = writeln!(out, "{}\n\n| {} |", escape::markdown(&title(pair)), HEAD.join(" | "));
         let _ = writeln!(out, "|---|---|---|--:|--:|--:|--:|--:|---|");
         for row in &pair.rows {
-            let cells = cells(row).map(|cell| cell.replace('|', "\\|"));
+            let cells = cells(row).map(|cell| escape::markdown(&cell));
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
         let _ = writeln!(out);
         notes(pair).iter().for_each(|note| {
-            let _ = writeln!(out, "- {note}");
+            let _ = writeln!(out, "- {}", escape::markdown(note));
         });
     }
     if let Some(faults) = &comparison.faults {
         let _ = write!(out, "\n{}", faults.markdown());
     }
     foot(comparison).iter().for_each(|line| {
-        let _ = writeln!(out, "\n{line}");
+        let _ = writeln!(out, "\n{}", escape::markdown(line));
     });
     out
 }

@@ -260,6 +260,15 @@ fn failures_are_compared_and_a_condition_makes_the_comparison_fail() {
 }
 
 #[test]
+fn a_stage_of_whatever_name_is_text_in_markdown() {
+    let mut random = Random::new(9);
+    let mut a = run(&mut random, 60, 60.0, 10.0, 0.0);
+    a.stages[0].name = "[m](javascript:x)|<b>".into();
+    let text = markdown(&compare(&[vec![a.clone()], vec![a]], &Options::default()));
+    assert!(text.contains("| \\[m](javascript:x)\\|\\<b> | read | p95 ms |"), "{text}");
+}
+
+#[test]
 fn a_narrow_terminal_has_every_metric_with_its_outcome_in_one_line() {
     let mut random = Random::new(17);
     let mut side = |ms: f64| vec![run(&mut random, 60, 60.0, ms, 0.0)];

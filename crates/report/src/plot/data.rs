@@ -3,6 +3,7 @@
 use super::chart::{Chart, Scale};
 use super::scale::number;
 use super::table::TextTable;
+use crate::escape;
 
 /// Tables in papers have no more rows.
 const MOST_ROWS: usize = 60;
@@ -101,21 +102,20 @@ pub fn table(chart: &Chart) -> Option<TextTable> {
 
 /// For a wiki or a pull request (GitHub Flavored Markdown, 4.10).
 pub fn markdown(table: &TextTable) -> String {
-    let cell = |text: &str| text.replace('|', "\\|").replace(['\n', '\r'], " ");
     let row = |cells: &[String]| {
-        format!("| {} |\n", cells.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | "))
+        format!("| {} |\n", cells.iter().map(|text| escape::markdown(text)).collect::<Vec<_>>().join(" | "))
     };
     let rules: Vec<&str> =
         (0..table.head.len()).map(|at| if at < table.names { "---" } else { "---:" }).collect();
     let mut text = String::new();
     if !table.title.is_empty() {
-        text.push_str(&format!("**{}**\n\n", cell(&table.title)));
+        text.push_str(&format!("**{}**\n\n", escape::markdown(&table.title)));
     }
     text.push_str(&row(&table.head));
     text.push_str(&format!("| {} |\n", rules.join(" | ")));
     table.rows.iter().for_each(|cells| text.push_str(&row(cells)));
     if !table.note.is_empty() {
-        text.push_str(&format!("\n{}\n", cell(table.note.trim())));
+        text.push_str(&format!("\n{}\n", escape::markdown(table.note.trim())));
     }
     text
 }
@@ -123,7 +123,7 @@ pub fn markdown(table: &TextTable) -> String {
 /// For a paper: a `tabular` with the rules of the package booktabs, and the rest as comments.
 pub fn latex(table: &TextTable) -> String {
     let row = |cells: &[String]| {
-        format!("{} \\\\\n", cells.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(" & "))
+        format!("{} \\\\\n", cells.iter().map(|text| escape::latex(text)).collect::<Vec<_>>().join(" & "))
     };
     let columns: String = (0..table.head.len()).map(|at| if at < table.names { 'l' } else { 'r' }).collect();
     let mut text = String::new();
@@ -136,27 +136,6 @@ pub fn latex(table: &TextTable) -> String {
     table.rows.iter().for_each(|cells| text.push_str(&row(cells)));
     text.push_str("\\bottomrule\n\\end{tabular}\n");
     text
-}
-
-/// What LaTeX would take for an order, as text.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\\' => safe.push_str("\\textbackslash{}"),
-            '~' => safe.push_str("\\textasciitilde{}"),
-            '^' => safe.push_str("\\textasciicircum{}"),
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
-                safe.push('\\');
-                safe.push(c);
-            }
-            '±' => safe.push_str("$\\pm$"),
-            '\u{202f}' => safe.push_str("\\,"),
-            c if c.is_control() => safe.push(' '),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]
@@ -201,7 +180,7 @@ mod tests {
             tex.contains("write & 2.5 $\\pm$ 0.5 & - \\\\") && tex.contains("a\\_1") && tex.contains("{lrr}"),
             "{tex}"
         );
-        assert_eq!(escaped("a_b\\{%}"), "a\\_b\\textbackslash{}\\{\\%\\}");
+        assert_eq!(escape::latex("a_b\\{%}"), "a\\_b\\textbackslash{}\\{\\%\\}");
         let mut long = chart();
         long.series[0].points = (0..100).map(|at| (f64::from(at), 1.0)).collect();
         assert!(super::table(&long).is_none());

@@ -2,27 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Look, Paper, Part};
+use cosmark_report::escape::latex as escaped;
 
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for sign in text.chars() {
-        match sign {
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
-                out.push('\\');
-                out.push(sign);
-            }
-            '\\' => out.push_str("\\textbackslash{}"),
-            '~' => out.push_str("\\textasciitilde{}"),
-            '^' => out.push_str("\\textasciicircum{}"),
-            '<' => out.push_str("\\textless{}"),
-            '>' => out.push_str("\\textgreater{}"),
-            sign if sign.is_control() => out.push(' '),
-            sign => out.push(sign),
-        }
-    }
-    out
-}
+use super::{Look, Paper, Part};
 
 /// The tables.
 #[must_use]

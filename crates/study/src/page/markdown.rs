@@ -2,22 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Field, Paper, Part};
+use cosmark_report::escape::markdown as escaped;
 
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for sign in text.chars() {
-        match sign {
-            '|' | '<' | '*' | '`' => {
-                out.push('\\');
-                out.push(sign);
-            }
-            sign if sign.is_control() => out.push(' '),
-            sign => out.push(sign),
-        }
-    }
-    out
-}
+use super::{Field, Paper, Part};
 
 /// Lines of at most this many signs, broken between words.
 const WIDTH: usize = 118;
