@@ -161,6 +161,8 @@ pub struct CellEnd {
 pub struct Journal {
     file: File,
     path: PathBuf,
+    /// Bytes of whole steps.
+    whole: u64,
     /// All steps so far.
     pub steps: Vec<Step>,
 }
@@ -183,25 +185,38 @@ impl Journal {
             .open(&path)
             .map_err(failed)?;
         hold(&file, &shown)?;
-        let text = text_of(&mut file).map_err(failed)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let steps = steps_of(&text[..whole], &shown)?;
-        file.set_len(whole as u64).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok(Self { file, path, steps })
+        let (text, whole) = whole_lines(&mut file).map_err(failed)?;
+        let steps = steps_of(&text, &shown)?;
+        let mut journal = Self { file, path, whole, steps };
+        journal.cut().map_err(failed)?;
+        Ok(journal)
     }
 
-    /// Adds a step; it is on the disk when this returns.
+    /// Adds a step; it is on the disk when this returns. What a full disk took of one goes away again, so that the next stands on
+    /// a line of its own.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, step: Step) -> Result<(), String> {
-        let failed = |cause: std::io::Error| format!("{}: {cause}", self.path.display());
         let mut line = serde_json::to_string(&step).map_err(|cause| cause.to_string())?;
         line.push('\n');
-        self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        let mut written = self.cut();
+        if written.is_ok() {
+            written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        }
+        if let Err(cause) = written {
+            drop(self.cut());
+            return Err(format!("{}: {cause}", self.path.display()));
+        }
+        self.whole += line.len() as u64;
         self.steps.push(step);
         Ok(())
+    }
+
+    /// Takes away what stands behind the last whole step; the next is written there.
+    fn cut(&mut self) -> std::io::Result<()> {
+        self.file.set_len(self.whole)?;
+        self.file.seek(SeekFrom::Start(self.whole)).map(drop)
     }
 }
 
@@ -238,16 +253,22 @@ pub fn steps(directory: &Path) -> Result<Vec<Step>, String> {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(cause) => return Err(format!("{shown}: {cause}")),
     };
-    let text = text_of(&mut file).map_err(|cause| format!("{shown}: {cause}"))?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    steps_of(&text[..whole], &shown)
+    let (text, _) = whole_lines(&mut file).map_err(|cause| format!("{shown}: {cause}"))?;
+    steps_of(&text, &shown)
 }
 
-fn text_of(file: &mut File) -> std::io::Result<String> {
+/// The lines that have an end, and how many bytes of the file they are.
+fn whole_lines(file: &mut File) -> std::io::Result<(String, u64)> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(std::io::Error::other("larger than any journal of a study"));
+    }
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    bytes.truncate(whole);
+    // What is no UTF-8 is longer as text than in the file.
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), whole as u64))
 }
 
 fn steps_of(text: &str, shown: &str) -> Result<Vec<Step>, String> {
@@ -284,4 +305,40 @@ pub fn digest(text: &str) -> String {
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     format!("{hash:016x}")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn down(system: &str) -> Step {
+        Step::Down { system: system.to_owned() }
+    }
+
+    #[test]
+    fn what_a_full_disk_took_of_a_step_harms_no_later_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(directory.path()).unwrap();
+        journal.append(down("a")).unwrap();
+        // As a write leaves it that had no room for its end.
+        journal.file.write_all(b"{\"step\":\"begin\",\"run\":\"x").unwrap();
+        journal.append(down("b")).unwrap();
+        journal.append(down("c")).unwrap();
+        assert_eq!(steps(directory.path()), Ok(vec![down("a"), down("b"), down("c")]));
+        drop(journal);
+        assert_eq!(Journal::open(directory.path()).unwrap().steps.len(), 3);
+    }
+
+    #[test]
+    fn a_journal_with_bytes_that_are_no_text_is_as_long_as_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(JOURNAL);
+        let bytes = b"{\"step\":\"down\",\"system\":\"\xff\xff\"}\n{\"step\"";
+        std::fs::write(&path, bytes).unwrap();
+        let mut journal = Journal::open(directory.path()).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), bytes.len() as u64 - 7);
+        journal.append(down("b")).unwrap();
+        assert_eq!(steps(directory.path()).unwrap(), [down("\u{fffd}\u{fffd}"), down("b")]);
+    }
 }
