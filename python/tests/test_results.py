@@ -245,6 +245,8 @@ def test_a_record_of_another_form_is_refused_with_the_place_and_what_is_new_in_i
         (changed("stages", 0, "operations", 0, "count", value="many"), r"operations\[0\].count is no whole number"),
         (changed("stages", 0, "operations", 0, "bounds", value={"throughput_per_s": 1}), "bounds.throughput_per_s"),
         (changed("verdict", value="true"), "verdict is no object"),
+        (changed("events", value=[1]), r"events\[0\] is no object"),
+        (changed("stages", 0, "operations", 0, "workers", value="many"), r"operations\[0\].workers is no whole number"),
         (changed("started", value=12), "started is no text"),
         (changed("started", value="yesterday"), "no moment"),
         (changed("schema", value=2), "written in schema 2.* upgrade"),
@@ -261,7 +263,37 @@ def test_a_record_of_another_form_is_refused_with_the_place_and_what_is_new_in_i
     for number in ("NaN", "1e999", "-Infinity", "1" + 400 * "0"):
         (copy / "run.json").write_text(changed("stages", 0, "operations", 0, "throughput_per_s", value=0).replace(
             '"throughput_per_s": 0,', f'"throughput_per_s": {number},', 1))
-        assert cosmark.open(copy).stages[0].operations[0].throughput_per_s is None, number
+        damaged = cosmark.open(copy)
+        assert damaged.stages[0].operations[0].throughput_per_s is None, number
+        figures = cosmark.compare(damaged, damaged).where(figure="throughput_per_s")
+        assert [row["operation"] for row in figures] == [one.name for one in damaged.stages[0].operations[1:]], number
+    for pid in ([1], 1e300, "x"):
+        (copy / "run.json").write_text(changed("state", value="running").replace('"pid": ', f'"pid": {json.dumps(pid)}, "was": ', 1))
+        assert cosmark.open(copy).state == "killed", pid
+
+
+@pytest.mark.parametrize("what", ["run.json", "intervals.csv", "histograms.hlog", "operations.part-1.parquet"])
+def test_a_pipe_in_an_archive_is_not_waited_for(archive: Path, tmp_path: Path, what: str) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    for name in (what, "operations.parquet"):
+        (copy / name).unlink(missing_ok=True)
+    os.mkfifo(copy / what)
+    with pytest.raises(CosmarkError, match="no regular file|has no run.json"):
+        run = cosmark.open(copy)
+        run.series("main", "read")
+        run.oplog().to_arrow()
+    (tmp_path / "w2-pipe").mkdir()
+    os.mkfifo(tmp_path / "w2-pipe" / "w2-pipe.csv")
+    assert [run.id for run in cosmark.runs(tmp_path)] == ([] if what == "run.json" else ["w1"])
+
+
+def test_a_neighbour_that_is_nested_without_end_does_not_hide_the_last_run(archive: Path, tmp_path: Path) -> None:
+    shutil.copytree(archive / "w1-closed", tmp_path / "w1-closed")
+    (tmp_path / "w2-deep").mkdir()
+    (tmp_path / "w2-deep" / "run.json").write_text("[" * 200_000)
+    with pytest.raises(CosmarkError, match="nested deeper"):
+        cosmark.open("last", tmp_path)
 
 
 def test_tables_and_logs_that_are_damaged_are_named(archive: Path, tmp_path: Path) -> None:
@@ -320,6 +352,7 @@ def test_a_damaged_run_hides_no_other(archive: Path, tmp_path: Path) -> None:
 def test_no_damage_makes_the_decoder_hang_or_take_memory(archive: Path) -> None:
     import base64
     import random
+    import struct
     import zlib
 
     line = next(
@@ -340,6 +373,21 @@ def test_no_damage_makes_the_decoder_hang_or_take_memory(archive: Path) -> None:
             pass
     with pytest.raises(ValueError, match="length"):
         hlog.decode(whole[:8] + zlib.compress(bytes(8 << 20)))
+
+    def plain(digits: int, lowest: int, counts: bytes) -> bytes:
+        head = struct.pack(">iiiiqqd", 0x1C849303, len(counts), 0, digits, lowest, 1 << 40, 1.0)
+        return whole[:8] + zlib.compress(head + counts)
+
+    # Seven times, behind 2^23 empty buckets of doubled width: the last begins at 2^(2^23).
+    far = bytes([0xFF, 0xFF, 0xFF, 0x07, 14])
+    for damage, said in (
+        (plain(0, 1, far), "a time that no histogram has"),
+        (plain(3, 1 << 62, bytes([14])), "a time that no histogram has"),
+        (plain(3, 1, bytes([0xFE] + [0xFF] * 8)), "more times than"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            hlog.decode(damage)
+    assert len(hlog.decode(plain(3, 1, bytes([14])))) == 7
 
 
 def test_the_decoder_without_numpy_says_the_same(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import CosmarkError
-from .results import Operation, Run
+from .results import Operation, Run, _number
 from .statistics import difference, mean_and_interval
 from .table import Table
 
@@ -34,7 +34,7 @@ def figure_of(operation: Operation, figure: str) -> Optional[float]:
     value: Any = operation.record
     for part in figure.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return _number(value)
 
 
 def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confidence: float = 0.95) -> Table:

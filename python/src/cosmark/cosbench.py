@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from .errors import CosmarkError
+from .files import open_file
 
 
 def is_at(path: Path) -> bool:
@@ -23,7 +24,7 @@ def is_at(path: Path) -> bool:
 
 def _begins_as_results(file: Path) -> bool:
     try:
-        with file.open("rb") as table:
+        with open_file(file) as table:
             return table.read(9) == b"Stage,Op-"
     except OSError:
         return False

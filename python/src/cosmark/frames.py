@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence
 
 from .errors import CosmarkError
+from .files import open_file
 from .table import needs
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _LEAST_BYTES = 12
 def _look_at_ends(path: Path) -> None:
     """A file that was cut short has no foot, whatever a library makes of it."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             first = file.read(len(_MAGIC))
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - len(_MAGIC)))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from .errors import CosmarkError
+from .files import open_file
 
 try:
     import numpy
@@ -30,6 +31,9 @@ _HEAD = struct.Struct(">iiiiqqd")
 # A longer line, or more bytes in it, is damage: 30 000 buckets need less.
 _MOST_LINE_BYTES = 4 << 20
 _MOST_PLAIN_BYTES = 1 << 20
+# HdrHistogram's times have 63 bits; more operations than this nobody makes in an interval.
+_TIME_BITS = 63
+_MOST_COUNTS = 1 << 48
 
 #: Parts of a stage that are told apart by the end of a tag.
 PHASES = ("window", "rampup", "rampdown", "drain")
@@ -247,6 +251,12 @@ def decode(encoded: bytes) -> Histogram:
     payload = plain[_HEAD.size :]
     counts = _counts_by_numpy(payload) if numpy is not None else None
     histogram._counts = _counts_of(payload) if counts is None else counts
+    last = max(histogram._counts, default=0)
+    # Shifted, a wild one would fill the memory.
+    if (last >> sub_bits) + histogram._unit > _TIME_BITS - sub_bits:
+        raise ValueError("a time that no histogram has")
+    if sum(histogram._counts.values()) > _MOST_COUNTS:
+        raise ValueError("more times than an interval has")
     return histogram
 
 
@@ -279,7 +289,7 @@ class HistogramLog:
 
     def _lines(self) -> Iterator[Tuple[int, bytes]]:
         try:
-            with open(self.path, "rb") as file:
+            with open_file(self.path) as file:
                 number = 0
                 while True:
                     line = file.readline(_MOST_LINE_BYTES)
@@ -304,6 +314,8 @@ class HistogramLog:
             fields = rest.split(b",")
             try:
                 start, length = float(fields[0]), float(fields[1])
+                if not (math.isfinite(start) and math.isfinite(length)):
+                    raise ValueError("no time")
                 histogram = decode(base64.b64decode(fields[3], validate=True))
             except (IndexError, ValueError, binascii.Error) as cause:
                 raise self._damaged(number, f"not a line of a histogram log ({cause})") from None

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from . import cosbench
 from .errors import CosmarkError
+from .files import read_text
 from .frames import Parquet
 from .hlog import PHASES, Histogram, HistogramLog
 from .table import Table
@@ -508,7 +509,7 @@ _FORM: Json = {
             "operations": [
                 {
                     **{key: str for key in ("id", "name", "op", "work", "tag")},
-                    **{key: int for key in ("count", "failures")},
+                    **{key: int for key in ("count", "failures", "workers")},
                     **{key: {} for key in _TIME_KEYS},
                     "bounds": {"*": {"client": {}}},
                     "size_classes": [{}],
@@ -523,6 +524,7 @@ _FORM: Json = {
     "searches": [{"trials": [{}]}],
     "thresholds": [{}],
     "durability": [{}],
+    "events": [{}],
     "process": {},
 }
 
@@ -576,7 +578,7 @@ def _read_record(path: Path) -> Json:
         elif file.stat().st_size > _MOST_RECORD_BYTES:
             raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
         else:
-            text = file.read_text("utf-8")
+            text = read_text(file)
         record = json.loads(text, object_pairs_hook=_object)
     except FileNotFoundError:
         raise CosmarkError(f"{path} has no run.json, nor a table of results of COSBench") from None
@@ -603,7 +605,7 @@ def _read_csv(path: Path, texts: Sequence[str] = (), numbers: Sequence[str] = ()
     """Numbers as numbers, what is empty as None. A last line that was cut short is left out. ``texts`` and ``numbers`` are
     columns that must be there; sums and ``numbers`` hold nothing but numbers."""
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         raise CosmarkError(f"{path} is not there: the run is older, or it never began") from None
     except OSError as cause:
@@ -669,7 +671,7 @@ def _is_gone(process: Optional[Json]) -> bool:
         return True
     try:
         stat = Path(f"/proc/{int(process['pid'])}/stat").read_text()
-    except (OSError, KeyError, ValueError):
+    except (OSError, KeyError, ValueError, TypeError, OverflowError):
         return True
     return int(stat.rpartition(")")[2].split()[19]) != process.get("started_ticks")
 
@@ -705,10 +707,10 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
 def _never_began(path: Path) -> bool:
     """It is over, and none of its stages made load."""
     try:
-        record = json.loads((path / "run.json").read_text("utf-8"))
+        record = json.loads(read_text(path / "run.json"))
         over = record["state"] in ("failed", "terminated", "cancelled")
         return over and not any(one.get("load_started") or one.get("operations") for one in record["stages"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
 
 
