@@ -20,6 +20,7 @@ mod parts;
 mod readback;
 mod record;
 mod recover;
+mod regular;
 
 pub use cosmark_metrics::{
     ClientRecord, DriverResult, EndpointResult, LoopKind, NicRecord, OperationResult, PartResult,

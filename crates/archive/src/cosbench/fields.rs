@@ -1,6 +1,5 @@
 //! Cells of COSBench's tables, and tables as a stream of lines.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use jiff::civil::DateTime;
 use super::CosbenchState;
 use crate::ArchiveError;
 use crate::csv::number::NOT_AVAILABLE;
+use crate::regular;
 
 /// A larger table is damage, not data.
 pub const MOST_BYTES: u64 = 1 << 29;
@@ -99,7 +99,7 @@ pub fn records_of(
     path: &Path,
     each: impl FnMut(u64, &StringRecord) -> Result<bool, String>,
 ) -> Result<(), ArchiveError> {
-    let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+    let file = regular::open(path).map_err(ArchiveError::io("read", path))?;
     records(path, file, each)
 }
 
@@ -107,7 +107,7 @@ pub fn records_of(
 pub fn begins_with(path: &Path, head: &str) -> bool {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     let mut bytes = Vec::new();
-    File::open(path)
+    regular::open(path)
         .and_then(|file| file.take((MARK.len() + head.len()) as u64).read_to_end(&mut bytes))
         .is_ok_and(|_| bytes.strip_prefix(MARK).unwrap_or(&bytes).starts_with(head.as_bytes()))
 }

@@ -1,6 +1,5 @@
 //! `w<N>-<name>-rt-histogram.csv`: response times in buckets of 10 ms. Source: CSVLatencyExporter of COSBench 0.4.2.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use flate2::read::MultiGzDecoder;
 use super::CosbenchStage;
 use super::fields::{count, records, shortened};
 use crate::ArchiveError;
+use crate::regular;
 
 /// Ends of the names of such files.
 const ENDINGS: [&str; 2] = ["rt-histogram.csv", "rt-histogram.csv.gz"];
@@ -92,7 +92,7 @@ pub fn read(
 
 /// Rows with buckets, and the columns.
 fn read_one(path: &Path) -> Result<(u64, Vec<HistogramColumn>), ArchiveError> {
-    let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+    let file = regular::open(path).map_err(ArchiveError::io("read", path))?;
     let zipped = path.extension().is_some_and(|extension| extension == "gz");
     let input: Box<dyn Read> = if zipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     let mut columns = Vec::new();

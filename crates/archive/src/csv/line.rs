@@ -1,13 +1,13 @@
 //! Lines of COSBench's tables. Fields are quoted where RFC 4180 asks for it (COSBench never quotes), lines end with `\n`.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 
 use crate::ArchiveError;
+use crate::regular;
 
 /// A larger file is damage, not data: a day of 1 s intervals of 12 operations needs 90 MiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -55,7 +55,7 @@ pub fn read_records(
         problem,
         remedy: "restore the file from a copy, or delete the line",
     };
-    let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+    let file = regular::open(path).map_err(ArchiveError::io("read", path))?;
     let whole = file.metadata().map_err(ArchiveError::io("read", path))?.len();
     if whole > MOST_BYTES {
         return Err(damaged(1, format!("{whole} bytes are too many for a table")));

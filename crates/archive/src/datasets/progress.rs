@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ArchiveError;
 use crate::directory::files::write_whole;
+use crate::regular;
 
 const MAGIC: &[u8; 8] = b"cosmfill";
 /// Bytes of the log beyond which the bits are written, where they are fewer.
@@ -30,7 +31,7 @@ fn log_path(dir: &Path, step: u32) -> PathBuf {
 
 /// The file's bytes; none where there is no file.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, ArchiveError> {
-    match fs::read(path) {
+    match regular::read(path) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(ArchiveError::io("read", path)(error)),

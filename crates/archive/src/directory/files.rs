@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::{ArchiveError, output};
+use crate::{ArchiveError, output, regular};
 
 /// The record of a run, in its directory.
 pub(crate) const RECORD: &str = "run.json";
@@ -168,7 +168,7 @@ impl GrowingFile {
 /// Bytes up to and with the last line end.
 fn whole_lines(path: &Path) -> io::Result<u64> {
     use std::io::{Seek, SeekFrom};
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut block = vec![0; 1 << 16];
     while end > 0 {
@@ -204,7 +204,7 @@ pub fn append_shared(path: &Path, head: &str, lines: &[u8]) -> Result<(), Archiv
 /// The last byte; `None` when the file is empty or not there.
 pub fn last_byte(path: &Path) -> io::Result<Option<u8>> {
     use std::io::{Seek, SeekFrom};
-    let mut file = match File::open(path) {
+    let mut file = match regular::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -220,7 +220,7 @@ pub fn last_byte(path: &Path) -> io::Result<Option<u8>> {
 
 /// Content of a file of at most `most_bytes` bytes.
 pub fn read_bounded_bytes(path: &Path, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
-    let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+    let file = regular::open(path).map_err(ArchiveError::io("read", path))?;
     let mut bytes = Vec::new();
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(ArchiveError::io("read", path))?;
     if bytes.len() as u64 > most_bytes {

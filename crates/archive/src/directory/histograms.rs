@@ -16,6 +16,7 @@ use jiff::Timestamp;
 
 use crate::ArchiveError;
 use crate::directory::files::GrowingFile;
+use crate::regular;
 
 /// Name of the file in a run directory.
 pub const FILE_NAME: &str = "histograms.hlog";
@@ -211,7 +212,7 @@ impl HistogramLog {
     /// When there is none.
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
         let path = dir.join(FILE_NAME);
-        let file = File::open(&path).map_err(ArchiveError::io("read", &path))?;
+        let file = regular::open(&path).map_err(ArchiveError::io("read", &path))?;
         Ok(Self { path, lines: BufReader::with_capacity(1 << 16, file), line: 0, ended: false })
     }
 

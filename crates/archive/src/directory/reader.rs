@@ -7,7 +7,7 @@ use crate::csv::timeline::{TimelineEntry, read_timeline};
 use crate::directory::files::{self, RECORD, number_of, read_bounded};
 use crate::directory::{process, signs};
 use crate::{
-    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord,
+    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, regular,
 };
 
 /// Why a run that says nothing else was over.
@@ -96,13 +96,14 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
 }
 
 impl Run {
-    /// The workload as it was run, native YAML without secrets; `None` when the file is not there.
+    /// The workload as it was run, native YAML without secrets; `None` when the file is not there, and for a link, which in an
+    /// archive of somebody else's leads to any file of this machine: the text is shown to others.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn workload_yaml(&self) -> Result<Option<String>, ArchiveError> {
         let path = self.path.join(WORKLOAD);
-        if path.exists() { read_bounded(&path, MOST_WORKLOAD_BYTES).map(Some) } else { Ok(None) }
+        if regular::is_no_link(&path) { read_bounded(&path, MOST_WORKLOAD_BYTES).map(Some) } else { Ok(None) }
     }
 
     /// The timeline of one of its stages; empty when the stage never ran.
@@ -120,7 +121,11 @@ impl Run {
     /// When the file cannot be read.
     pub fn timeline_text(&self, stage: &StageRecord) -> Result<Vec<u8>, ArchiveError> {
         let path = self.path.join(format!("{}.csv", files::safe_name(&stage.id)));
-        if path.exists() { fs::read(&path).map_err(ArchiveError::io("read", &path)) } else { Ok(Vec::new()) }
+        if path.exists() {
+            regular::read(&path).map_err(ArchiveError::io("read", &path))
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// Writes `report.html` under a temporary name and renames it; gives its path.

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use crate::regular;
+
 /// The file in which they wait.
 pub const NOTES: &str = "notes.log";
 /// No more is read of it at a time.
@@ -24,7 +26,7 @@ impl WaitingNotes {
 
     /// Those that are new: when they were made, and what they say. What cannot be read is left out.
     pub fn take(&mut self) -> Vec<(Timestamp, String)> {
-        let Ok(mut file) = std::fs::File::open(&self.path) else { return Vec::new() };
+        let Ok(mut file) = regular::open(&self.path) else { return Vec::new() };
         let mut bytes = Vec::new();
         let read =
             file.seek(SeekFrom::Start(self.read)).and_then(|_| file.take(MOST_BYTES).read_to_end(&mut bytes));

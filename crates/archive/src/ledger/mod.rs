@@ -18,6 +18,7 @@ use crate::ArchiveError;
 use crate::directory::files::write_whole;
 use crate::ledger::merge::{Entries, Merged, rows_of};
 use crate::ledger::run_file::write_run;
+use crate::regular;
 
 /// The directory in that of the run.
 pub(crate) const DIRECTORY: &str = "ledger";
@@ -193,7 +194,7 @@ impl Ledger {
     /// When it cannot be read.
     pub fn open(run: &Path) -> Result<Option<Self>, ArchiveError> {
         let path = run.join(DIRECTORY).join(HEAD);
-        let text = match std::fs::read(&path) {
+        let text = match regular::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ArchiveError::io("read", &path)(error)),

@@ -10,6 +10,7 @@ use cosmark_ledger::{Change, Key, Row, What};
 
 use crate::ArchiveError;
 use crate::directory::files::write_whole;
+use crate::regular;
 
 /// What a file begins with.
 const MAGIC: &[u8; 8] = b"CSMKLDG1";
@@ -187,7 +188,7 @@ pub struct RunReader {
 impl RunReader {
     /// Opens one.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
-        let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+        let file = regular::open(path).map_err(ArchiveError::io("read", path))?;
         let mut reader = Self {
             path: path.to_owned(),
             file: BufReader::new(file),

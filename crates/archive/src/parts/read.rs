@@ -13,6 +13,7 @@ use super::column::{Column, Described};
 use super::rows::{GroupRows, Rows};
 use super::{EPOCH_UNIX_NS, files_of};
 use crate::ArchiveError;
+use crate::regular;
 
 /// Rows that are decoded at a time: few enough for a processor's cache.
 const BATCH_ROWS: usize = 1 << 10;
@@ -107,7 +108,7 @@ impl<R> TableReader<R> {
 
 impl Open {
     fn new<R>(path: PathBuf, expected: &Expected<R>) -> Result<Self, ArchiveError> {
-        let file = File::open(&path).map_err(ArchiveError::io("read", &path))?;
+        let file = regular::open(&path).map_err(ArchiveError::io("read", &path))?;
         let file = guarded(|| SerializedFileReader::new(file)).map_err(|error| unreadable(&path, error))?;
         let described = Described::all(file.metadata().file_metadata().schema_descr());
         let are = |found: &Vec<Described>| Described::are(found, expected.columns, expected.first_columns);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::bed::Controller;
-use super::support::repository;
+use super::support::{repository, run, stderr};
 
 /// An archive of COSBench with a secret in each file that is no table.
 fn foreign(directory: &Path) {
@@ -63,6 +63,38 @@ fn a_run_that_cosbench_made_opens_in_the_console_without_its_secrets() {
         let file = dir.path().join("answer");
         let (status, _) =
             c.with_token(&c.token, &["-o", file.to_str().unwrap()], &format!("/api/v1/runs/w3/{path}"));
+        assert_eq!(status, 200, "{path}");
+        let mut bytes = fs::read(&file).unwrap();
+        if path.ends_with(".gz") {
+            let mut plain = Vec::new();
+            std::io::copy(&mut flate2::read::GzDecoder::new(bytes.as_slice()), &mut plain).unwrap();
+            bytes = plain;
+        }
+        assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{path}");
+    }
+}
+
+#[test]
+fn links_in_a_run_of_somebody_else_show_nobody_a_file_of_the_controller() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = dir.path().join("secret.txt");
+    fs::write(&secret, "hunter2\n").unwrap();
+    let workload = "name: t\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 1, total_ops: 9, \
+                    operations: [{type: read, containers: c(1), objects: 'u(1,9)'}]}\n";
+    fs::write(dir.path().join("t.yaml"), workload).unwrap();
+    let made = run(dir.path(), &["run", "t.yaml", "--archive", "archive"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let place = dir.path().join("archive/w1-t");
+    fs::create_dir_all(place.join("source")).unwrap();
+    for name in ["workload.yaml", "workload.log", "workload-config.xml", "source/t.yaml"] {
+        drop(fs::remove_file(place.join(name)));
+        std::os::unix::fs::symlink(&secret, place.join(name)).unwrap();
+    }
+    let c = Controller::start(dir.path());
+    let file = dir.path().join("answer");
+    for path in ["record", "data", "source", "log", "report", "files", "archive.tar.gz"] {
+        let (status, _) =
+            c.with_token(&c.token, &["-o", file.to_str().unwrap()], &format!("/api/v1/runs/w1/{path}"));
         assert_eq!(status, 200, "{path}");
         let mut bytes = fs::read(&file).unwrap();
         if path.ends_with(".gz") {

@@ -13,7 +13,7 @@ use cosmark_archive::{StageRecord, TimeZone, Timestamp, open_run};
 
 use super::answer::blocking;
 use super::archived::directory;
-use super::files::{attachment, is_foreign};
+use super::files::{attachment, is_foreign, text_of};
 use super::runs::{find, source};
 use super::{MOST_BODY, No, Shared};
 use crate::api::types::{Role, RunSummary, Submission};
@@ -343,8 +343,7 @@ pub async fn log(
                 "COSBench's own log may hold secrets: read it on the controller's machine",
             ));
         }
-        let path = dir.join("workload.log");
-        std::fs::read(&path).map_err(|cause| No::internal(format!("cannot read the log: {cause}")))
+        text_of(&dir.join("workload.log")).ok_or_else(|| No::unknown("this run has no log that can be read"))
     });
     match read.await {
         Ok(bytes) => (attachment("workload-log.txt", "text/plain; charset=utf-8"), bytes).into_response(),

@@ -1,6 +1,6 @@
 //! Runs: submit, list, change.
 
-use std::path::Path as FsPath;
+use std::path::{Path as FsPath, PathBuf};
 
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
@@ -14,6 +14,7 @@ use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
 use super::answer::{Body, Given, blocking, json};
 use super::archived::{directory, number_of, unknown};
+use super::files::text_of;
 use super::history::summarize;
 use super::{App, No, Shared};
 use crate::api::types::{
@@ -238,24 +239,22 @@ fn archived(app: &App, dir: &FsPath) -> Result<SourceText, No> {
     if run.record.made_by.is_some() {
         return of_cosbench(app, dir);
     }
+    let text = |path: PathBuf| text_of(&path).and_then(|bytes| String::from_utf8(bytes).ok());
     let yaml = run.workload_yaml()?.unwrap_or_default();
-    let given = std::fs::read_dir(dir.join("source"))
-        .ok()
-        .and_then(|mut entries| entries.next())
-        .and_then(Result::ok);
+    let is_own = |path: &FsPath| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    let given = Some(dir.join("source"))
+        .filter(|source| is_own(source))
+        .and_then(|source| std::fs::read_dir(source).ok()?.next()?.ok());
     let (file_name, source) = match given {
         Some(file) => {
-            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
-            (file.file_name().to_string_lossy().into_owned(), text)
+            (file.file_name().to_string_lossy().into_owned(), text(file.path()).unwrap_or_default())
         }
         None => ("workload.yaml".to_owned(), yaml.clone()),
     };
-    let xml = match std::fs::read_to_string(dir.join("workload-config.xml")) {
-        Ok(xml) => Some(xml),
-        Err(_) => parse_what_is_there(&yaml, Format::Yaml, &Environment::default())
-            .0
-            .map(|workload| to_xml(&workload).0),
-    };
+    let xml = text(dir.join("workload-config.xml")).or_else(|| {
+        let workload = parse_what_is_there(&yaml, Format::Yaml, &Environment::default()).0;
+        workload.map(|workload| to_xml(&workload).0)
+    });
     Ok(SourceText { file_name, source, yaml, xml })
 }
 
