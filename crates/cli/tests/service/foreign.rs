@@ -95,7 +95,8 @@ fn links_in_a_run_of_somebody_else_show_nobody_a_file_of_the_controller() {
     for path in ["record", "data", "source", "log", "report", "files", "archive.tar.gz"] {
         let (status, _) =
             c.with_token(&c.token, &["-o", file.to_str().unwrap()], &format!("/api/v1/runs/w1/{path}"));
-        assert_eq!(status, 200, "{path}");
+        // A program that was built without the page of reports gives none.
+        assert!(status == 200 || (status, path) == (503, "report"), "{path}: {status}");
         let mut bytes = fs::read(&file).unwrap();
         if path.ends_with(".gz") {
             let mut plain = Vec::new();
