@@ -9,6 +9,9 @@ use thiserror::Error;
 /// A line beyond this many bytes is none of such a file.
 const LONGEST_LINE: u64 = 64 << 10;
 
+/// No replay is as long, three years in seconds: a later time is a date, as seconds since 1970.
+const LATEST_S: f64 = 1e8;
+
 /// Why arrivals cannot be had.
 #[derive(Debug, Error)]
 pub enum ArrivalError {
@@ -21,7 +24,7 @@ pub enum ArrivalError {
         cause: std::io::Error,
     },
     /// A line of it.
-    #[error("{path}, line {line}: expected seconds since the start in rising order, such as `12.345`")]
+    #[error("{path}, line {line}: expected seconds since the start in rising order, such as `12.345`, and no dates")]
     Line {
         /// As given.
         path: String,
@@ -94,7 +97,7 @@ impl<'a> RecordedTimes<'a> {
             if text.is_empty() {
                 continue;
             }
-            let seconds = text.parse::<f64>().ok().filter(|at| *at >= self.last_s && at.is_finite());
+            let seconds = text.parse::<f64>().ok().filter(|at| (self.last_s..=LATEST_S).contains(at));
             self.last_s = seconds.ok_or_else(wrong)?;
             return Ok(seconds);
         }
@@ -130,6 +133,9 @@ mod tests {
             ("0.5\nsoon\n", Err("line 2: expected seconds")),
             ("-1\n", Err("line 1: expected seconds")),
             ("nan\n", Err("line 1: expected seconds")),
+            ("0\n1e300\n", Err("line 2: expected seconds")),
+            ("1764190000.5\n1764190001\n", Err("line 1: expected seconds since the start in rising order, such as")),
+            ("1764190000.5\n", Err("and no dates")),
             (long.as_str(), Err("line 1: expected seconds")),
             ("# nothing\n", Err("has no arrivals")),
         ] {
