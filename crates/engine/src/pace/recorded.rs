@@ -24,7 +24,9 @@ pub enum ArrivalError {
         cause: std::io::Error,
     },
     /// A line of it.
-    #[error("{path}, line {line}: expected seconds since the start in rising order, such as `12.345`, and no dates")]
+    #[error(
+        "{path}, line {line}: expected seconds since the start in rising order, such as `12.345`, and no dates"
+    )]
     Line {
         /// As given.
         path: String,
@@ -134,7 +136,10 @@ mod tests {
             ("-1\n", Err("line 1: expected seconds")),
             ("nan\n", Err("line 1: expected seconds")),
             ("0\n1e300\n", Err("line 2: expected seconds")),
-            ("1764190000.5\n1764190001\n", Err("line 1: expected seconds since the start in rising order, such as")),
+            (
+                "1764190000.5\n1764190001\n",
+                Err("line 1: expected seconds since the start in rising order, such as"),
+            ),
             ("1764190000.5\n", Err("and no dates")),
             (long.as_str(), Err("line 1: expected seconds")),
             ("# nothing\n", Err("has no arrivals")),
