@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 
 use cosmark_metrics::NicHealth;
 
@@ -122,10 +123,21 @@ fn parse_stat(text: &str, tick_ns: u64) -> Option<ThreadTimes> {
 pub fn interfaces() -> Vec<NicHealth> {
     let mut nics = read("/proc/net/dev").map(|text| parse_interfaces(&text)).unwrap_or_default();
     for nic in &mut nics {
-        nic.speed_bits_per_s =
-            read(&format!("/sys/class/net/{}/speed", nic.name)).and_then(|text| parse_speed(&text));
+        let place = format!("/sys/class/net/{}", nic.name);
+        let uevent = read(&format!("{place}/uevent")).unwrap_or_default();
+        if has_a_speed(Path::new(&format!("{place}/device")).exists(), &uevent) {
+            nic.speed_bits_per_s = read(&format!("{place}/speed")).and_then(|text| parse_speed(&text));
+        }
     }
     nics
+}
+
+/// Whether the speed that an interface tells is one: that of a device, or of interfaces that it stands for. The end of a pair in a
+/// container says 10 Gbit/s whatever goes through it, a tunnel 10 Mbit/s (Linux kernel, drivers/net/veth.c and tun.c).
+fn has_a_speed(has_device: bool, uevent: &str) -> bool {
+    const STAND_FOR_OTHERS: [&str; 3] = ["bond", "vlan", "macvlan"];
+    let mut kinds = uevent.lines().filter_map(|line| line.strip_prefix("DEVTYPE="));
+    has_device || kinds.any(|kind| STAND_FOR_OTHERS.contains(&kind))
 }
 
 fn parse_interfaces(text: &str) -> Vec<NicHealth> {
@@ -372,6 +384,16 @@ mod tests {
             parse_interfaces(dev).into_iter().map(|nic| (nic.name, nic.rx_bytes, nic.tx_bytes)).collect();
         assert_eq!(nics, [("lo".to_owned(), 10, 20), ("eth0".to_owned(), 30, 40)]);
         assert_eq!((parse_speed("1000\n"), parse_speed("-1\n")), (Some(1_000_000_000), None));
+        for (has_device, uevent, tells) in [
+            (true, "INTERFACE=eth0\nIFINDEX=2\n", true),
+            (false, "DEVTYPE=bond\nINTERFACE=bond0\n", true),
+            (false, "DEVTYPE=vlan\nINTERFACE=bond0.7\n", true),
+            (false, "INTERFACE=veth0\nIFINDEX=9\n", false),
+            (false, "DEVTYPE=bridge\nINTERFACE=docker0\n", false),
+            (false, "", false),
+        ] {
+            assert_eq!(has_a_speed(has_device, uevent), tells, "{uevent}");
+        }
         let sockets =
             parse_sockets("sockets: used 9\nTCP: inuse 5 orphan 0 tw 3 alloc 6 mem 1\nUDP: inuse 2\n");
         assert_eq!(sockets, Sockets { in_use: Some(5), time_wait: Some(3) });

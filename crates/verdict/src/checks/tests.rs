@@ -812,6 +812,13 @@ const CASES: &[Case] = &[
     ("V23", healthy, |e| tells(e, "store_updates_pending", 904.0), Status::Pass, "nothing else"),
     ("V23", healthy, |e| e.store.background = Some("recovery".into()), Status::Warn, "(recovery)"),
     ("V24", healthy, |e| e.operations[0].bytes = 0, Status::Fail, "gave no byte"),
+    (
+        "V24",
+        healthy,
+        |e| (e.operations[0].bytes, e.operations[0].sizes) = (0, Some((0, 0))),
+        Status::Pass,
+        "nothing contradicts itself",
+    ),
     ("V24", healthy, |e| e.operations[0].in_flight_mean = Some(12.0), Status::Fail, "with 8 workers"),
     ("V24", healthy, |e| e.operations[0].service.p50 = Some(900.0), Status::Fail, "that cannot be"),
     (
