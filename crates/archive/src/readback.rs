@@ -2,6 +2,8 @@
 //! while it is under way `durability-N.progress.json`, with which one that was killed goes on. What was found after the last
 //! progress was kept is found again, so the table is cut to where it was then.
 
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,23 @@ pub struct ReadBackFiles {
     table: GrowingFile,
     lines: u64,
     table_bytes: u64,
+    /// Another process that begins takes another number, and one that goes on does not go on with these; let go of however this one
+    /// ends.
+    _lock: File,
+}
+
+/// The lock of a table; an error where another process has it.
+fn lock(path: &Path, file: &File) -> Result<(), ArchiveError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let why = "another process reads back into it: wait for its end".to_owned();
+            Err(ArchiveError::InUse { path: path.to_owned(), why })
+        }
+        // A file system without locks has nobody who could hold one.
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => Err(ArchiveError::io("lock", path)(error)),
+    }
 }
 
 fn table_of(dir: &Path, number: u32) -> PathBuf {
@@ -70,17 +89,29 @@ impl ReadBackFiles {
     /// # Errors
     /// When they cannot be written.
     pub fn begin(run: &Path) -> Result<Self, ArchiveError> {
-        let number = numbers(run, ".csv")?.into_iter().max().unwrap_or(0) + 1;
+        let mut number = numbers(run, ".csv")?.into_iter().max().unwrap_or(0).saturating_add(1);
         let mut head = Vec::new();
         push_line(&mut head, HEAD);
-        let table = GrowingFile::create(&table_of(run, number), &head)?;
-        Ok(Self { dir: run.to_owned(), number, table, lines: 0, table_bytes: head.len() as u64 })
+        let (path, mut file) = loop {
+            let path = table_of(run, number);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => break (path, file),
+                // One that begins at the same moment has this number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => number += 1,
+                Err(error) => return Err(ArchiveError::io("create", &path)(error)),
+            }
+        };
+        lock(&path, &file)?;
+        file.write_all(&head).map_err(ArchiveError::io("write", &path))?;
+        let table = GrowingFile::reopen(&path, &head)?;
+        let table_bytes = head.len() as u64;
+        Ok(Self { dir: run.to_owned(), number, table, lines: 0, table_bytes, _lock: file })
     }
 
     /// Of the newest one that was not ended; `None` when there is none.
     ///
     /// # Errors
-    /// When they cannot be read or written.
+    /// When they cannot be read or written, or another process is at it.
     pub fn go_on(run: &Path) -> Result<Option<(Self, ReadBackProgress)>, ArchiveError> {
         let Some(number) = numbers(run, ".progress.json")?.into_iter().max() else { return Ok(None) };
         let path = progress_of(run, number);
@@ -91,13 +122,13 @@ impl ReadBackFiles {
                 problem: error.to_string(),
                 remedy: "delete the file and begin anew, without --resume",
             })?;
-        let table = table_of(run, number);
-        let file = std::fs::OpenOptions::new().write(true).open(&table);
-        let cut = file.and_then(|file| file.set_len(progress.table_bytes));
-        cut.map_err(ArchiveError::io("write", &table))?;
-        let table = GrowingFile::reopen(&table, &[])?;
+        let path = table_of(run, number);
+        let file = OpenOptions::new().write(true).open(&path).map_err(ArchiveError::io("write", &path))?;
+        lock(&path, &file)?;
+        file.set_len(progress.table_bytes).map_err(ArchiveError::io("write", &path))?;
+        let table = GrowingFile::reopen(&path, &[])?;
         let (lines, table_bytes) = (progress.lines, progress.table_bytes);
-        Ok(Some((Self { dir: run.to_owned(), number, table, lines, table_bytes }, progress)))
+        Ok(Some((Self { dir: run.to_owned(), number, table, lines, table_bytes, _lock: file }, progress)))
     }
 
     /// Name of the table.
@@ -188,4 +219,42 @@ pub fn add_durability(
         out.write_all(b"\n")
     })?;
     Ok(record)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn finding(object: &str) -> DurabilityFinding {
+        let [class, container, object, detail] = ["lost", "c", object, "404"].map(str::to_owned);
+        DurabilityFinding { class, container, object, detail }
+    }
+
+    #[test]
+    fn two_readings_of_one_run_at_once_take_nothing_from_each_other() {
+        let run = tempfile::tempdir().unwrap();
+        let mut first = ReadBackFiles::begin(run.path()).unwrap();
+        first.add(&finding("a")).unwrap();
+        let mut second = ReadBackFiles::begin(run.path()).unwrap();
+        second.add(&finding("b")).unwrap();
+        first.add(&finding("c")).unwrap();
+        assert_eq!(
+            (first.table_name().as_str(), second.table_name().as_str()),
+            ("durability-1.csv", "durability-2.csv")
+        );
+        first.keep(&Value::Null, &Value::Null, &DurabilityRecord::default()).unwrap();
+        let Err(error) = ReadBackFiles::go_on(run.path()) else { panic!("it went on with one that runs") };
+        assert!(matches!(error, ArchiveError::InUse { .. }), "{error}");
+        first.add(&finding("d")).unwrap();
+        drop(first);
+        let table = |number: u32| std::fs::read_to_string(table_of(run.path(), number)).unwrap();
+        assert_eq!(table(1).lines().count(), 4, "{}", table(1));
+        let (mut again, _) = ReadBackFiles::go_on(run.path()).unwrap().unwrap();
+        again.add(&finding("d")).unwrap();
+        let text = table(1);
+        assert!(text.ends_with("lost,c,a,404\nlost,c,c,404\nlost,c,d,404\n"), "{text}");
+        again.end().unwrap();
+        assert!(ReadBackFiles::go_on(run.path()).unwrap().is_none());
+    }
 }

@@ -94,7 +94,11 @@ fn put(
     text: &str,
 ) -> Result<(), ArchiveError> {
     // Who ends a killed run holds the same lock.
-    let lock = take_log(dir)?;
+    let Some(lock) = take_log(dir)? else {
+        // What it writes would be lost, or this.
+        let why = "another process writes this run now: try again when it has ended".to_owned();
+        return Err(ArchiveError::InUse { path: dir.to_owned(), why });
+    };
     let mut record = read_record(dir)?;
     if record.events.len() >= MOST_EVENTS {
         return Err(ArchiveError::Unreadable {
