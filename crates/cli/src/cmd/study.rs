@@ -28,6 +28,7 @@ use crate::output::write_bytes;
 use crate::registry::CATALOG;
 use crate::study::bed::{Bed, unique};
 use crate::study::fio::{Device, check};
+use crate::study::go_on::remember;
 use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
 use crate::{diagnose, faults};
@@ -331,7 +332,9 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     let engine = Engine::new(design, text, &mut journal, limits, &mut runner).map_err(Problem::usage)?;
     // Who looks at the directory reads what is run there.
     keep(directory, text, csv).map_err(Problem::usage)?;
-    let ending = engine.on_call(this_call(design)).run(&mut runner);
+    let call = this_call(design);
+    remember(directory, &call);
+    let ending = engine.on_call(call).run(&mut runner);
     forget_stop(directory).map_err(Problem::usage)?;
     // What was measured is shown however it ended.
     let shown = write_report(design, &journal.steps, directory, published, false)?;

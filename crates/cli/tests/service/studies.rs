@@ -115,6 +115,7 @@ fn a_study_is_seen_as_it_runs_is_killed_goes_on_stops_when_asked_and_ends() {
     assert_eq!(journal.matches("\"step\":\"end\"").count(), 4, "{journal}");
     what_was_measured_is_shown(&c, &document);
     what_a_client_sends_is_no_path(&c, place);
+    what_was_called_elsewhere_is_not_run(&c, place);
     what_is_torn_or_gone_is_said(&c, place);
 }
 
@@ -182,6 +183,24 @@ fn what_a_client_sends_is_no_path(c: &Controller, place: &Path) {
         assert_eq!(status, 404, "{run}: {text}");
     }
     assert_eq!(c.get("studies").as_array().unwrap().len(), 1);
+}
+
+/// Whoever unpacks a study of somebody else's owns its journal.
+fn what_was_called_elsewhere_is_not_run(c: &Controller, place: &Path) {
+    let unpacked = place.join("study-unpacked-quick");
+    fs::create_dir(&unpacked).unwrap();
+    let own = fs::read_to_string(place.join(ID).join("journal.jsonl")).unwrap();
+    let go_on = || c.send("POST", "studies/study-unpacked-quick/go-on", &json!({}));
+    let harmless =
+        json!({"step": "called", "call": {"at_s": 1, "arguments": ["study", "list"], "directory": place}});
+    for journal in [own.clone(), format!("{}\n{harmless}\n", own.lines().next().unwrap())] {
+        fs::write(unpacked.join("journal.jsonl"), journal).unwrap();
+        let (status, answer) = go_on();
+        assert_eq!(status, 409, "{answer}");
+        assert!(answer.to_string().contains("run the command once in a shell"), "{answer}");
+        assert!(!unpacked.join("go-on.log").exists());
+    }
+    fs::remove_dir_all(unpacked).unwrap();
 }
 
 fn what_is_torn_or_gone_is_said(c: &Controller, place: &Path) {
