@@ -197,7 +197,8 @@ impl DataSet {
     /// A sentence when the record is damaged.
     pub fn used(&self) -> Result<DataSetUse, String> {
         let (first, last) = self.record.containers;
-        let grid = last.checked_sub(first).map(|more| more + 1).filter(|grid| *grid <= self.record.objects);
+        let grid = last.checked_sub(first).and_then(|more| more.checked_add(1));
+        let grid = grid.filter(|grid| *grid <= self.record.objects);
         let grid = grid.ok_or("its containers do not fit its objects")?;
         let sizes = self.record.sizes.parse();
         Ok(DataSetUse {

@@ -155,6 +155,13 @@ fn damaged_records_are_named_and_hold_nobody_up() {
         assert!(error.contains("dataset.json"), "{error}");
         assert!(known_datasets(path).is_empty());
     }
+    for containers in [(0, u64::MAX), (1, u64::MAX), (5, 4)] {
+        let mut record: serde_json::Value = serde_json::from_str(&good).unwrap();
+        record["containers"] = serde_json::json!(containers);
+        std::fs::write(&head, record.to_string()).unwrap();
+        let error = DataSet::find(path, "d").unwrap_err().to_string();
+        assert!(error.contains("its containers do not fit"), "{error}");
+    }
     std::fs::write(&head, &good).unwrap();
     std::fs::write(path.join(".datasets/d/pass-0.done"), b"cosmfillxxxx").unwrap();
     assert!(set.state().is_err());
