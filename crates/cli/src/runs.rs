@@ -31,7 +31,7 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     let runs = directories(archive)?;
     if run == "last" {
         return last(&runs, archive).ok_or_else(|| {
-            Problem::usage(format!("no runs in {shown}; name an archive with --archive DIR"))
+            Problem::usage(format!("no runs in {shown}; name another archive with --archive DIR"))
         });
     }
     let number = run.strip_prefix('w').unwrap_or(run).parse::<u64>().ok();
@@ -41,6 +41,16 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
         ))
     })
+}
+
+/// What who has not run anything yet is told.
+#[must_use]
+pub fn no_archive(archive: &Path) -> Problem {
+    Problem::usage(format!(
+        "there is no archive at {}: the first `cosmark demo`, `quick` or `run` makes one in this directory; name one that is \
+         elsewhere with --archive DIR",
+        archive.display()
+    ))
 }
 
 /// The same where only a run of ours will do.
@@ -103,6 +113,9 @@ fn baseline(name: Option<&str>, archive: &Path) -> Result<PathBuf, Problem> {
 /// Number and name of each directory of a run, by number. Nothing in them is read, so that it is fast in a large archive.
 fn directories(archive: &Path) -> Result<Vec<(u64, String)>, Problem> {
     let unreadable = |cause: std::io::Error| {
+        if cause.kind() == std::io::ErrorKind::NotFound {
+            return no_archive(archive);
+        }
         Problem::usage(format!(
             "cannot read {}: {cause}; name an archive with --archive DIR",
             archive.display()

@@ -25,7 +25,7 @@ use crate::cmd::clean::{line, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{fill, text};
 use crate::registry::CATALOG;
-use crate::runs::find;
+use crate::runs::{find, no_archive};
 use crate::units::{self, grouped};
 
 /// Findings that are shown.
@@ -57,8 +57,7 @@ fn known(name: &str, archive: &Path) -> Result<DataSet, Problem> {
 
 fn list(archive: &Path, as_json: bool) -> Outcome {
     if !archive.is_dir() {
-        let shown = archive.display();
-        return Err(Problem::usage(format!("there is no archive {shown}; name one with --archive DIR")));
+        return Err(no_archive(archive));
     }
     let mut sets = Vec::new();
     for set in DataSet::all(archive)? {

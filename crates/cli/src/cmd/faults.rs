@@ -10,6 +10,7 @@ use cosmark_faults::{Terms, detach, heal_left, watch};
 
 use crate::args::{FaultsArgs, FaultsCommand, GuardArgs, NatsArgs};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::runs::no_archive;
 use crate::{host, nats};
 
 /// Runs the subcommand.
@@ -33,10 +34,7 @@ fn guard(args: &GuardArgs) -> Outcome {
 
 fn in_force(archive: &Path) -> Result<Vec<(FaultNote, FaultInForce)>, Problem> {
     if !archive.is_dir() {
-        return Err(Problem::usage(format!(
-            "there is no archive {}; name one with --archive DIR",
-            archive.display()
-        )));
+        return Err(no_archive(archive));
     }
     Ok(FaultJournal::of(archive).all()?)
 }

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::fit::{self, Column};
 use crate::paint::Ink;
+use crate::runs::no_archive;
 
 /// Runs the subcommand.
 pub fn run(args: &ListArgs) -> Outcome {
@@ -22,8 +23,7 @@ pub fn run(args: &ListArgs) -> Outcome {
         (archive, _) => archive.as_deref().unwrap_or(Path::new("archive")),
     };
     if !archive.is_dir() {
-        let shown = archive.display();
-        return Err(Problem::usage(format!("no archive at {shown}; name one with --archive DIR")));
+        return Err(no_archive(archive));
     }
     let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
     let all = overview(archive)?;

@@ -212,6 +212,14 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
         none.0 == Some(2) && none.1.contains("no archive at nowhere") && !none.1.contains("COSBench"),
         "{none:?}"
     );
+    for first in ["show last", "watch 1", "note last hi", "plot last", "datasets list --archive nowhere"] {
+        let output = said(&home.join("hollow"), first);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code() == Some(2) && text.contains("the first `cosmark demo`"),
+            "{first}: {text}"
+        );
+    }
     good(home, "run w.yaml --no-report --quiet");
     assert!(!said(home, "run refused.yaml --no-report --quiet").status.success());
     let listed = good(home, "list");
