@@ -283,6 +283,10 @@ fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
     changes.into_iter().reduce(f64::max)
 }
 
+/// What carries so many times the speed that it tells has made that up: a tunnel says 10 Mbit/s and a pair 10 Gbit/s, whatever goes
+/// through them.
+const MADE_UP: f64 = 1.2;
+
 fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
     let rate = |row: &Quantity, unit: &str| {
         figures
@@ -343,7 +347,9 @@ fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
 /// no more than its queue lets through, whatever the hardware could.
 fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Option<Waiting>)> {
     let sends = kind == Kind::NetworkTransmit;
-    let ceilings = [Some(&q::NETWORK_SPEED), Some(if sends { &q::SEND_LIMIT } else { &q::RECEIVE_LIMIT })];
+    let carried = [&q::NETWORK_RECEIVED, &q::NETWORK_SENT].into_iter().filter_map(&rate).fold(0.0, f64::max);
+    let said = rate(&q::NETWORK_SPEED).filter(|speed| carried <= MADE_UP * speed);
+    let shaped = rate(if sends { &q::SEND_LIMIT } else { &q::RECEIVE_LIMIT });
     let waiting = if sends {
         [Some(&q::NETWORK_SEND_DROPS), Some(&q::QUEUE_SEND_DROPS), Some(&q::QUEUE_HELD)]
     } else {
@@ -352,7 +358,7 @@ fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Opt
     let of = |rows: &[Option<&'static Quantity>]| -> Vec<f64> {
         rows.iter().flatten().filter_map(|row| rate(row)).collect()
     };
-    let full = of(&ceilings).into_iter().filter(|speed| *speed > 0.0).reduce(f64::min)?;
+    let full = said.into_iter().chain(shaped).filter(|speed| *speed > 0.0).reduce(f64::min)?;
     Some((full, of(&waiting).into_iter().reduce(|a, b| a + b).map(Waiting::Events)))
 }
 
@@ -602,6 +608,10 @@ mod tests {
             reading.add(&q::NETWORK_SENT, "lo", at * 1e9);
             reading.add(&q::NETWORK_SENT, "eth0", at * 1e8);
             reading.add(&q::NETWORK_SPEED, "eth0", 1.25e8);
+            // A tunnel: 10 Mbit/s by its own words.
+            reading.add(&q::NETWORK_SENT, "tun0", at * 1e7);
+            reading.add(&q::NETWORK_RECEIVED, "tun0", at * 1e3);
+            reading.add(&q::NETWORK_SPEED, "tun0", 1.25e6);
             reading.add(&q::QUOTA_USED, "proxy", at);
             reading.add(&q::QUOTA_PROCESSORS, "proxy", 0.5);
         }

@@ -156,10 +156,15 @@ pub(super) fn pauses(evidence: &Evidence) -> Finding {
     })
 }
 
+/// What carried so many times the speed that it tells has made that up, as tunnels and pairs of containers do.
+const MADE_UP: f64 = 1.2;
+
 /// Speed of a link, where the system tells one.
 #[expect(clippy::cast_precision_loss, reason = "speeds of links fit 53 bits")]
 pub(super) fn link_bits_per_s(nic: &NicRecord) -> Option<f64> {
-    nic.speed_bits_per_s.filter(|speed| *speed > 0).map(|speed| speed as f64)
+    let carried = 8.0 * nic.rx_bytes_per_s_max.max(nic.tx_bytes_per_s_max);
+    let speed = nic.speed_bits_per_s.filter(|speed| *speed > 0).map(|speed| speed as f64);
+    speed.filter(|speed| carried <= MADE_UP * speed)
 }
 
 /// V7.

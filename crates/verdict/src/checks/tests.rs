@@ -424,6 +424,13 @@ const CASES: &[Case] = &[
         "eth0 of driver local",
     ),
     ("V7", healthy, |e| e.clients[0].nics[0].speed_bits_per_s = None, Status::NotRun, "speed of any link"),
+    (
+        "V7",
+        healthy,
+        |e| e.clients[0].nics[0].speed_bits_per_s = Some(10_000_000),
+        Status::NotRun,
+        "speed of any link",
+    ),
     ("V8", healthy, |e| slope(e, 0.5), Status::Fail, "throughput fell by 66.3 % of its mean"),
     (
         "V8",
@@ -824,9 +831,19 @@ const CASES: &[Case] = &[
     (
         "V24",
         healthy,
-        |e| e.clients[0].nics[0].speed_bits_per_s = Some(100_000_000),
+        |e| {
+            let nic = &mut e.clients[0].nics[0];
+            (nic.speed_bits_per_s, nic.rx_bytes_per_s_max) = (Some(100_000_000), 12e6);
+        },
         Status::Fail,
         "not really transferred",
+    ),
+    (
+        "V24",
+        healthy,
+        |e| e.clients[0].nics[0].speed_bits_per_s = Some(10_000_000),
+        Status::Pass,
+        "nothing contradicts itself",
     ),
     ("V24", healthy, |e| e.store.kinds = vec!["mock".into()], Status::Warn, "only pretends"),
     ("V25", healthy, |_| {}, Status::Pass, "the headline figures hold: throughput within"),
