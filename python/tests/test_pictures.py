@@ -67,13 +67,18 @@ def test_a_timeline_marks_what_happened_in_its_stage(archive: Path, tmp_path: Pa
         event(0.0, "stage", stage.id, "load begins"),
         event(0.5, "fault", stage.id, "disk: the device is gone"),
         event(1.0, "note", None, "fan of node 3 swapped"),
+        event(1.2, "note", None, "moved $_ to $HOME"),
         event(1.5, "driver", stage.id, "driver d2 is back"),
         event(900.0, "note", None, "after the run"),
     ]
+    run.stage("main").operations[0].name = "get $\\frac$"
     figure = plot.timeline(run, "main")
+    # No formula: what stands between dollars would be one, or none that can be read.
     _saved(figure, tmp_path)
     shown = [text.get_text() for text in figure.axes[0].texts]
-    assert shown == ["disk: the device is gone", "fan of node 3 swapped", "driver d2 is back"]
+    moved = r"moved \$_ to \$HOME"
+    assert shown == ["disk: the device is gone", "fan of node 3 swapped", moved, "driver d2 is back"]
+    assert any(line.get_label() == r"get \$\frac\$" for line in figure.axes[0].get_lines())
 
 
 def _lines(figure) -> dict:

@@ -260,6 +260,12 @@ def test_a_record_of_another_form_is_refused_with_the_place_and_what_is_new_in_i
     assert cosmark.open(copy).operations["count"] == cosmark.open(archive / "w1").operations["count"]
     (copy / "run.json").write_text(changed("name", value="a\x1b]0;title\x07 \u202eb"))
     assert cosmark.open(copy).name == "a?]0;title? ?b"
+    page = "<img src=x onerror=alert(1)>"
+    hostile = json.loads(changed("state", value=page))
+    hostile["id"] = hostile["stages"][0]["name"] = hostile["stages"][0]["operations"][0]["name"] = page
+    hostile["verdict"] = {"overall": page}
+    (copy / "run.json").write_text(json.dumps(hostile))
+    assert "<img" not in cosmark.open(copy)._repr_html_().lower()
     for number in ("NaN", "1e999", "-Infinity", "1" + 400 * "0"):
         (copy / "run.json").write_text(changed("stages", 0, "operations", 0, "throughput_per_s", value=0).replace(
             '"throughput_per_s": 0,', f'"throughput_per_s": {number},', 1))

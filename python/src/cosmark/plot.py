@@ -65,6 +65,11 @@ def _named(runs: "Union[Run, Sequence[Run]]") -> List[Run]:
     return found
 
 
+def _plain(text: str) -> str:
+    """A text that Matplotlib takes for no formula: what stands between two dollars would be one."""
+    return text.replace("$", r"\$")
+
+
 def _names(chosen: Sequence[Operation]) -> List[str]:
     """The names of these operations of one run; with stage, work and id where others of them are called the same."""
     names = []
@@ -79,7 +84,7 @@ def _names(chosen: Sequence[Operation]) -> List[str]:
 
 
 def _labelled(run: Run, several: bool, chosen: Sequence[Operation]) -> List[Tuple[str, Operation]]:
-    return [(f"{run.id} {name}" if several else name, one) for name, one in zip(_names(chosen), chosen)]
+    return [(_plain(f"{run.id} {name}" if several else name), one) for name, one in zip(_names(chosen), chosen)]
 
 
 def _chosen(run: Run, stage: Optional[str], operations: Optional[Sequence[str]]) -> List[Operation]:
@@ -151,7 +156,8 @@ def _marks(stage: Stage) -> List[Tuple[float, str]]:
         within = at >= began and (stage.ended is None or at <= stage.ended)
         if event.get("stage") == stage.id or (event.get("stage") is None and within):
             line = text.partition("\n")[0]
-            marks.append(((at - began).total_seconds(), line if len(line) <= 40 else f"{line[:40].rstrip()} .."))
+            short = line if len(line) <= 40 else f"{line[:40].rstrip()} .."
+            marks.append(((at - began).total_seconds(), _plain(short)))
     return [mark for mark in marks if mark[0] >= 0.0]
 
 
@@ -267,7 +273,7 @@ def knee(
             points = _points(stages, figure)
             name = group if len(ladders) > 1 else "" if several else run.name
             if points:
-                lines.append((" ".join(part for part in (run.id if several else "", name) if part), points))
+                lines.append((_plain(" ".join(part for part in (run.id if several else "", name) if part)), points))
     if not lines:
         raise CosmarkError(f"no stage of these runs has a throughput and {figure}")
     for at, (label, points) in enumerate(lines):
@@ -505,7 +511,7 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
             label = None
         if label is not None:
             raise CosmarkError(f"{name} has no {figure} of an operation that {names[0]} has")
-    axes.set_xticks(range(len(first)), _names([own[0][key][0] for key in first]))
+    axes.set_xticks(range(len(first)), [_plain(name) for name in _names([own[0][key][0] for key in first])])
     axes.axhline(1.0, color="#555555", linewidth=0.6)
     axes.set_ylabel(f"{figure.replace('_', ' ')}, {names[0]} = 1")
     axes.legend(frameon=False, fontsize="small")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
 import os
@@ -429,7 +430,8 @@ class Run:
         return f"Run({self.id} {self.name}, {self.state}, {self.verdict.word}, {len(self.stages)} stages{by})"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.id}</b> {self.state}, {self.verdict.word}</p>{self.main._repr_html_()}"
+        who, state, word = (html.escape(text) for text in (self.id, self.state, self.verdict.word))
+        return f"<p><b>{who}</b> {state}, {word}</p>{self.main._repr_html_()}"
 
 
 def _tags(tag: str, time: str, phase: str) -> List[str]:
