@@ -26,7 +26,7 @@ const BLOCK: usize = 64 << 10;
 const BLOCKS: usize = 64;
 /// A store that cannot be reached within this time is not there.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// How often the address is tried again after connections had been refused.
+/// How often the address is tried again after connections had been refused, and a connection where one could not be taken.
 const BIND_AGAIN: Duration = Duration::from_millis(20);
 
 /// The timer wakes nobody sooner: a bandwidth lets pass what would wait for less, and books it.
@@ -231,7 +231,14 @@ impl Serve {
 
 async fn accept(listener: Option<&TcpListener>) -> std::io::Result<TcpStream> {
     match listener {
-        Some(listener) => Ok(listener.accept().await?.0),
+        Some(listener) => match listener.accept().await {
+            Ok((client, _)) => Ok(client),
+            Err(cause) => {
+                // Out of open files, for instance: asked again at once it would keep a processor busy beside the load.
+                sleep(BIND_AGAIN).await;
+                Err(cause)
+            }
+        },
         None => {
             sleep(BIND_AGAIN).await;
             Err(std::io::ErrorKind::NotConnected.into())

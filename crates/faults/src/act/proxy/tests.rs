@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::time::Instant;
 
 use super::*;
@@ -204,4 +205,15 @@ fn a_share_of_the_blocks_is_swallowed_and_the_connection_goes_on() {
     let swallowed: u32 = proof.split(' ').next().unwrap().parse().unwrap();
     assert!(swallowed >= 8 && answered + swallowed <= 60, "{proof}, {answered} answered");
     some.heal().unwrap();
+}
+
+#[tokio::test]
+async fn who_cannot_take_a_connection_waits_before_it_asks_for_the_next() {
+    // A socket that does not listen: each connection that is asked for is an error at once.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    let own = TcpListener::from(socket.as_fd().try_clone_to_owned().unwrap());
+    let listener = tokio::net::TcpListener::from_std(own).unwrap();
+    let began = Instant::now();
+    let asked = timeout(Duration::from_secs(20), accept(Some(&listener))).await;
+    assert!(asked.unwrap().is_err() && began.elapsed() >= BIND_AGAIN, "{:?}", began.elapsed());
 }
