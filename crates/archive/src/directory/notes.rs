@@ -2,8 +2,6 @@
 //! takes them; afterwards they are put into `run.json` and `events.csv` at once, as is what others do to its faults then. And
 //! how a run that is written takes its events.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -40,14 +38,8 @@ pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
     let record = read_record(dir)?;
     let is_written = record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive);
     if is_written {
-        let path = dir.join(NOTES);
         let line = format!("{now} {}\n", text.replace(['\n', '\r'], " "));
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(ArchiveError::io("open", &path))?;
-        file.write_all(line.as_bytes()).map_err(ArchiveError::io("write", &path))?;
+        append_shared(&dir.join(NOTES), "", line.as_bytes())?;
         return Ok(false);
     }
     put(dir, now, EventKind::Note, None, text)?;
@@ -148,5 +140,26 @@ impl RunDir {
         notes.into_iter().try_for_each(|(at, text)| {
             self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text))
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::directory::process::this_process;
+    use crate::directory::waiting_notes::WaitingNotes;
+
+    #[test]
+    fn a_note_behind_one_that_a_full_disk_cut_is_a_note_of_its_own() {
+        let run = tempfile::tempdir().unwrap();
+        let record = serde_json::json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "description": null,
+            "state": "running", "reason": null, "seed": 1, "submitted": null, "started": null, "ended": null,
+            "process": this_process()});
+        std::fs::write(run.path().join(RECORD), record.to_string()).unwrap();
+        std::fs::write(run.path().join(NOTES), "2026-11-26T10:00:00Z ha").unwrap();
+        assert!(!add_note(run.path(), "whole\nand one line").unwrap());
+        let notes = WaitingNotes::of(run.path()).take();
+        assert_eq!(notes.last().map(|(_, text)| text.as_str()), Some("whole and one line"), "{notes:?}");
     }
 }
