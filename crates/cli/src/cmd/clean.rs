@@ -143,7 +143,14 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
             entry.key
         )));
     }
+    let as_archived = targets_of(&workload);
     secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
+    if let Some(key) = added(&as_archived, &targets_of(&workload)).filter(|_| target.is_none()) {
+        return Err(Problem::usage(format!(
+            "workload.yaml of {id} would have this user's environment or files say `{key}`, and send it where that file says; a \
+             run leaves no such thing, so it may come from somebody else: give the store and its login with --target FILE"
+        )));
+    }
     // Where it leads is known now: also where the environment, a file or nothing at all says it.
     if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !anywhere) {
         return Err(Problem::usage(format!(
@@ -153,14 +160,24 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
     Ok(workload)
 }
 
+/// Auth and storage of each work, in order.
+fn targets_of(workload: &Workload) -> Vec<TargetSpec> {
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    works.flat_map(|work| [work.auth.clone(), work.storage.clone()]).collect()
+}
+
+/// A key that got its value only here.
+fn added(before: &[TargetSpec], after: &[TargetSpec]) -> Option<String> {
+    before.iter().zip(after).find_map(|(before, after)| {
+        let new = after.config.entries.iter().find(|entry| !before.config.entries.contains(entry));
+        new.map(|entry| entry.key.trim().to_owned())
+    })
+}
+
 /// What is different of the store that a run wrote to and the one where names like those of the run are to be deleted, whose
 /// references are resolved.
 fn another_store(ran: &Workload, given: &Workload) -> Option<String> {
-    let works = |workload: &Workload| -> Vec<_> {
-        let works = workload.stages.iter().flat_map(|stage| &stage.works);
-        works.flat_map(|work| [work.auth.clone(), work.storage.clone()]).collect()
-    };
-    works(ran).iter().zip(&works(given)).find_map(|(ran, given)| {
+    targets_of(ran).iter().zip(&targets_of(given)).find_map(|(ran, given)| {
         if type_of(&ran.kind) != type_of(&given.kind) {
             return Some(format!("it is of type {}, the run's of type {}", given.kind, ran.kind));
         }
@@ -302,6 +319,37 @@ mod tests {
             secrets::resolve(&CATALOG, &mut workload, &Own).unwrap();
         }
         workload
+    }
+
+    #[test]
+    fn an_archive_of_somebody_else_sends_no_file_and_no_variable_anywhere() {
+        let place = tempfile::tempdir().unwrap();
+        let secret = place.path().join("secret");
+        std::fs::write(&secret, "hunter2\n").unwrap();
+        let record = json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "description": null, "state": "finished",
+            "reason": null, "seed": 1, "submitted": null, "started": null, "ended": null, "process": null});
+        let run = Run { path: place.path().to_owned(), record: serde_json::from_value(record).unwrap() };
+        let write = |name: &str, password: &str| {
+            let targets = format!(
+                "auth: {{type: swauth, auth_url: 'http://127.0.0.1:1/auth/v1.0', username: u, password: {password}}}\n\
+                 storage: {{type: swift}}\n"
+            );
+            let stages = "name: n\nstages:\n  - {name: s, works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]}\n";
+            let text = if name == "workload.yaml" { targets + stages } else { targets };
+            std::fs::write(place.path().join(name), text).unwrap();
+        };
+        write("target.yaml", "own");
+        let target = place.path().join("target.yaml");
+        for password in [format!("{{file: '{}'}}", secret.display()), "{env: PATH}".to_owned()] {
+            write("workload.yaml", &password);
+            let why = workload_of(&run, None, true).unwrap_err().to_string();
+            assert!(why.contains("`password`") && why.contains("--target FILE"), "{why}");
+            let own = workload_of(&run, Some(target.as_path()), true).unwrap();
+            let mut said = own.stages[0].works[0].auth.config.entries.iter().map(|entry| &entry.value);
+            assert!(said.any(|value| *value == ConfigValue::Text("own".to_owned())), "{password}");
+        }
+        write("workload.yaml", "written");
+        assert!(workload_of(&run, None, true).is_ok());
     }
 
     #[test]
