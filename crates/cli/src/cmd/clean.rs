@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use cosmark_adaptor_api::{Key, Reach};
 use cosmark_archive::{Run, RunState, StageRecord, StageState, open_run};
 use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
@@ -143,6 +144,12 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
             entry.key
         )));
     }
+    if let Some(key) = code_in(&workload).filter(|_| target.is_none()) {
+        return Err(Problem::usage(format!(
+            "workload.yaml of {id} names code that would be run here (`{key}`), and may come from somebody else: give the store \
+             and its login with --target FILE"
+        )));
+    }
     let as_archived = targets_of(&workload);
     secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
     if let Some(key) = added(&as_archived, &targets_of(&workload)).filter(|_| target.is_none()) {
@@ -164,6 +171,15 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
 fn targets_of(workload: &Workload) -> Vec<TargetSpec> {
     let works = workload.stages.iter().flat_map(|stage| &stage.works);
     works.flat_map(|work| [work.auth.clone(), work.storage.clone()]).collect()
+}
+
+/// A key that names a library, whose code is run by who opens the store.
+fn code_in(workload: &Workload) -> Option<&'static str> {
+    targets_of(workload).iter().find_map(|spec| {
+        let is_given = |row: &&Key| spec.config.entries.iter().any(|entry| row.answers_to(entry.key.trim()));
+        let mut libraries = CATALOG.keys_of(&spec.kind).filter(|row| row.kind.reach() == Reach::Library);
+        libraries.find(is_given).map(|row| row.name)
+    })
 }
 
 /// A key that got its value only here.
@@ -329,27 +345,38 @@ mod tests {
         let record = json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "description": null, "state": "finished",
             "reason": null, "seed": 1, "submitted": null, "started": null, "ended": null, "process": null});
         let run = Run { path: place.path().to_owned(), record: serde_json::from_value(record).unwrap() };
-        let write = |name: &str, password: &str| {
-            let targets = format!(
-                "auth: {{type: swauth, auth_url: 'http://127.0.0.1:1/auth/v1.0', username: u, password: {password}}}\n\
-                 storage: {{type: swift}}\n"
-            );
+        let write = |name: &str, targets: String| {
             let stages = "name: n\nstages:\n  - {name: s, works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]}\n";
             let text = if name == "workload.yaml" { targets + stages } else { targets };
             std::fs::write(place.path().join(name), text).unwrap();
         };
-        write("target.yaml", "own");
+        let swift = |password: &str| {
+            format!(
+                "auth: {{type: swauth, auth_url: 'http://127.0.0.1:1/auth/v1.0', username: u, password: {password}}}\n\
+                 storage: {{type: swift}}\n"
+            )
+        };
+        write("target.yaml", swift("own"));
         let target = place.path().join("target.yaml");
         for password in [format!("{{file: '{}'}}", secret.display()), "{env: PATH}".to_owned()] {
-            write("workload.yaml", &password);
+            write("workload.yaml", swift(&password));
             let why = workload_of(&run, None, true).unwrap_err().to_string();
             assert!(why.contains("`password`") && why.contains("--target FILE"), "{why}");
             let own = workload_of(&run, Some(target.as_path()), true).unwrap();
             let mut said = own.stages[0].works[0].auth.config.entries.iter().map(|entry| &entry.value);
             assert!(said.any(|value| *value == ConfigValue::Text("own".to_owned())), "{password}");
         }
-        write("workload.yaml", "written");
+        write("workload.yaml", swift("written"));
         assert!(workload_of(&run, None, true).is_ok());
+        // Nor is code of his run.
+        for (key, store) in
+            [("path", "plugin, path: /x/y.so"), ("library", "librados, endpoint: h, library: /x/y.so")]
+        {
+            write("workload.yaml", format!("storage: {{type: {store}}}\n"));
+            let why = workload_of(&run, None, true).unwrap_err().to_string();
+            assert!(why.contains(&format!("`{key}`")) && why.contains("--target FILE"), "{why}");
+            assert!(workload_of(&run, Some(target.as_path()), true).is_ok());
+        }
     }
 
     #[test]

@@ -408,8 +408,18 @@ fn reading_a_workload_runs_nobodys_code_unless_plugins_says_so() {
     ] {
         fs::write(directory.path().join("w.yaml"), workload(&target)).unwrap();
         fs::write(directory.path().join("target.yaml"), &target).unwrap();
+        let study = format!(
+            "name: planned\ntitle: t\nquestion: q\nsystems: [{{name: a}}, {{name: b}}]\nfactors:\n  - {{name: workers, within: \
+             true, levels: [1]}}\nscales: {{quick: {{repetitions: {{least: 1}}}}}}\nworkload:\n  point: |\n    - name: \
+             read-${{{{ workers }}}}\n      works:\n        - {{name: main, workers: 1, total_ops: 9, {}, operations: [{{type: read, \
+             containers: 'c(1)', objects: 'u(1,9)'}}]}}\n  measured: read-${{{{ workers }}}}\n",
+            target.trim()
+        );
+        fs::write(directory.path().join("study.yaml"), study).unwrap();
         for command in [
             &["check", "w.yaml"][..],
+            &["study", "study.yaml", "--plan"],
+            &["study", "study.yaml", "--report"],
             &["check", "w.yaml", "--target", "target.yaml"],
             &["convert", "w.yaml"],
             &["submit", "w.yaml"],
