@@ -222,7 +222,6 @@ pub fn add_durability(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
 

@@ -27,7 +27,6 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use std::process::Command;
     use std::sync::mpsc;
@@ -38,7 +37,7 @@ mod tests {
 
     /// What is waited for without end fails the test.
     fn soon<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
-        let (to, from) = mpsc::channel();
+        let (to, from) = mpsc::sync_channel(1);
         std::thread::spawn(move || to.send(look()));
         from.recv_timeout(Duration::from_secs(20)).unwrap()
     }

@@ -144,7 +144,6 @@ impl RunDir {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
     use crate::directory::process::this_process;
