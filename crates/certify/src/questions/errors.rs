@@ -3,7 +3,7 @@
 use cosmark_adaptor_api::Whom;
 
 use super::{Group, Question, S3, by, refusal, row};
-use crate::request::{Finding, Found, Request, refused};
+use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 
 const ERROR: (Group, super::Of) = (Group::Errors, S3);
