@@ -24,11 +24,11 @@ list() {
 
 # program DIRECTORY SOURCE PROGRAM ARGUMENT..: as cargo does, in the package's directory.
 program() {
-  local began=$SECONDS source=${2#"$1/"} status=0
+  local source=${2#"$1/"} status=0 TIMEFORMAT='%0R s, %0U + %0S s of a processor'
   [[ $source == tests/* ]] || source="unittests $source"
   printf '     Running %s (%s)\n' "$source" "${3#"$PWD/"}"
-  (cd "$1" && CARGO_MANIFEST_DIR=$1 "${@:3}") || status=$?
-  printf '%s s\n\n' $((SECONDS - began))
+  time (cd "$1" && CARGO_MANIFEST_DIR=$1 "${@:3}") || status=$?
+  echo
   return "$status"
 }
 

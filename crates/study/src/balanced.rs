@@ -48,7 +48,7 @@ pub fn check(levels: &[usize], cells: usize) -> Result<(), String> {
              multiple of {step}"
         ));
     }
-    if cells % step != 0 {
+    if !cells.is_multiple_of(step) {
         return Err(format!(
             "with {cells} cells the levels of a factor cannot all be there equally often; give a multiple of {step}, at \
              least {least}"

@@ -44,8 +44,8 @@ mod tests {
         let matrix = vec![vec![0.0, 2.0, 1.0], vec![2.0, 5.0, 3.0], vec![1.0, 3.0, 9.0]];
         let found = inverse(&matrix).unwrap();
         for (row, line) in matrix.iter().enumerate() {
-            for column in 0..3 {
-                let sum: f64 = (0..3).map(|k| line[k] * found[k][column]).sum();
+            for column in 0..matrix.len() {
+                let sum: f64 = line.iter().zip(&found).map(|(one, of)| one * of[column]).sum();
                 assert!((sum - if row == column { 1.0 } else { 0.0 }).abs() < 1e-12, "{row} {column} {sum}");
             }
         }

@@ -168,7 +168,8 @@ figures: [{{title: knees, x: size, metric: knee_per_s, where: {{n: 1}}}}]\n"
     assert_eq!((said[10], said[11]), ("5 of 6", "no load met p95 <= 20 ms"));
     let (_, rows) = parts(cells(&design, &all));
     assert!(rows[0].iter().any(|text| text == "no load found: no load met p95 <= 20 ms"), "{rows:?}");
-    let drawn = crate::figures::figures(&design, &all, &[]);
+    let nowhere = crate::measured::Files { directory: std::path::Path::new("nowhere") };
+    let drawn = crate::figures::figures(&design, &all, &[], &nowhere);
     let Some(Part::Figure { svg, .. }) = drawn.first() else { panic!("{drawn:?}") };
     assert!(svg.contains("a search found no load"), "{svg}");
     // Alone it is a row, too.
