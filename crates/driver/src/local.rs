@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::ask::{ask, class_of, failure};
 use crate::before;
-use crate::beside::{Prober, recorded};
+use crate::beside::{Prober, Running, recorded};
 use crate::catalog::Catalog;
 use crate::health::{self, Sampler};
 use crate::permit::Permit;
@@ -390,12 +390,7 @@ impl Job {
         if let Some(sampler) = sampler {
             sampler.stop();
         }
-        if let Some(prober) = prober {
-            let (sums, rest) = prober.end();
-            for event in rest.into_iter().chain([DriverEvent::Consistency(sums)]) {
-                let _ = self.events.blocking_send(event);
-            }
-        }
+        self.end_prober(prober);
         let ends = running.wait().map_err(engine_failure)?;
         let missions = works
             .into_iter()
@@ -419,6 +414,14 @@ impl Job {
             .collect();
         let gave_up = self.flow.gave_up().map(|reason| self.given_up(&reason));
         Ok(DriverEvent::Ended { missions, gave_up })
+    }
+
+    /// What a prober came to, and what of it was not handed on yet.
+    fn end_prober(&self, prober: Option<Running>) {
+        let Some((sums, rest)) = prober.map(Running::end) else { return };
+        for event in rest.into_iter().chain([DriverEvent::Consistency(sums)]) {
+            let _ = self.events.blocking_send(event);
+        }
     }
 
     /// Hands on what the engine says, the threads' slices put together; ends when the last load thread has dropped its

@@ -77,6 +77,26 @@ impl StateDir {
         write(&self.path.join(name), bytes)
     }
 
+    /// Writes a whole file that only its owner can read, unless there is one: who comes first is right, and the others have what
+    /// it wrote. Gives what the file holds.
+    ///
+    /// # Errors
+    /// When it cannot be written or read.
+    pub fn write_first(&self, name: &str, bytes: &[u8]) -> Result<Vec<u8>, ServiceError> {
+        let path = self.path.join(name);
+        put(&path, bytes, |temporary| match fs::hard_link(temporary, &path) {
+            // Not on every file system can two names be one file.
+            Err(cause)
+                if [io::ErrorKind::Unsupported, io::ErrorKind::PermissionDenied].contains(&cause.kind()) =>
+            {
+                fs::rename(temporary, &path)
+            }
+            Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(cause),
+            _ => fs::remove_file(temporary),
+        })?;
+        Ok(self.read(name)?.unwrap_or_default())
+    }
+
     /// Removes a file; one that is not there is no mistake.
     ///
     /// # Errors
@@ -142,8 +162,14 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ServiceError> {
 
 /// Writes a private file under a temporary name, waits until the disk has it, and renames it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ServiceError> {
+    put(path, bytes, |temporary| fs::rename(temporary, path))
+}
+
+/// Writes a private file under a temporary name, waits until the disk has it, and has it given its own name.
+fn put(path: &Path, bytes: &[u8], name_it: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), ServiceError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let temporary = path.with_file_name(format!(".{name}.tmp-{}", std::process::id()));
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let temporary = path.with_file_name(format!(".{name}.tmp-{process}-{thread:?}"));
     // One that an earlier process of the same number left may have other rights.
     drop(fs::remove_file(&temporary));
     let written =
@@ -151,7 +177,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ServiceError> {
             file.write_all(bytes)?;
             file.sync_all()
         });
-    written.and_then(|()| fs::rename(&temporary, path)).map_err(|cause| {
+    written.and_then(|()| name_it(&temporary)).map_err(|cause| {
         drop(fs::remove_file(&temporary));
         ServiceError::State { path: path.to_owned(), cause }
     })

@@ -127,11 +127,11 @@ fn split(text: &str) -> Option<(f64, String)> {
 pub fn bytes(text: &str, is_decimal: bool) -> Option<u64> {
     let (number, unit) = split(text)?;
     let unit = unit.strip_suffix('b').unwrap_or(&unit);
-    let (letter, has_i) = match unit.strip_suffix('i') {
-        Some(letter) => (letter, true),
+    let (prefix, has_i) = match unit.strip_suffix('i') {
+        Some(prefix) => (prefix, true),
         None => (unit, false),
     };
-    let power = match letter {
+    let power = match prefix {
         "" if !has_i => 0,
         "k" => 1,
         "m" => 2,

@@ -166,7 +166,7 @@ pub const SUBJECTS: &[SubjectRow] = &[
         pattern: "cosmark.agent.<agent>.reading",
         durable: false,
         way: "agent to controller",
-        carries: "what the machine's counters say, once a second while somebody has asked",
+        carries: "what the machine's counters say, and what of it says nothing, once a second while somebody has asked",
     },
     SubjectRow {
         pattern: "cosmark.agent.<agent>.fault",

@@ -8,7 +8,7 @@
 
 mod key;
 mod requests;
-mod shared;
+mod sharing;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
 
 use crate::change::Change;
-pub use shared::Sharing;
+pub use sharing::Sharing;
 
 /// How to probe beside a load.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,7 @@ impl Control {
             return;
         }
         recorded.own += count;
-        recorded.waiting.extend(life.iter().map(shared::recorded));
+        recorded.waiting.extend(life.iter().map(sharing::recorded));
     }
 
     /// A request of an object that is shared.

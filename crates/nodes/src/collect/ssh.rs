@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn queues_and_their_classes_are_printed_as_files_and_again_where_it_is_not_their_turn() {
         let script = format!(
-            "tc() {{ case $1 in (filter) [ $4 = lo ] && echo filter protocol all && echo ' police 0x1'; return;; esac; case $3 in (qdisc) [ $n -lt 2 ] && echo '[{{\"kind\":\"htb\"}}]';; (*) [ $4 = lo ] && echo class htb 1:1 root && \
+            "tc() {{ case $1 in (filter) [ $4 = lo ] && echo filter protocol all && echo ' police 0x1'; return 0;; esac; case $3 in (qdisc) [ $n -lt 2 ] && echo '[{{\"kind\":\"htb\"}}]';; (*) [ $4 = lo ] && echo class htb 1:1 root && \
              echo class htb 1:2;; esac; }}; n=0; q=; k=; w=; while [ $n -lt 3 ]; do {}echo $n; n=$((n + 1)); done",
             queues()
         );

@@ -13,8 +13,9 @@ use cosmark_archive::{StageRecord, TimeZone, Timestamp, open_run};
 
 use super::answer::blocking;
 use super::archived::directory;
-use super::files::{attachment, is_foreign, text_of};
+use super::files::{attachment, is_foreign};
 use super::runs::{find, source};
+use super::text::text_of;
 use super::{MOST_BODY, No, Shared};
 use crate::api::types::{Role, RunSummary, Submission};
 use crate::auth::tokens::Identity;

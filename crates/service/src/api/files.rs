@@ -81,16 +81,6 @@ pub fn is_foreign(dir: &FsPath) -> bool {
     !dir.join("run.json").is_file()
 }
 
-/// A larger text of a run is none.
-const MOST_TEXT_BYTES: u64 = 64 << 20;
-
-/// What a file of a run holds; `None` where there is none, and for links, which lead anywhere in an archive that came from
-/// elsewhere.
-pub fn text_of(path: &FsPath) -> Option<Vec<u8>> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
-    (meta.is_file() && meta.len() <= MOST_TEXT_BYTES).then(|| std::fs::read(path).ok()).flatten()
-}
-
 /// All files below a run's directory, sorted by name. Half-written ones and links are left out; of a run that COSBench made
 /// there are its tables alone, because it wrote secrets into its other files as they were.
 fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {

@@ -18,6 +18,7 @@ mod runs;
 mod session;
 mod studies;
 mod system;
+mod text;
 pub mod types;
 
 use std::net::SocketAddr;

@@ -14,8 +14,8 @@ use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
 use super::answer::{Body, Given, blocking, json};
 use super::archived::{directory, number_of, unknown};
-use super::files::text_of;
 use super::history::summarize;
+use super::text::text_of;
 use super::{App, No, Shared};
 use crate::api::types::{
     Baseline, Cancel, CheckResult, Note, QueueMove, RunSummary, SourceText, Submission, Submitted,

@@ -46,25 +46,22 @@ impl ClusterKey {
     /// # Errors
     /// When the file is damaged or cannot be written.
     pub fn open(state: &StateDir) -> Result<Self, ServiceError> {
-        let bytes: [u8; 32] = match state.read(FILE)? {
+        let text = match state.read(FILE)? {
+            // Several may begin at once, and what drivers trust is one key.
             None => {
                 let fresh = random::<32>()?;
-                state.write(FILE, format!("{}\n", HEXLOWER.encode(fresh.as_ref())).as_bytes())?;
-                fresh
+                state.write_first(FILE, format!("{}\n", HEXLOWER.encode(fresh.as_ref())).as_bytes())?
             }
-            Some(text) => {
-                let text = String::from_utf8_lossy(&text);
-                let bytes = HEXLOWER_PERMISSIVE
-                    .decode(text.trim().as_bytes())
-                    .ok()
-                    .and_then(|bytes| bytes.try_into().ok());
-                bytes.ok_or_else(|| ServiceError::Damaged {
-                    path: state.path(FILE),
-                    problem: "not a key of 64 hexadecimal digits".to_owned(),
-                    remedy: "copy the file from another controller of the cluster; without it, what is queued is lost",
-                })?
-            }
+            Some(text) => text,
         };
+        let text = String::from_utf8_lossy(&text);
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok();
+        let bytes: Option<[u8; 32]> = bytes.and_then(|bytes| bytes.try_into().ok());
+        let bytes = bytes.ok_or_else(|| ServiceError::Damaged {
+            path: state.path(FILE),
+            problem: "not a key of 64 hexadecimal digits".to_owned(),
+            remedy: "copy the file from another controller of the cluster; without it, what is queued is lost",
+        })?;
         let mut seed = b"cosmark session cookies".to_vec();
         seed.extend_from_slice(&bytes);
         let mut cookies = [0; 64];
@@ -137,6 +134,26 @@ mod tests {
         assert!(ClusterKey::open(&two).unwrap().open_sealed(&sealed).is_none());
         let signature = key.sign(b"cookie");
         assert!(key.is_signed(b"cookie", &signature) && !key.is_signed(b"Cookie", &signature));
+    }
+
+    #[test]
+    fn all_who_begin_at_once_have_one_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        for _ in 0..20 {
+            let first = std::sync::Barrier::new(8);
+            let key = || {
+                first.wait();
+                ClusterKey::open(&state).unwrap().identity().unwrap().public().to_owned()
+            };
+            let keys: Vec<String> = std::thread::scope(|scope| {
+                let begun: Vec<_> = (0..8).map(|_| scope.spawn(key)).collect();
+                begun.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+            state.remove(FILE).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing half-written is left");
     }
 
     #[test]

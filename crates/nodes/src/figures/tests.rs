@@ -1,0 +1,245 @@
+//! What readings come to over a window.
+
+use super::*;
+
+fn readings(quantity: &'static Quantity, unit: &str, values: &[f64]) -> Vec<Reading> {
+    let at = |second: usize| second as u64 * 1_000_000_000;
+    let reading = |(second, value): (usize, &f64)| {
+        let mut reading = Reading { at_ns: at(second), samples: Vec::new() };
+        reading.add(quantity, unit, *value);
+        reading
+    };
+    values.iter().enumerate().map(reading).collect()
+}
+
+const ALL: (u64, u64) = (0, u64::MAX);
+
+#[test]
+fn a_counter_is_a_rate_and_begins_anew_when_its_machine_does() {
+    let read = readings(&q::DISK_READS, "sda", &[100.0, 150.0, 170.0, 10.0, 30.0]);
+    let found = over(&read, ALL.0, ALL.1);
+    assert_eq!((found.readings, found.resets), (5, 1));
+    assert_eq!(
+        (found.quantities[0].mean, found.quantities[0].highest),
+        ((50.0 + 20.0 + 10.0 + 20.0) / 4.0, 50.0)
+    );
+}
+
+#[test]
+fn what_the_kernel_takes_back_of_a_wait_for_disks_is_no_restart() {
+    let read = readings(&q::CPU_IO_WAIT, "cpu0", &[3000.5, 3000.49, 3000.6, 3000.7]);
+    let found = over(&read, ALL.0, ALL.1);
+    let own = found.quantities.iter().find(|one| one.quantity == q::CPU_IO_WAIT.id).unwrap();
+    assert!(found.resets == 0 && (own.mean - 0.2 / 3.0).abs() < 1e-6 && own.highest < 0.2, "{own:?}");
+    let read = readings(&q::CPU_IO_WAIT, "cpu0", &[3000.5, 0.2, 0.3]);
+    assert_eq!(over(&read, ALL.0, ALL.1).resets, 1, "its machine began anew");
+}
+
+#[test]
+fn a_small_step_back_is_no_restart_and_a_counter_of_energy_that_wraps_is_none_either() {
+    let read = readings(&q::CPU_BUSY, "cpu0", &[1_000_000.5, 1_000_000.49, 1_000_000.9, 1_000_001.3]);
+    let found = over(&read, ALL.0, ALL.1);
+    assert!(found.resets == 0 && (found.quantities[0].mean - 0.8 / 3.0).abs() < 1e-6, "{found:?}");
+    assert!(found.quantities[0].highest < 0.5, "{found:?}");
+    let read = readings(&q::ENERGY, "package-0", &[262_100.0, 262_140.0, 36.0, 76.0]);
+    let found = over(&read, ALL.0, ALL.1);
+    assert_eq!((found.resets, found.quantities[0].mean), (0, (40.0 + 36.0 + 40.0) / 3.0));
+    // Read rarely, it may come to more than half of what it was.
+    let read = readings(&q::ENERGY, "package-0", &[200_000.0, 150_000.0]);
+    assert_eq!(over(&read, ALL.0, ALL.1).quantities[0].mean, 150_000.0);
+}
+
+#[test]
+fn a_counter_that_is_renewed_rarely_has_no_peaks_of_its_own_and_its_age_is_told() {
+    let read = readings(&q::DISK_READS, "sda", &[0.0, 0.0, 0.0, 300.0, 300.0, 300.0, 600.0]);
+    let found = over(&read, ALL.0, ALL.1);
+    assert_eq!((found.quantities[0].mean, found.quantities[0].highest), (100.0, 100.0));
+    assert_eq!(found.renewed_every_s, Some(3.0));
+}
+
+/// A processor that is busy half of the time, read every second for so long by an exporter that renews its numbers
+/// every 15 s, `phase` seconds after the first reading for the first time.
+fn renewed_every_15_s(phase: usize, long: usize) -> NodeFigures {
+    let renewed_at = |second: usize| (second + 15 - phase) / 15 * 15;
+    let values: Vec<f64> = (0..=long).map(|second| 1000.0 + renewed_at(second) as f64 * 0.5).collect();
+    over(&readings(&q::CPU_BUSY, "cpu0", &values), ALL.0, ALL.1)
+}
+
+#[test]
+fn a_rate_is_between_renewals_however_they_lie_in_the_window() {
+    for long in [20, 40, 50] {
+        for phase in 0..15 {
+            let found = renewed_every_15_s(phase, long);
+            let busy = found.quantities.first().map(|one| one.mean);
+            let said = format!("{long} s, phase {phase}: {found:?}");
+            match busy {
+                Some(busy) => assert!((busy / 0.5 - 1.0).abs() < 0.05, "{said}"),
+                None => assert!(long == 20 && found.readings == 1 && found.units.is_empty(), "{said}"),
+            }
+            assert!(busy.is_none() || found.readings == long + 1, "{said}");
+        }
+    }
+    assert_eq!(renewed_every_15_s(14, 5).readings, 1, "nothing was renewed at all");
+    // What is counted when something happens stands still in between, and that time is its own.
+    let requests =
+        |values: &[f64]| over(&readings(&q::SERVER_REQUESTS, "GET", values), ALL.0, ALL.1).quantities[0].mean;
+    assert_eq!(requests(&[0.0, 0.0, 0.0, 9.0, 9.0, 9.0]), 1.8);
+    assert_eq!(requests(&[0.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 18.0, 18.0, 18.0, 24.0]), 24.0 / 11.0);
+}
+
+#[test]
+fn a_source_that_leaves_zeros_out_is_read_as_if_it_gave_them() {
+    let mut read: Vec<Reading> =
+        (0..5u64).map(|at| Reading { at_ns: at * 1_000_000_000, samples: Vec::new() }).collect();
+    // One answer in the middle lacks the counter: it has not begun anew.
+    for (at, total) in [(1, 40.0), (2, 40.0), (4, 100.0)] {
+        read[at].add_named(&q::SERVER_REQUESTS, "GetObject", "minio_api_requests_total", total);
+    }
+    read[3].add_named(&q::SERVER_QUEUE, "in flight", "minio_api_requests_inflight_total", 5.0);
+    read[3].add_named(&q::SERVER_QUEUE, "rgw.a", "ceph_rgw_qlen", 5.0);
+    let found = over(&read, ALL.0, ALL.1);
+    let means: Vec<_> =
+        found.quantities.iter().map(|one| (one.unit.as_str(), one.mean, one.highest)).collect();
+    assert_eq!(means, [("in flight", 1.0, 5.0), ("rgw.a", 5.0, 5.0), ("GetObject", 25.0, 40.0)]);
+}
+
+#[test]
+fn only_the_window_counts_and_one_reading_is_no_rate() {
+    let read = readings(&q::DISK_READS, "sda", &[0.0, 1000.0, 1010.0, 1020.0, 9000.0]);
+    let found = over(&read, 1_000_000_000, 3_000_000_000);
+    assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
+    assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
+    assert_eq!(over::<Reading>(&[], 0, 1), NodeFigures::default());
+}
+
+#[test]
+fn a_link_that_is_shaped_otherwise_meanwhile_is_no_machine_that_was_restarted() {
+    let found = over(&readings(&q::QUEUE_HELD, "eth0", &[100.0, 130.0, 20.0, 30.0]), ALL.0, ALL.1);
+    assert_eq!((found.quantities[0].mean, found.resets), (20.0, 0));
+    let found = over(&readings(&q::DISK_READS, "sda", &[100.0, 130.0, 20.0, 30.0]), ALL.0, ALL.1);
+    assert_eq!((found.quantities[0].mean, found.resets), (20.0, 1));
+}
+
+#[test]
+fn a_link_that_is_shaped_for_a_part_of_the_window_has_no_ceiling_there() {
+    let shaped = |from: usize| {
+        let mut read = readings(&q::NETWORK_SENT, "eth0", &[0.0, 1e6, 2e6, 3e6, 4e6, 5e6]);
+        read[from..].iter_mut().for_each(|reading| reading.add(&q::SEND_LIMIT, "eth0", 2e6));
+        over(&read, ALL.0, ALL.1).units.iter().map(|unit| unit.busy).collect::<Vec<_>>()
+    };
+    assert_eq!((shaped(0), shaped(1), shaped(5)), (vec![0.5], Vec::new(), Vec::new()));
+}
+
+#[test]
+fn readings_that_come_late_are_put_where_they_belong() {
+    let mut read = readings(&q::DISK_READS, "sda", &[0.0, 10.0, 20.0, 30.0]);
+    read.swap(1, 2);
+    let found = over(&read, ALL.0, ALL.1);
+    let reads = found.quantities.first().map(|one| (one.mean, one.highest));
+    assert_eq!((reads, found.resets), (Some((10.0, 10.0)), 0));
+    assert_eq!(found.seen.map(|seen| (seen.0, seen.1)), Some((0, 3_000_000_000)));
+}
+
+#[test]
+fn threads_that_do_next_to_nothing_are_left_out() {
+    let mut read = vec![Reading::default(), Reading { at_ns: 1_000_000_000, samples: Vec::new() }];
+    for (at, reading) in read.iter_mut().enumerate() {
+        let at = at as f64;
+        for (name, busy) in [("osd/1", 0.4), ("osd/2", 0.009), ("osd/3", 0.0)] {
+            reading.add(&q::THREAD_BUSY, name, 5.0 + at * busy);
+            reading.add(&q::THREAD_RUN_QUEUE, name, at * 0.001);
+        }
+    }
+    let found = over(&read, ALL.0, ALL.1);
+    assert_eq!(found.units.iter().map(|unit| unit.name.as_str()).collect::<Vec<_>>(), ["osd/1"]);
+    let together = found.quantities.iter().find(|figure| figure.quantity == "daemons_busy_s").unwrap();
+    assert!((together.mean - 0.409).abs() < 1e-9, "{together:?}");
+    let others = found.quantities.iter().filter(|figure| figure.quantity != "daemons_busy_s");
+    assert!({ others }.all(|figure| figure.unit == "osd/1"), "{found:?}");
+}
+
+#[test]
+fn threads_of_a_daemon_that_was_restarted_are_not_added_up_as_if_all_were_there_at_once() {
+    let reading = |second: u64| {
+        let mut reading = Reading { at_ns: second * 1_000_000_000, samples: Vec::new() };
+        let (before, after) = (second <= 5, second >= 5);
+        for name in [("osd/1", before), ("osd/2", after)].iter().filter(|one| one.1).map(|one| one.0) {
+            reading.add(&q::THREAD_BUSY, name, second as f64);
+        }
+        reading
+    };
+    let read: Vec<Reading> = (0..=10).map(reading).collect();
+    let found = over(&read, ALL.0, ALL.1);
+    let together = found.quantities.iter().find(|figure| figure.quantity == "daemons_busy_s").unwrap();
+    assert!((together.mean - 1.0).abs() < 0.01, "{together:?}");
+    assert_eq!(found.units.iter().map(|unit| unit.busy).collect::<Vec<_>>(), [1.0, 1.0]);
+}
+
+#[test]
+fn a_shaped_link_is_full_at_what_its_queue_lets_through_in_the_direction_that_it_shapes() {
+    let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
+    for (at, reading) in read.iter_mut().enumerate() {
+        let at = at as f64;
+        for name in ["eth0", "veth1"] {
+            reading.add(&q::NETWORK_SENT, name, at * 8e6);
+            reading.add(&q::NETWORK_RECEIVED, name, at * 8e6);
+            reading.add(&q::SEND_LIMIT, name, 5e6);
+            reading.add(&q::NETWORK_SEND_DROPS, name, at * 2.0);
+            reading.add(&q::QUEUE_SEND_DROPS, name, at * 4.0);
+            reading.add(&q::QUEUE_HELD, name, at * 100.0);
+            reading.add(&q::QUEUE_RECEIVE_DROPS, name, at * 6.0);
+        }
+        reading.add(&q::NETWORK_SPEED, "eth0", 1.25e8);
+        reading.add(&q::RECEIVE_LIMIT, "veth1", 8e6);
+    }
+    let units = over(&read, ALL.0, ALL.1).units;
+    let found: Vec<_> =
+        units.iter().map(|unit| (unit.kind, unit.name.as_str(), unit.busy, unit.waiting)).collect();
+    let events = |rate| Some(Waiting::Events(rate));
+    assert_eq!(
+        found,
+        [
+            (Kind::NetworkReceive, "eth0", 0.032, events(3.0)),
+            (Kind::NetworkReceive, "veth1", 0.5, events(3.0)),
+            (Kind::NetworkTransmit, "eth0", 0.8, events(53.0)),
+            (Kind::NetworkTransmit, "veth1", 0.8, events(53.0)),
+        ]
+    );
+}
+
+#[test]
+fn what_can_be_full_is_a_unit_and_a_link_without_a_speed_is_none() {
+    let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
+    for (at, reading) in read.iter_mut().enumerate() {
+        let at = at as f64;
+        reading.add(&q::CPU_BUSY, "cpu0", 1.0 + at);
+        reading.add(&q::CPU_BUSY, "cpu1", 2.0);
+        reading.add(&q::CPU_PRESSURE, "", at * 0.5);
+        reading.add(&q::DISK_BUSY, "sda", at * 2.2);
+        reading.add(&q::DISK_QUEUE, "sda", at * 14.0);
+        reading.add(&q::NETWORK_SENT, "lo", at * 1e9);
+        reading.add(&q::NETWORK_SENT, "eth0", at * 1e8);
+        reading.add(&q::NETWORK_SPEED, "eth0", 1.25e8);
+        // A tunnel: 10 Mbit/s by its own words.
+        reading.add(&q::NETWORK_SENT, "tun0", at * 1e7);
+        reading.add(&q::NETWORK_RECEIVED, "tun0", at * 1e3);
+        reading.add(&q::NETWORK_SPEED, "tun0", 1.25e6);
+        reading.add(&q::QUOTA_USED, "proxy", at);
+        reading.add(&q::QUOTA_PROCESSORS, "proxy", 0.5);
+    }
+    let found = over(&read, ALL.0, ALL.1);
+    let busy: Vec<_> = found.units.iter().map(|unit| (unit.kind, unit.name.as_str(), unit.busy)).collect();
+    assert_eq!(
+        busy,
+        [
+            (Kind::Core, "cpu0", 0.5),
+            (Kind::Core, "cpu1", 0.0),
+            (Kind::Disk, "sda", 1.0),
+            (Kind::NetworkTransmit, "eth0", 0.4),
+            (Kind::CpuQuota, "proxy", 1.0),
+            (Kind::Machine, "cpu", 0.25),
+        ]
+    );
+    assert_eq!(found.units[2].waiting, Some(Waiting::Queue(7.0)));
+    assert_eq!(found.units[5].waiting, Some(Waiting::Share(0.25)));
+}
