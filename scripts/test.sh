@@ -7,9 +7,9 @@
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
 # Lints cost no build of their own: clippy's compiler builds our crates for the tests, too.
-# Most tests wait more than they compute. First run those of the workspace, two programs at once (scripts/test_programs.sh);
-# then what does not measure, in two lanes side by side, which keep two processors busy: beds, and Python, the browser and other
-# beds. Last the programs that measure run alone.
+# Most tests wait more than they compute. First run those of the workspace, several programs at once
+# (scripts/test_programs.sh); then what does not measure, in three lanes side by side, which keep two processors busy: Swift's
+# beds, Ceph's, and the other beds, Python and the browser. Last the programs that measure run alone.
 #
 # A bed whose program takes minutes to build (minio) runs where it was built before, or is asked for by name.
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
@@ -30,7 +30,7 @@ declare -A TESTS_OF=(
 
 # Beds that follow each other, in lanes side by side: one may stand on another's processes, and all stay up until the end of
 # their lane. What stands in none runs in the last one.
-BED_LANES=('versitygw nginx-dav apache-dav azurite fake-gcs swift keystone' 'ceph minio')
+BED_LANES=('swift keystone' 'ceph minio' 'versitygw nginx-dav apache-dav azurite fake-gcs')
 
 # For up: only beds that were asked for by name are built if that takes long.
 [[ -n ${COSMARK_TEST_BEDS:-} ]] || export COSMARK_TESTBED_BUILD=${COSMARK_TESTBED_BUILD:-no}
@@ -215,7 +215,6 @@ people() {
   aside python-test 600 scripts/python.sh test --if-possible
   aside live 1500 scripts/console.sh live --if-possible
 }
-# Beside the other browser or after it: in the lane that ends first.
 reports() { aside reports 900 scripts/console.sh browser --if-possible; }
 
 # repeat_failed FAILED LOG: what a phase of the workspace's tests reported as failed in LOG runs once more alone.
@@ -265,6 +264,7 @@ bed_lane() { # LANE
 }
 first_beds() { bed_lane 0; }
 second_beds() { bed_lane 1; }
+third_beds() { bed_lane 2; }
 
 collect_beds() {
   local lane beds
@@ -344,8 +344,9 @@ case ${1:-} in
     test_phase 'tests' 2700 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
-    lane beds first_beds reports
-    lane people people second_beds
+    lane beds first_beds
+    lane others second_beds
+    lane people third_beds people reports
     test_collect documentation 'examples in the documentation'
     IGNORED=$((IGNORED + RESULT_IGNORED))
     test_collect python-test 'Python package: tests'
@@ -368,6 +369,7 @@ case ${1:-} in
     IGNORED=$BED_TESTS
     lane beds first_beds
     lane others second_beds
+    lane more third_beds
     collect_beds
     ;;
   *)

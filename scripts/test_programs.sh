@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the test programs of the workspace two at once, because most of what they do is waiting; cargo runs one after the
-# other. Programs that measure time run after the others, alone or in pairs.
+# Runs the test programs of the workspace several at once, because most of what they do is waiting; cargo runs one after
+# the other. Programs that measure time run after the others, alone or in pairs.
 #   scripts/test_programs.sh [--beside | --alone] FILE
 # FILE is what `scripts/built.sh list` wrote; --beside: only those that run beside others; --alone: only those that do not.
 # What a program prints is shown when it has ended, in the form in which cargo prints it, with its seconds. Exit code: 0 if
 # all passed, 1 otherwise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-AT_ONCE=2
+AT_ONCE=$(($(nproc) + 1))
 
 # By the directory of the package and the name of the program. Those that take long begin first, so that none is left over
 # at the end.

@@ -361,7 +361,7 @@ mod tests {
         }
         drop(from);
         task.await.unwrap();
-        assert_eq!(said, [None, Some(QUEUES_GONE.to_owned()), None]);
+        assert_eq!(said, [Some(QUEUES_GONE.to_owned()), None]);
     }
 
     #[test]

@@ -171,7 +171,7 @@ figures: [{{title: knees, x: size, metric: knee_per_s, where: {{n: 1}}}}]\n"
     let nowhere = crate::measured::Files { directory: std::path::Path::new("nowhere") };
     let drawn = crate::figures::figures(&design, &all, &[], &nowhere);
     let Some(Part::Figure { svg, .. }) = drawn.first() else { panic!("{drawn:?}") };
-    assert!(svg.contains("a search found no load"), "{svg}");
+    assert!(svg.contains("found no load, in a run at least, of fast size=4KB n=1"), "{svg}");
     // Alone it is a row, too.
     let (_, rows) = parts(knees(&design, std::slice::from_ref(&lost)).unwrap());
     assert_eq!((rows[0][4].as_str(), rows[0][10].as_str()), ("-", "0 of 1"));
