@@ -40,7 +40,7 @@ pub use follow::{Joined, agents, everybody, joined};
 pub const EVERY: Duration = Duration::from_secs(1);
 /// Bytes of a reading at most: a machine with thousands of threads and disks needs less.
 const MOST_BYTES: usize = 256 << 10;
-/// Questions that are looked at in a second; what comes beyond is not answered.
+/// Questions of each kind that are looked at in a second; what comes beyond is not answered.
 const MOST_QUESTIONS: u32 = 50;
 /// NATS takes a reading within this time, or it is left out.
 const PUBLISH: Duration = Duration::from_millis(500);
@@ -130,6 +130,28 @@ async fn next_of(subscriber: &mut Option<async_nats::Subscriber>) -> Option<asyn
     }
 }
 
+/// How many questions of each kind may still be looked at. Each has its own number: whoever may ask who is there keeps nobody
+/// from having a fault healed.
+#[derive(Debug, Clone, Copy)]
+struct Questions {
+    who: u32,
+    look: u32,
+    fault: u32,
+}
+
+impl Questions {
+    fn of_a_second() -> Self {
+        Self { who: MOST_QUESTIONS, look: MOST_QUESTIONS, fault: MOST_QUESTIONS }
+    }
+}
+
+/// Takes one of those that are left; false where too many come.
+fn take(left: &mut u32) -> bool {
+    let may = *left > 0;
+    *left = left.saturating_sub(1);
+    may
+}
+
 struct Agent {
     bus: Bus,
     options: AgentOptions,
@@ -141,7 +163,7 @@ struct Agent {
     /// It reads until then.
     until: Option<Instant>,
     /// Questions that may still be looked at in this second.
-    questions: u32,
+    questions: Questions,
     cut: bool,
     /// Makes the faults that its operator has named; `None` without any.
     injector: Option<Injector>,
@@ -193,22 +215,15 @@ impl Agent {
             store: Store::new(options.ceph_sockets.as_deref()),
             life: draw(),
             until: None,
-            questions: MOST_QUESTIONS,
+            questions: Questions::of_a_second(),
             cut: false,
             options,
             talk,
         })
     }
 
-    /// False where too many come.
-    fn may_answer(&mut self) -> bool {
-        let may = self.questions > 0;
-        self.questions = self.questions.saturating_sub(1);
-        may
-    }
-
     async fn say_who(&mut self, reply: Option<async_nats::Subject>) {
-        let Some(reply) = reply.filter(|_| self.may_answer()) else { return };
+        let Some(reply) = reply.filter(|_| take(&mut self.questions.who)) else { return };
         let AgentOptions { name, role, host, version, .. } = self.options.clone();
         let (faults, held) = faults::presence(self.injector.as_ref());
         let presence = AgentPresence {
@@ -228,7 +243,7 @@ impl Agent {
     }
 
     async fn follow(&mut self, payload: &[u8], reply: Option<async_nats::Subject>) {
-        if !self.may_answer() {
+        if !take(&mut self.questions.look) {
             return;
         }
         if self.trust.get().keys().is_empty() {
@@ -250,7 +265,7 @@ impl Agent {
     }
 
     async fn about_fault(&mut self, payload: &[u8], reply: Option<async_nats::Subject>) {
-        if !self.may_answer() {
+        if !take(&mut self.questions.fault) {
             return;
         }
         if self.trust.get().keys().is_empty() {
@@ -267,7 +282,7 @@ impl Agent {
     }
 
     async fn read_if_asked(&mut self) {
-        self.questions = MOST_QUESTIONS;
+        self.questions = Questions::of_a_second();
         let Some(until) = self.until else { return };
         if until <= Instant::now() {
             self.until = None;
@@ -367,6 +382,16 @@ mod tests {
     use cosmark_metrics::nodes::quantity;
 
     use super::*;
+
+    #[test]
+    fn a_flood_of_one_kind_of_questions_leaves_room_for_the_others() {
+        let mut questions = Questions::of_a_second();
+        let taken = (0..1000).filter(|_| take(&mut questions.who)).count();
+        assert_eq!(taken, 50);
+        assert!(take(&mut questions.look) && take(&mut questions.fault));
+        let taken = (0..1000).filter(|_| take(&mut questions.fault)).count();
+        assert_eq!(taken, 49);
+    }
 
     #[test]
     fn a_reading_that_is_too_large_keeps_what_comes_first_and_says_how_much_is_missing() {
