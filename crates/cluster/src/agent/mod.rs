@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_faults::{Injector, Patience};
+use cosmark_faults::Injector;
 use cosmark_metrics::nodes::reading::Reading;
 use cosmark_nodes::collect::local::LocalReader;
 use cosmark_nodes::collect::set_by_ns;
@@ -95,9 +95,9 @@ pub async fn serve(
     let mut who = subscribe(names::WHO.to_owned()).await.map_err(problem)?;
     let mut asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
     // A login from before may not hear of faults, and an agent that makes none need not.
-    let mut faulted = match &agent.injector {
-        Some(_) => Some(subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?),
-        None => None,
+    let mut faulted = match agent.options.faults.is_empty() {
+        true => None,
+        false => Some(subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?),
     };
     (agent.talk)(&format!(
         "{} ({}) has joined {} and waits to be asked",
@@ -165,7 +165,7 @@ struct Agent {
     /// Questions that may still be looked at in this second.
     questions: Questions,
     cut: bool,
-    /// Makes the faults that its operator has named; `None` without any.
+    /// Makes the faults that its operator has named, and heals what an earlier start has left; `None` without either.
     injector: Option<Injector>,
     talk: Talk,
 }
@@ -195,18 +195,7 @@ impl Agent {
         if options.trust.is_empty() {
             trust.learn(&bus).await;
         }
-        let injector = match options.faults.is_empty() {
-            true => None,
-            false => {
-                let (allowed, guardian) = (options.faults.clone(), options.guardian.clone());
-                let own = Arc::clone(&talk);
-                let begun =
-                    Injector::begin(allowed, &directory, guardian, Patience::default(), move |text| {
-                        own(text)
-                    });
-                Some(begun.map_err(|why| fail(std::io::Error::other(why)))?)
-            }
-        };
+        let injector = faults::injector_of(&options, &directory, Arc::clone(&talk)).map_err(fail)?;
         Ok(Self {
             bus,
             injector,
