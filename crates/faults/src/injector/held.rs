@@ -57,7 +57,7 @@ fn nothing(why: String) -> NotMade {
 }
 
 impl Making<'_> {
-    /// Makes it; what was printed. `stops` says that nobody wants it any more.
+    /// Makes it; what was printed. `stops` says that nobody wants it any more: then it is not made.
     pub fn make(self, stops: &dyn Fn() -> bool, talk: &Talk) -> Result<(Held, String), NotMade> {
         let (mut hand, in_use) = self.ready(stops).map_err(nothing)?;
         let Wish { run, stage, slot, .. } = self.wish;
@@ -97,13 +97,20 @@ impl Making<'_> {
         let until = Instant::now() + FREE_WITHIN;
         // Where nobody can say, it cannot be proved later either, and that is said then.
         while let Ok(Some(proof)) = hand.landed() {
-            if Instant::now() > until || stops() {
+            if Instant::now() > until {
                 let proof = first_line(&proof);
                 return Err(format!(
                     "it was there before it was made ({proof}): heal what somebody else has made"
                 ));
             }
+            if stops() {
+                break;
+            }
             std::thread::sleep(LOOK_EVERY);
+        }
+        // To look may have taken long.
+        if stops() {
+            return Err("it was not made, because nobody asks for it any more".to_owned());
         }
         Ok((hand, in_use))
     }

@@ -367,6 +367,10 @@ impl Core {
         {
             let mut state = self.state();
             let Some(open) = state.open.as_mut().filter(|open| !open.was_made) else {
+                // What is not held was not made: it was given up in this moment.
+                if held.is_none() {
+                    state.holding = None;
+                }
                 return Said::Failed("it was made already: a fault is made once for one asking".to_owned());
             };
             open.was_made = true;
@@ -379,7 +383,7 @@ impl Core {
             grace: self.patience.grace,
             ticket: todo.ticket,
         };
-        let made = making.make(&|| self.state().stop, &self.talk);
+        let made = making.make(&|| self.is_given_up(todo.ticket), &self.talk);
         match made {
             Ok((made, text)) => {
                 (self.talk)(&format!(
@@ -404,6 +408,14 @@ impl Core {
                 Said::Failed(why)
             }
         }
+    }
+
+    /// Nobody wants a fault any more that is about to be made: the agent ends, its run is silent, or has asked for another step.
+    fn is_given_up(&self, ticket: u64) -> bool {
+        let state = self.state();
+        let open = state.open.as_ref().filter(|open| open.ticket == ticket);
+        let is_silent = open.is_none_or(|open| open.heard.elapsed() > self.patience.silent);
+        state.stop || state.todo.is_some() || is_silent
     }
 
     /// A question is left where something else is to be done.

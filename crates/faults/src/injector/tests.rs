@@ -160,6 +160,31 @@ fn a_request_that_comes_late_makes_nothing() {
 }
 
 #[test]
+fn what_waits_to_be_made_is_not_made_when_its_run_is_gone_or_has_it_healed() {
+    for (silent, is_gone) in [(Duration::from_secs(1), true), (LONG, false)] {
+        let bed = Bed::new();
+        // Somebody else has made it, and heals it a while later.
+        fs::write(bed.at("there"), "").unwrap();
+        let injector = bed.injector(patience(silent, LONG));
+        let ticket = injector.open(wish("w1", LONG)).unwrap();
+        assert_eq!(injector.step(ticket, 1, Step::Inject), Progress::Busy);
+        until("it waits", || injector.held().is_some());
+        if is_gone {
+            std::thread::sleep(Duration::from_secs(2));
+        } else {
+            assert_eq!(injector.step(ticket, 2, Step::Heal), Progress::Busy);
+        }
+        fs::remove_file(bed.at("there")).unwrap();
+        until("it is given up", || injector.held().is_none());
+        if !is_gone {
+            assert_eq!(done(&injector, ticket, 2, Step::Heal), Said::Yes(String::new()));
+        }
+        assert_eq!((bed.lines("made"), bed.is_there()), (0, false), "{:?}", bed.said);
+        injector.open(wish("w2", LONG)).unwrap();
+    }
+}
+
+#[test]
 fn a_fault_of_a_run_that_is_silent_or_goes_on_for_too_long_is_healed_and_its_run_hears_why() {
     let short = Duration::from_secs(2);
     for (patience, hold, why) in [
