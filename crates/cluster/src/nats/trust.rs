@@ -1,6 +1,7 @@
 //! Which key the drivers of this NATS trust when they first join: the first that a controller published. Whoever can
 //! write that bucket is trusted; a driver's login cannot ([`crate::nats::roles`]).
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use async_nats::jetstream::kv::CreateErrorKind;
@@ -19,6 +20,25 @@ const CONTROLLER: &str = "controller";
 
 /// Proofs that are remembered.
 const MOST_PROOFS: usize = 10_000;
+
+/// A clock that is set back by no more than this is not followed: agents bear twice as much.
+const SET_BACK_NS: i64 = 1800 * 1_000_000_000;
+
+/// When the newest request to an agent was signed.
+static NEWEST_NS: AtomicI64 = AtomicI64::new(i64::MIN);
+
+/// A moment for a request that is signed at `now_ns`, later than that of the one before also where the clock was set back
+/// meanwhile: of what one has asked an agent the newest counts, and one that hears of a run no more heals its fault.
+fn later(newest_ns: &AtomicI64, now_ns: i64) -> i64 {
+    let next = |newest_ns: i64| {
+        let after_ns = newest_ns.saturating_add(1);
+        let is_set_back = after_ns > now_ns && after_ns.saturating_sub(now_ns) <= SET_BACK_NS;
+        if is_set_back { after_ns } else { now_ns }
+    };
+    let before =
+        newest_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |newest_ns| Some(next(newest_ns)));
+    before.map_or(now_ns, next)
+}
 
 impl Bus {
     /// The same connection, for a controller: what it orders is signed. Its key is published if none is.
@@ -181,7 +201,7 @@ impl Bus {
             run: String::new(),
             id: id.to_owned(),
             step: None,
-            issued_ns: unix_ns(),
+            issued_ns: later(&NEWEST_NS, unix_ns()),
         };
         identity.sign(&envelope, plain)
     }
@@ -199,5 +219,22 @@ impl Bus {
         let sealed = seal(driver.public_key, plain)?;
         let (driver, issued_ns) = (driver.name.clone(), unix_ns());
         identity.sign(&Envelope { version: MESSAGE_VERSION, kind, driver, run, id, step, issued_ns }, &sealed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_after_a_clock_was_set_back_is_later_than_what_was_before() {
+        let (newest_ns, second) = (AtomicI64::new(i64::MIN), 1_000_000_000);
+        let times = [100, 100, 95, 96, 101].map(|now_s| later(&newest_ns, now_s * second));
+        assert!(times.is_sorted_by(|before, after| before < after), "{times:?}");
+        assert_eq!((times[0], times[4]), (100 * second, 101 * second));
+        // One that was hours ahead was wrong, and what it signed is not followed.
+        assert_eq!(later(&newest_ns, 9000 * second), 9000 * second);
+        assert_eq!(later(&newest_ns, 102 * second), 102 * second);
+        assert_eq!(later(&newest_ns, 103 * second), 103 * second);
     }
 }
