@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cosmark_archive::Heal;
 
-use super::command::{run, run_watched};
+use super::command::{run_wanted, run_watched};
 use super::process::Process;
 use super::{Hand, here, text_of};
 
@@ -133,9 +133,13 @@ impl Hand for Bed {
     }
 
     fn landed(&mut self) -> Result<Option<String>, String> {
+        self.landed_while(&|| true)
+    }
+
+    fn landed_while(&mut self, wanted: &dyn Fn() -> bool) -> Result<Option<String>, String> {
         let words = self.words(&["proof", &self.verb, &self.target]);
-        let output = run(&words, &self.directory, self.within)?;
-        Ok((output.code == Some(0)).then_some(output.text))
+        let output = run_wanted(&words, &self.directory, self.within, wanted)?;
+        Ok(output.filter(|output| output.code == Some(0)).map(|output| output.text))
     }
 
     fn heal(&mut self) -> Result<String, String> {

@@ -250,8 +250,12 @@ impl Hand for Commands {
     }
 
     fn landed(&mut self) -> Result<Option<String>, String> {
+        self.landed_while(&|| true)
+    }
+
+    fn landed_while(&mut self, wanted: &dyn Fn() -> bool) -> Result<Option<String>, String> {
         let Some(proof) = &self.proof else { return Ok(None) };
-        let output = run(proof, &self.directory, self.within)?;
+        let Some(output) = run_wanted(proof, &self.directory, self.within, wanted)? else { return Ok(None) };
         let said = if output.text.is_empty() { "it ended with 0" } else { &output.text };
         Ok((output.code == Some(0)).then(|| format!("`{}`: {said}", proof.join(" "))))
     }

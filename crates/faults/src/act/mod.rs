@@ -52,6 +52,14 @@ pub trait Hand: Send {
     /// Why that cannot be told.
     fn landed(&mut self) -> Result<Option<String>, String>;
 
+    /// The same, as long as an answer is `wanted`: a command that has not ended by then is ended, and proves nothing.
+    ///
+    /// # Errors
+    /// As [`Hand::landed`].
+    fn landed_while(&mut self, _wanted: &dyn Fn() -> bool) -> Result<Option<String>, String> {
+        self.landed()
+    }
+
     /// Heals it; what was printed. May be called again, and when nothing was made.
     ///
     /// # Errors

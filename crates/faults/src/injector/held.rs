@@ -11,7 +11,7 @@ use crate::act::agent::Wish;
 use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
 use crate::act::{Hand, Means, hand};
-use crate::guardian::{Guardian, Terms};
+use crate::guardian::{self, Guardian};
 use crate::left::first_line;
 
 /// Healing that fails is tried so often.
@@ -46,6 +46,13 @@ pub struct Held {
     guardian: Option<Guardian>,
     patience: Duration,
     _in_use: InUse,
+}
+
+/// Whose fault it is, and how long it may last.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub ticket: u64,
+    pub until: Instant,
 }
 
 /// Why it was not made, and what may be in force all the same.
@@ -96,7 +103,7 @@ impl Making<'_> {
         let in_use = InUse::take(&hand.acts_on())?;
         let until = Instant::now() + FREE_WITHIN;
         // Where nobody can say, it cannot be proved later either, and that is said then.
-        while let Ok(Some(proof)) = hand.landed() {
+        while let Ok(Some(proof)) = hand.landed_while(&|| !stops()) {
             if Instant::now() > until {
                 let proof = first_line(&proof);
                 return Err(format!(
@@ -121,7 +128,7 @@ impl Making<'_> {
         }
         let name = self.wish.fault.clone();
         // What a guardian says later is in the log beside the note, and the agent misses it where it heals.
-        let begun = Guardian::begin(self.guardian, note, Terms::of(self.spec), |_| ());
+        let begun = Guardian::begin(self.guardian, note, guardian::Terms::of(self.spec), |_| ());
         begun
             .inspect_err(|why| {
                 talk(&format!(
@@ -133,6 +140,10 @@ impl Making<'_> {
 }
 
 impl Held {
+    pub fn terms(&self) -> Terms {
+        Terms { ticket: self.ticket, until: self.until }
+    }
+
     /// Heals it, several times where that does not work; what was printed. May be called again.
     pub fn heal(&mut self) -> Result<String, String> {
         let Some(note) = self.note.take() else { return Ok(String::new()) };

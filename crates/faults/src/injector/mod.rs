@@ -22,7 +22,7 @@ use crate::act::agent::{Said, Step, Wish};
 use crate::act::proxy::Proxies;
 use crate::act::{Answer, Means, Question};
 use crate::left::{first_line, heal_left};
-use held::{Held, Making};
+use held::{Held, Making, Terms};
 
 /// How often it is looked whether a fault's time is over.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -343,15 +343,10 @@ impl Core {
     }
 
     fn take(&self, held: &mut Option<Held>, todo: Todo, wish: &Wish, spec: &FaultSpec) -> Said {
-        let of = |what: Result<Option<String>, String>| match what {
-            Ok(Some(text)) => Said::Yes(text),
-            Ok(None) => Said::No,
-            Err(why) => Said::Failed(why),
-        };
         match todo.step {
             Step::Inject => self.inject(held, todo, wish, spec),
             Step::Prove => match held {
-                Some(held) => of(held.hand.landed()),
+                Some(held) => self.prove(held),
                 None => self.state().ended().map_or(Said::No, Said::Failed),
             },
             Step::Heal if held.is_some() => {
@@ -418,6 +413,26 @@ impl Core {
         state.stop || state.todo.is_some() || is_silent
     }
 
+    /// A proof that does not end keeps no fault in force.
+    fn prove(&self, held: &mut Held) -> Said {
+        let terms = held.terms();
+        let wanted = || self.is_free_for(Some(terms));
+        match held.hand.landed_while(&wanted) {
+            Ok(Some(text)) => Said::Yes(text),
+            Ok(None) if !wanted() => Said::Failed(
+                "its proof had not ended when it was to be healed, or another step was asked for".to_owned(),
+            ),
+            Ok(None) => Said::No,
+            Err(why) => Said::Failed(why),
+        }
+    }
+
+    /// Nothing else is to be done than what is done for a fault of these terms; without any, for none.
+    fn is_free_for(&self, held: Option<Terms>) -> bool {
+        let state = self.state();
+        state.todo.is_none() && !state.stop && held.is_none_or(|held| self.reason(&state, held).is_none())
+    }
+
     /// A question is left where something else is to be done.
     fn ask(&self, held: Option<&Held>, todo: Todo, wish: &Wish, spec: &FaultSpec) -> Said {
         let proxies = Proxies::default();
@@ -430,11 +445,8 @@ impl Core {
         let Some(mut question) = question else {
             return Said::Failed(format!("nothing was asked ({key}: in the agent's file)"));
         };
-        let wanted = || {
-            let state = self.state();
-            state.todo.is_none() && !state.stop && held.is_none_or(|held| self.reason(&state, held).is_none())
-        };
-        match question.ask(&wanted) {
+        let held = held.map(Held::terms);
+        match question.ask(&|| self.is_free_for(held)) {
             Answer::Yes(text) => Said::Yes(text),
             Answer::No => Said::No,
             Answer::CannotTell(why) => Said::Failed(why),
@@ -442,7 +454,7 @@ impl Core {
     }
 
     /// Why the agent heals a fault by itself.
-    fn reason(&self, state: &State, held: &Held) -> Option<String> {
+    fn reason(&self, state: &State, held: Terms) -> Option<String> {
         if state.stop {
             return Some("the agent ends".to_owned());
         }
@@ -457,7 +469,7 @@ impl Core {
 
     fn watch(&self, held: &mut Option<Held>) {
         let Some(one) = held else { return };
-        let why = self.reason(&self.state(), one);
+        let why = self.reason(&self.state(), one.terms());
         let is_due = one.again.is_none_or(|at| Instant::now() >= at) || self.state().stop;
         let Some(why) = why.filter(|_| is_due) else { return };
         // Whoever asks after it is answered that it is gone, and why.

@@ -267,6 +267,37 @@ fn a_question_holds_no_fault() {
 }
 
 #[test]
+fn a_proof_that_hangs_keeps_no_fault_in_force() {
+    let second = Duration::from_secs(1);
+    // The run asks to have it healed, or its time is over.
+    for (grace, asks) in [(LONG, true), (second, false)] {
+        let bed = Bed::new();
+        let mut allowed = bed.allowed();
+        allowed.within = LONG;
+        if let FaultKind::Command { proof: Some(proof), .. } = &mut allowed.kind {
+            // What is not there is said at once.
+            proof.push_str(" && sleep 600");
+        }
+        let path: &Path = bed.directory.path();
+        let injector =
+            Injector::begin(vec![allowed], path, Vec::new(), patience(LONG, grace), |_| ()).unwrap();
+        until("ready", || injector.core.state().is_ready);
+        let ticket = injector.open(wish("w1", second)).unwrap();
+        assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
+        assert_eq!(injector.step(ticket, 2, Step::Prove), Progress::Busy);
+        std::thread::sleep(Duration::from_millis(300));
+        if asks {
+            assert!(matches!(done(&injector, ticket, 3, Step::Heal), Said::Yes(_)));
+        } else {
+            let proved = done(&injector, ticket, 2, Step::Prove);
+            assert!(matches!(&proved, Said::Failed(why) if why.contains("had not ended")), "{proved:?}");
+        }
+        until("it is healed", || !bed.is_there() && injector.held().is_none());
+        assert_eq!((bed.lines("made"), bed.lines("healed")), (1, 1));
+    }
+}
+
+#[test]
 fn what_cannot_be_made_is_healed_and_said() {
     let bed = Bed::new();
     let mut allowed = bed.allowed();
