@@ -144,10 +144,17 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
             entry.key
         )));
     }
-    if let Some(key) = code_in(&workload).filter(|_| target.is_none()) {
+    let is_code = |row: &Key| row.kind.reach() == Reach::Library;
+    if let Some(key) = key_in(&workload, is_code).filter(|_| target.is_none()) {
         return Err(Problem::usage(format!(
             "workload.yaml of {id} names code that would be run here (`{key}`), and may come from somebody else: give the store \
              and its login with --target FILE"
+        )));
+    }
+    if let Some(key) = key_in(&workload, |row| LOGINS.contains(&row.name)).filter(|_| target.is_none()) {
+        return Err(Problem::usage(format!(
+            "workload.yaml of {id} names a file of this machine with which to log in (`{key}`), and may come from somebody else: \
+             give the store and its login with --target FILE"
         )));
     }
     let as_archived = targets_of(&workload);
@@ -173,12 +180,15 @@ fn targets_of(workload: &Workload) -> Vec<TargetSpec> {
     works.flat_map(|work| [work.auth.clone(), work.storage.clone()]).collect()
 }
 
-/// A key that names a library, whose code is run by who opens the store.
-fn code_in(workload: &Workload) -> Option<&'static str> {
+/// Keys of files whose text, or a token that it is good for, is sent to where the same workload says.
+const LOGINS: [&str; 2] = ["web_identity_token_file", "jsonkeyfile"];
+
+/// A key of this kind that is given.
+fn key_in(workload: &Workload, is_one: impl Fn(&Key) -> bool) -> Option<&'static str> {
     targets_of(workload).iter().find_map(|spec| {
         let is_given = |row: &&Key| spec.config.entries.iter().any(|entry| row.answers_to(entry.key.trim()));
-        let mut libraries = CATALOG.keys_of(&spec.kind).filter(|row| row.kind.reach() == Reach::Library);
-        libraries.find(is_given).map(|row| row.name)
+        let mut found = CATALOG.keys_of(&spec.kind).filter(|row| is_one(row));
+        found.find(is_given).map(|row| row.name)
     })
 }
 
@@ -376,6 +386,26 @@ mod tests {
             let why = workload_of(&run, None, true).unwrap_err().to_string();
             assert!(why.contains(&format!("`{key}`")) && why.contains("--target FILE"), "{why}");
             assert!(workload_of(&run, Some(target.as_path()), true).is_ok());
+        }
+        // Nor is a file sent whose path stands there as plain text.
+        let secret = secret.display();
+        for (key, targets) in [
+            (
+                "web_identity_token_file",
+                format!(
+                    "auth: {{type: aws, role_arn: r, web_identity_token_file: '{secret}', sts_endpoint: 'http://127.0.0.1:1'}}\n\
+                     storage: {{type: s3, endpoint: 'http://127.0.0.1:1'}}\n"
+                ),
+            ),
+            (
+                "jsonkeyfile",
+                format!("storage: {{type: gcs, json_key_file: '{secret}', url: 'http://127.0.0.1:1'}}\n"),
+            ),
+        ] {
+            write("workload.yaml", targets);
+            let why = workload_of(&run, None, true).unwrap_err().to_string();
+            assert!(why.contains(&format!("(`{key}`)")) && why.contains("--target FILE"), "{why}");
+            assert!(workload_of(&run, Some(target.as_path()), true).is_ok(), "{key}");
         }
     }
 
