@@ -36,8 +36,8 @@ const UNHEARD_AT_FIRST: Duration = Duration::from_secs(6);
 /// No step is waited for any longer.
 const LONGEST_STEP: Duration = Duration::from_secs(600);
 
-/// What makes the faults of an agent whose state is in `directory`, and heals what an earlier start has left in force there,
-/// also where the operator allows no faults any more; `None` where there is neither.
+/// What makes the faults of an agent whose state is in `directory`, and heals what an earlier start has left in force
+/// there, also where the operator allows no faults any more; `None` where there is neither.
 ///
 /// # Errors
 /// When there is no thread for it.

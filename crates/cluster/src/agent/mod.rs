@@ -130,8 +130,8 @@ async fn next_of(subscriber: &mut Option<async_nats::Subscriber>) -> Option<asyn
     }
 }
 
-/// How many questions of each kind may still be looked at. Each has its own number: whoever may ask who is there keeps nobody
-/// from having a fault healed.
+/// How many questions of each kind may still be looked at. Each has its own number: whoever may ask who is there keeps
+/// nobody from having a fault healed.
 #[derive(Debug, Clone, Copy)]
 struct Questions {
     who: u32,
@@ -194,6 +194,12 @@ impl Agent {
         let trust = SharedTrust::new(trust);
         if options.trust.is_empty() {
             trust.learn(&bus).await;
+        }
+        if !options.faults.is_empty() && options.trust.is_empty() {
+            talk(
+                "it makes faults for the controller whose key this NATS published first; where others may write there, say which \
+                 one that is by --trust KEY",
+            );
         }
         let injector = faults::injector_of(&options, &directory, Arc::clone(&talk)).map_err(fail)?;
         Ok(Self {

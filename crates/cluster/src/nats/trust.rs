@@ -27,8 +27,8 @@ const SET_BACK_NS: i64 = 1800 * 1_000_000_000;
 /// When the newest request to an agent was signed.
 static NEWEST_NS: AtomicI64 = AtomicI64::new(i64::MIN);
 
-/// A moment for a request that is signed at `now_ns`, later than that of the one before also where the clock was set back
-/// meanwhile: of what one has asked an agent the newest counts, and one that hears of a run no more heals its fault.
+/// A moment for a request that is signed at `now_ns`, later than that of the one before also where the clock was set
+/// back meanwhile: of what one has asked an agent the newest counts, and one that hears of a run no more heals its fault.
 fn later(newest_ns: &AtomicI64, now_ns: i64) -> i64 {
     let next = |newest_ns: i64| {
         let after_ns = newest_ns.saturating_add(1);

@@ -405,7 +405,8 @@ impl Core {
         }
     }
 
-    /// Nobody wants a fault any more that is about to be made: the agent ends, its run is silent, or has asked for another step.
+    /// Nobody wants a fault any more that is about to be made: the agent ends, its run is silent, or has asked for another
+    /// step.
     fn is_given_up(&self, ticket: u64) -> bool {
         let state = self.state();
         let open = state.open.as_ref().filter(|open| open.ticket == ticket);
