@@ -177,6 +177,9 @@ impl Journal {
         let shown = path.display().to_string();
         let failed = |cause: std::io::Error| format!("{shown}: {cause}");
         std::fs::create_dir_all(directory).map_err(|cause| format!("{}: {cause}", directory.display()))?;
+        if path.exists() {
+            check_regular(&path).map_err(failed)?;
+        }
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -233,10 +236,23 @@ fn hold(file: &File, shown: &str) -> Result<(), String> {
     Err(format!("{shown}: another cosmark runs this study; wait for it"))
 }
 
+/// Who unpacks a study of somebody else may find a pipe there, which would be waited for without end, or a device.
+fn check_regular(path: &Path) -> std::io::Result<()> {
+    if std::fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "no regular file"))
+}
+
+fn open_to_read(path: &Path) -> std::io::Result<File> {
+    check_regular(path)?;
+    File::open(path)
+}
+
 /// Whether a process runs the study of a directory: it holds the journal. False where that cannot be asked.
 #[must_use]
 pub fn is_held(directory: &Path) -> bool {
-    let Ok(file) = File::open(directory.join(JOURNAL)) else { return false };
+    let Ok(file) = open_to_read(&directory.join(JOURNAL)) else { return false };
     // What is held here is let go of with the file.
     matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock))
 }
@@ -248,7 +264,7 @@ pub fn is_held(directory: &Path) -> bool {
 pub fn steps(directory: &Path) -> Result<Vec<Step>, String> {
     let path = directory.join(JOURNAL);
     let shown = path.display().to_string();
-    let mut file = match File::open(&path) {
+    let mut file = match open_to_read(&path) {
         Ok(file) => file,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(cause) => return Err(format!("{shown}: {cause}")),
@@ -313,6 +329,19 @@ mod tests {
 
     fn down(system: &str) -> Step {
         Step::Down { system: system.to_owned() }
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_journal_is_refused_and_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(directory.path().join(JOURNAL)).status();
+        assert!(made.unwrap().success());
+        let (to, from) = std::sync::mpsc::sync_channel(1);
+        let place = directory.path().to_owned();
+        std::thread::spawn(move || to.send((is_held(&place), steps(&place), Journal::open(&place).err())));
+        let found = from.recv_timeout(Duration::from_secs(20));
+        let Ok((false, Err(read), Some(opened))) = &found else { panic!("{found:?}") };
+        assert!(read.contains("no regular file") && opened.contains("no regular file"), "{read}, {opened}");
     }
 
     #[test]
