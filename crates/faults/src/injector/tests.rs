@@ -267,6 +267,27 @@ fn a_question_holds_no_fault() {
 }
 
 #[test]
+fn what_another_process_has_healed_is_not_healed_again_and_who_deletes_the_journal_has_healed_nothing() {
+    let bed = Bed::new();
+    let injector = bed.injector(patience(LONG, LONG));
+    let journal = bed.at(".faults");
+    for healed in [false, true] {
+        let ticket = injector.open(wish("w1", LONG)).unwrap();
+        assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
+        if healed {
+            fs::remove_file(bed.at("there")).unwrap();
+            let notes = fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path());
+            notes.for_each(|note| fs::remove_file(note).unwrap());
+        } else {
+            fs::remove_dir_all(&journal).unwrap();
+        }
+        assert!(matches!(done(&injector, ticket, 2, Step::Heal), Said::Yes(_)));
+        assert!(!bed.is_there() && injector.held().is_none(), "{:?}", bed.said);
+        assert_eq!(bed.lines("healed"), 1);
+    }
+}
+
+#[test]
 fn a_proof_that_hangs_keeps_no_fault_in_force() {
     let second = Duration::from_secs(1);
     // The run asks to have it healed, or its time is over.
