@@ -1,7 +1,8 @@
 //! What each factor does to a figure: effects by least squares over the cells of a design, with intervals from its
 //! repetitions, and with the effects that are aliased with each. Source: G. E. P. Box, J. S. Hunter and W. G. Hunter,
 //! Statistics for Experimenters, chapters 5 and 6; NIST/SEMATECH e-Handbook of Statistical Methods, 5.3.3 and 5.4. Each
-//! repetition is a block: what changes from one to the next is in no effect.
+//! repetition is a block: what changes from one to the next is in no effect. Points of one run share what befell it: a
+//! factor that is the same in all of a run has the error of runs, as in a split-plot design (5.5.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,10 +123,17 @@ fn of_op(seen: &[&Observation], op: Option<&str>, metric: &str) -> Seen {
     found
 }
 
-/// The points of a system that are meant, as they are planned.
-fn points(design: &Design<'_>, system: usize, table: &EffectTable, op: Option<&str>) -> Vec<Levels> {
-    let mut all = Vec::new();
-    for cell in design.cells.iter().filter(|cell| cell.system == system) {
+/// Points as they are planned, and the run of each by number.
+#[derive(Default)]
+struct Points {
+    levels: Vec<Levels>,
+    runs: Vec<usize>,
+}
+
+/// The points of a system that are meant.
+fn points(design: &Design<'_>, system: usize, table: &EffectTable, op: Option<&str>) -> Points {
+    let mut all = Points::default();
+    for (run, cell) in design.cells.iter().enumerate().filter(|(_, cell)| cell.system == system) {
         for point in cell.points.iter().filter(|point| point.refused.is_none()) {
             let mut levels = cell.levels.clone();
             levels.extend(point.levels.clone());
@@ -133,7 +141,8 @@ fn points(design: &Design<'_>, system: usize, table: &EffectTable, op: Option<&s
             let mut meant = levels.clone();
             meant.extend(op.map(|op| ("op".to_owned(), op.to_owned())));
             if matches(&table.cells, &meant) {
-                all.push(levels);
+                all.levels.push(levels);
+                all.runs.push(run);
             }
         }
     }
@@ -152,14 +161,14 @@ struct Fit {
     terms: Vec<Term>,
     /// Of each term.
     values: Vec<f64>,
-    /// The standard error of each; `None` with one repetition.
-    errors: Option<Vec<f64>>,
-    degrees: f64,
+    /// The standard error of each with its degrees of freedom; `None` with one repetition.
+    errors: Option<Vec<(f64, f64)>>,
     is_false: bool,
 }
 
 /// Fits the effects of all factors that vary, or says why they are not known.
-fn fit(design: &Design<'_>, points: &[Levels], seen: &Seen, said: Said) -> Result<Fit, String> {
+fn fit(design: &Design<'_>, planned: &Points, seen: &Seen, said: Said) -> Result<Fit, String> {
+    let points = planned.levels.as_slice();
     if points.len() > MOST_CELLS {
         return Err(format!("{} cells are more than {MOST_CELLS}", points.len()));
     }
@@ -190,15 +199,15 @@ fn fit(design: &Design<'_>, points: &[Levels], seen: &Seen, said: Said) -> Resul
         .collect();
     let solved = |row: &Vec<f64>| row.iter().zip(&sums).map(|(one, sum)| one * sum).sum::<f64>();
     let values: Vec<f64> = inverse.iter().skip(1).map(solved).collect();
-    let noise = noise(&rows, &means);
+    let noise = Noise::of(&rows, &planned.runs);
     #[expect(clippy::cast_precision_loss, reason = "numbers of repetitions")]
     let times = repetitions.len() as f64;
-    let errors = noise.map(|(variance, _)| {
-        let of = |at: usize| (variance / times * inverse[at][at]).max(0.0).sqrt();
-        (1..=terms.len()).map(of).collect()
-    });
-    let degrees = noise.map_or(0.0, |(_, degrees)| degrees);
-    Ok(Fit { terms, values, errors, degrees, is_false: seen.is_false })
+    let error = |(at, term): (usize, &Term)| {
+        let (variance, degrees) = noise.of_column(&term.column, &planned.runs)?;
+        Some(((variance / times * inverse[at + 1][at + 1]).max(0.0).sqrt(), degrees))
+    };
+    let errors = terms.iter().enumerate().map(error).collect();
+    Ok(Fit { terms, values, errors, is_false: seen.is_false })
 }
 
 /// The repetitions that have all points: one that lacks some would be of other cells.
@@ -220,14 +229,79 @@ fn whole_repetitions(points: &[Levels], seen: &Seen) -> Result<Vec<u32>, String>
     Ok(whole)
 }
 
-/// The variance of one value and its degrees of freedom: what is left beside the means of cells and of repetitions.
+/// The variance of one value and its degrees of freedom, for what differs between runs and for what differs within
+/// them.
+struct Noise {
+    between: Option<(f64, f64)>,
+    within: Option<(f64, f64)>,
+}
+
+impl Noise {
+    /// What is left of the values of points, by repetition, beside the means of points and of repetitions; and within
+    /// runs beside what all points of a run share at a repetition.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of points and repetitions")]
+    fn of(rows: &[Vec<f64>], runs: &[usize]) -> Self {
+        let times = rows.first().map_or(0, Vec::len);
+        let points_of = by_run(runs);
+        let mean_at = |points: &[usize], at: usize| {
+            points.iter().map(|point| rows[*point][at]).sum::<f64>() / points.len() as f64
+        };
+        let of_run = |points: &Vec<usize>| -> Vec<f64> { (0..times).map(|at| mean_at(points, at)).collect() };
+        let runs: Vec<Vec<f64>> = points_of.iter().map(of_run).collect();
+        let in_a_run = rows.len() as f64 / runs.len().max(1) as f64;
+        // A mean of so many points varies as much less where points share nothing.
+        let between = left_over(&runs).map(|(variance, degrees)| (variance * in_a_run, degrees));
+        let degrees = rows.len().saturating_sub(runs.len()) * times.saturating_sub(1);
+        let mut squares = 0.0;
+        for (points, run) in points_of.iter().zip(&runs) {
+            for row in points.iter().map(|point| &rows[*point]) {
+                let shift = mean(row) - mean(run);
+                squares += row.iter().zip(run).map(|(value, of)| (value - of - shift).powi(2)).sum::<f64>();
+            }
+        }
+        let within = (degrees > 0).then(|| (squares / degrees as f64, degrees as f64));
+        Self { between, within }
+    }
+
+    /// That of the effect with this column: of runs where it is the same in all of a run, of points where its mean is
+    /// the same in every run. What is both has the greater of the two.
+    fn of_column(&self, column: &[f64], runs: &[usize]) -> Option<(f64, f64)> {
+        let points_of = by_run(runs);
+        let own = |points: &[usize]| -> Vec<f64> { points.iter().map(|point| column[*point]).collect() };
+        let means: Vec<f64> = points_of.iter().map(|points| mean(&own(points))).collect();
+        let is_of_runs = points_of
+            .iter()
+            .zip(&means)
+            .all(|(points, middle)| own(points).iter().all(|one| (one - middle).abs() < ROUNDING));
+        if is_of_runs {
+            return self.between;
+        }
+        if means.iter().all(|one| (one - means[0]).abs() < ROUNDING) {
+            return self.within;
+        }
+        let (between, within) = (self.between?, self.within?);
+        Some((between.0.max(within.0), between.1.min(within.1)))
+    }
+}
+
+/// The points of each run.
+fn by_run(runs: &[usize]) -> Vec<Vec<usize>> {
+    let mut points_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (point, run) in runs.iter().enumerate() {
+        points_of.entry(*run).or_default().push(point);
+    }
+    points_of.into_values().collect()
+}
+
+/// The variance of one value and its degrees of freedom: what is left beside the means of rows and of repetitions.
 #[expect(clippy::cast_precision_loss, reason = "numbers of cells and repetitions")]
-fn noise(rows: &[Vec<f64>], means: &[f64]) -> Option<(f64, f64)> {
+fn left_over(rows: &[Vec<f64>]) -> Option<(f64, f64)> {
     let (cells, times) = (rows.len(), rows.first().map_or(0, Vec::len));
     if cells < 2 || times < 2 {
         return None;
     }
-    let whole = mean(means);
+    let means: Vec<f64> = rows.iter().map(|row| mean(row)).collect();
+    let whole = mean(&means);
     let of_repetition: Vec<f64> =
         (0..times).map(|at| rows.iter().map(|row| row[at]).sum::<f64>() / cells as f64).collect();
     let left = rows.iter().zip(means).flat_map(|(row, own)| {
@@ -327,8 +401,8 @@ impl Fit {
     fn effects(self, of: &str, said: Said, rows: f64) -> Vec<Effect> {
         let back = |value: f64| if said == Said::Ratio { value.exp() } else { value };
         let reach = |at: usize| {
-            let errors = self.errors.as_ref()?;
-            Some(t_critical(0.05 / rows, self.degrees) * errors.get(at)?)
+            let (error, degrees) = self.errors.as_ref()?.get(at)?;
+            Some(t_critical(0.05 / rows, *degrees) * error)
         };
         let reaches: Vec<Option<f64>> = (0..self.terms.len()).map(reach).collect();
         let all = self.terms.into_iter().zip(self.values).zip(reaches);

@@ -169,6 +169,49 @@ fn of_all_combinations_each_pair_of_factors_has_an_effect_of_its_own() {
     assert!((pair.value / 1.5 - 1.0).abs() < 0.01 && (other.value - 1.0).abs() < 0.01, "{found:#?}");
 }
 
+/// What befalls a whole run, by its factors and repetition: no pattern of either.
+fn befallen(one: &Observation) -> f64 {
+    let is = |factor: &str, level: &str| u32::from(one.levels[factor] == level);
+    let run = is("size", "large") + 2 * is("tls", "with") + 4 * is("keep", "all") + 8 * one.repetition;
+    1.0 + 0.05 * (f64::from(run * 37 % 17) / 8.0 - 1.0)
+}
+
+#[test]
+fn what_befalls_a_whole_run_is_in_the_error_of_what_differs_between_runs() {
+    let spec = spec(FRACTION);
+    let mut runner = Virtual { planted: Some(planted), ..Virtual::new() };
+    let (design, mut all) = measured(&spec, "full", &mut runner);
+    assert!(design.cells.len() == 8 && design.cells.iter().all(|cell| cell.points.len() == 2));
+    let alone = effects(&design, &all, &spec.effects[0]);
+    for one in &mut all {
+        let befallen = befallen(one);
+        one.values.values_mut().for_each(|value| *value *= befallen);
+    }
+    let found = effects(&design, &all, &spec.effects[0]);
+    let width = |found: &Found, name: &str| {
+        let (low, high) = effect(found, name).interval.unwrap();
+        high / low - 1.0
+    };
+    // Both points of a run had the same: it is in no difference between them.
+    for name in ["copies: 1 to 3", "size x copies", "keep x copies"] {
+        let (before, after) = (width(&alone, name), width(&found, name));
+        assert!((before / after - 1.0).abs() < 0.05 && after < 0.01, "{name}: {before} {after}");
+    }
+    for name in ["size: small to large", "keep: none to all", "size x tls"] {
+        let (before, after) = (width(&alone, name), width(&found, name));
+        assert!(before < 0.01 && after > 0.03, "{name}: {before} {after}");
+    }
+    // That of runs is as if each had one point.
+    let of_one: Vec<Observation> = all.iter().filter(|one| one.levels["copies"] == "1").cloned().collect();
+    let table = EffectTable {
+        cells: Where::from([("copies".to_owned(), OneOrMore(vec!["1".to_owned()]))]),
+        ..EffectTable::default()
+    };
+    let one_each = width(&effects(&design, &of_one, &table), "size: small to large");
+    let (wide, narrow) = (1.1 * width(&found, "size: small to large"), one_each);
+    assert!(narrow < wide && narrow > wide / 1.6, "fewer rows need a narrower one: {narrow} {wide}");
+}
+
 #[test]
 fn blocks_of_a_fraction_are_run_one_after_the_other_and_are_in_no_effect_of_a_factor() {
     let spec = spec(&FRACTION.replace("generators: [copies = size tls keep]", "blocks: [size tls keep]"));
