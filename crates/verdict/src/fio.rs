@@ -115,9 +115,16 @@ fn processor(jobs: &[&FioJobRecord]) -> Finding {
 fn working_set(fio: &FioRecord, jobs: &[&FioJobRecord], evidence: &Evidence) -> Finding {
     let reads = evidence.operations.iter().any(|op| op.kind == "read" && op.ok > 0);
     let memory = fio.memory_bytes.map(|bytes| bytes as f64).filter(|bytes| *bytes > 0.0);
+    // Files of jobs that ran side by side share the memory.
+    let is_own = |job: &&&FioJobRecord| job.has_own_files && !job.is_remote() && !job.is_direct();
+    let together: u64 =
+        jobs.iter().filter(is_own).fold(0, |sum, job| sum.saturating_add(job.size_bytes.unwrap_or(0)));
     let each = jobs.iter().map(|job| {
         let size = job.size_bytes.map(|bytes| bytes as f64);
-        if job.is_remote() { remote(job, size, memory, reads) } else { local(job, size, memory) }
+        if job.is_remote() {
+            return remote(job, size, memory, reads);
+        }
+        local(job, size.map(|size| if job.has_own_files { size.max(together as f64) } else { size }), memory)
     });
     let worst = each.max_by_key(|finding| finding.allows);
     worst.unwrap_or_else(|| Finding::unknown("fio says nothing of its jobs"))
@@ -153,12 +160,22 @@ fn remote(job: &FioJobRecord, size: Option<f64>, memory: Option<f64>, reads: boo
 /// A device or file of the machine on which fio ran.
 fn local(job: &FioJobRecord, size: Option<f64>, memory: Option<f64>) -> Finding {
     let target = if job.target.is_empty() { "its file" } else { job.target.as_str() };
-    if job.direct == Some(true) {
+    if job.is_direct() {
+        let how = if job.direct == Some(true) { "direct=1" } else { job.engine.as_str() };
         return Finding::pass(
             1.0,
             1.0,
-            format!("direct=1: requests to {target} pass by the page cache of the machine"),
+            format!("{how}: requests to {target} pass by the page cache of the machine"),
         );
+    }
+    if matches!(job.pattern.as_str(), "write" | "randwrite") {
+        if job.synced {
+            let message = format!("sync: a write to {target} was over when it was on the device");
+            return Finding::pass(1.0, 1.0, message);
+        }
+        if let Some(writes) = job.synced_every {
+            return waited_for(target, writes);
+        }
     }
     let buffered = format!("{target} was reached through the page cache (direct=0)");
     let Some(size) = size else {
@@ -190,6 +207,18 @@ fn local(job: &FioJobRecord, size: Option<f64>, memory: Option<f64>) -> Finding 
         return Finding::warn(ratio, 5.0, message);
     }
     Finding::pass(ratio, 5.0, numbers)
+}
+
+/// A job that only writes, and waits for the device after so many writes: memory can hold no more than those, and fio
+/// has that wait apart from the times of writes.
+#[expect(clippy::cast_precision_loss, reason = "a number of writes")]
+fn waited_for(target: &str, writes: u64) -> Finding {
+    let after = if writes == 1 { "each".to_owned() } else { format!("every {writes}") };
+    let message = format!(
+        "writes to {target} went through the page cache, and after {after} of them fio waited until they were on the device: that \
+         wait is in the rates and in no time; give sync=1 or direct=1 to fio"
+    );
+    Finding::warn(writes as f64, 0.0, message)
 }
 
 /// V16: jobs that ran side by side.
@@ -276,6 +305,44 @@ mod tests {
         }
         let said = cache(job("psync", None, 1 << 30), memory, "read").message;
         assert!(said.contains("1.07 GB of data, 8.59 GB of memory") && said.contains("direct=1"), "{said}");
+    }
+
+    #[test]
+    fn writes_that_the_device_had_before_the_next_are_no_writes_to_memory() {
+        let of = |pattern: &str, synced: bool, synced_every: Option<u64>| {
+            let pattern = pattern.to_owned();
+            let own = FioJobRecord { pattern, synced, synced_every, ..job("sync", None, 22 << 20) };
+            cache(own, Some(8 << 30), "write")
+        };
+        assert_eq!(
+            (of("write", true, None).status, of("randwrite", true, None).status),
+            (Status::Pass, Status::Pass)
+        );
+        for writes in [1, 32] {
+            let found = of("write", false, Some(writes));
+            assert_eq!((found.status, found.allows), (Status::Warn, Allows::WithLimits));
+            assert!(found.message.contains("in no time"), "{found:?}");
+        }
+        assert_eq!(of("write", false, None).allows, Allows::False);
+        // What it reads may come from memory all the same.
+        assert_eq!(
+            (of("randrw", true, Some(1)).allows, of("read", true, None).allows),
+            (Allows::False, Allows::False)
+        );
+        assert_eq!(cache(job("io_uring_cmd", None, 1 << 30), Some(8 << 30), "read").status, Status::Pass);
+    }
+
+    #[test]
+    fn files_of_jobs_that_ran_side_by_side_share_the_memory() {
+        let own = FioJobRecord { has_own_files: true, ..job("psync", None, 12 << 30) };
+        let fio = FioRecord { memory_bytes: Some(16 << 30), ..FioRecord::default() };
+        let of = |jobs: &[&FioJobRecord]| working_set(&fio, jobs, &Evidence::default()).allows;
+        assert_eq!((of(&[&own]), of(&[&own, &own])), (Allows::False, Allows::WithLimits));
+        assert_eq!(of(&[&own; 8]), Allows::True);
+        // Of one file there is no more for eight of them.
+        let shared = job("psync", None, 12 << 30);
+        let direct = FioJobRecord { direct: Some(true), ..own.clone() };
+        assert_eq!((of(&[&shared; 8]), of(&[&own, &direct, &direct])), (Allows::False, Allows::False));
     }
 
     #[test]

@@ -69,6 +69,9 @@ impl<'a> Options<'a> {
         let depth = if SYNCHRONOUS.contains(&engine) { 1 } else { self.count(&["iodepth"])? };
         // Jobs that are reported one by one stand in the output once for each.
         let copies = if self.is_on("group_reporting") == Some(true) { self.count(&["numjobs"])? } else { 1 };
+        // Without a name of a file each copy makes files of its own.
+        let has_own_files = self.text(&["filename", "rbdname"]).is_none();
+        let each = self.bytes(&["size", "filesize", "io_size"]);
         let by_time = self.is_on("time_based") == Some(true);
         let runtime_s = self.text(&["runtime", "timeout"]).and_then(seconds).filter(|seconds| *seconds > 0.0);
         Ok(FioJobRecord {
@@ -79,8 +82,11 @@ impl<'a> Options<'a> {
             ),
             block: self.text(&["bs", "blocksize", "bsrange", "bssplit"]).map(shown),
             depth: u32::try_from(depth.saturating_mul(copies).min(MOST_UNDER_WAY)).unwrap_or(1),
-            direct: self.is_on("direct"),
-            size_bytes: self.bytes(&["size", "filesize", "io_size"]),
+            direct: self.is_on("direct").or_else(|| self.is_on("buffered").map(|buffered| !buffered)),
+            size_bytes: each.map(|bytes| if has_own_files { bytes.saturating_mul(copies) } else { bytes }),
+            has_own_files,
+            synced: self.text(&["sync"]).is_some_and(|how| !matches!(how, "0" | "none")),
+            synced_every: self.synced_every(),
             runtime_s: runtime_s.filter(|_| by_time),
             rampup_s: self.text(&["ramp_time"]).and_then(seconds).unwrap_or(0.0),
             verified: self
@@ -89,6 +95,12 @@ impl<'a> Options<'a> {
             zeros: self.is_on("zero_buffers") == Some(true),
             ..FioJobRecord::default()
         })
+    }
+
+    /// Writes after which it waits for the device.
+    fn synced_every(&self) -> Option<u64> {
+        let every = |name: &str| self.text(&[name])?.parse::<u64>().ok().filter(|writes| *writes > 0);
+        every("fsync").into_iter().chain(every("fdatasync")).min()
     }
 
     fn target(&self, engine: &str) -> String {

@@ -140,6 +140,48 @@ fn sizes_and_times_are_those_of_fio() {
 }
 
 #[test]
+fn what_passes_by_the_page_cache_is_known_by_each_of_its_options() {
+    let of = |options: Value| {
+        let output = changed(|value| {
+            value.as_object_mut().unwrap().remove("global options");
+            value["jobs"][0]["job options"] = options;
+        });
+        output.unwrap().jobs[0].facts.clone()
+    };
+    for (options, direct, synced, size) in [
+        (
+            serde_json::json!({"direct": "1", "size": "1g", "numjobs": "4"}),
+            Some(true),
+            (false, None),
+            1 << 30,
+        ),
+        (serde_json::json!({"buffered": "0", "size": "1g"}), Some(true), (false, None), 1 << 30),
+        (serde_json::json!({"buffered": "1", "size": "1g"}), Some(false), (false, None), 1 << 30),
+        (serde_json::json!({"fsync": "0", "fdatasync": "1", "size": "1g"}), None, (false, Some(1)), 1 << 30),
+        (serde_json::json!({"fsync": "32", "sync": "0", "size": "1g"}), None, (false, Some(32)), 1 << 30),
+        (serde_json::json!({"sync": "dsync", "size": "1g"}), None, (true, None), 1 << 30),
+        (
+            serde_json::json!({"size": "1g", "numjobs": "4", "group_reporting": ""}),
+            None,
+            (false, None),
+            4 << 30,
+        ),
+        (
+            serde_json::json!({"size": "1g", "numjobs": "4", "group_reporting": "", "filename": "/dev/sdb"}),
+            None,
+            (false, None),
+            1 << 30,
+        ),
+    ] {
+        let shown = options.to_string();
+        let has_own_files = options.get("filename").is_none();
+        let facts = of(options);
+        assert_eq!((facts.direct, (facts.synced, facts.synced_every)), (direct, synced), "{shown}");
+        assert_eq!((facts.size_bytes, facts.has_own_files), (Some(size), has_own_files), "{shown}");
+    }
+}
+
+#[test]
 fn what_is_secret_in_options_is_in_no_archive() {
     let output = changed(|value| {
         value["jobs"][0]["job options"]["http_s3_key"] = Value::from("hunter2");

@@ -37,8 +37,15 @@ pub struct FioJobRecord {
     pub depth: u32,
     /// Past the page cache of its machine (`direct`); null where it does not say, which is no.
     pub direct: Option<bool>,
-    /// Bytes of the device, file or image that it used; null where it does not say.
+    /// Bytes of the device, file or image that it used, of all its copies; null where it does not say.
     pub size_bytes: Option<u64>,
+    /// Its files are no other job's (no `filename`).
+    pub has_own_files: bool,
+    /// Each write was over when it was on the device (`sync`).
+    pub synced: bool,
+    /// Writes after which it waited until they were on the device (`fsync`, `fdatasync`), which is in no time of a
+    /// write; null where it did not.
+    pub synced_every: Option<u64>,
     /// Seconds that it was to measure; null where its size ended it.
     pub runtime_s: Option<f64>,
     /// Seconds before that, which are in no figure.
@@ -71,6 +78,12 @@ pub enum FioTimes {
 }
 
 impl FioJobRecord {
+    /// Its requests pass by the page cache of the machine on which it ran.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.direct == Some(true) || matches!(self.engine.as_str(), "io_uring_cmd" | "sg")
+    }
+
     /// It reached its data through a network or another process: the page cache of its machine is not on the way.
     #[must_use]
     pub fn is_remote(&self) -> bool {
