@@ -1,10 +1,16 @@
 //! The rates of a job over time: a log that fio wrote with `--write_iops_log` and `--log_avg_msec`. Format: fio's
 //! HOWTO, "Log File Formats": time in ms, value, direction (0 reads, 1 writes, 2 trims), block size, ..
 
+use super::FioJob;
+
 /// A line more than a day of four looks a second is none of ours.
 const MOST_LINES: usize = 1 << 20;
 /// Lines that lie nearer to each other are of single requests.
 const LEAST_STEP_MS: f64 = 20.0;
+/// Share of a job's requests by which its log may differ from its result.
+const ROOM: f64 = 0.25;
+/// Steps that may be missing at the ends of a log.
+const STEPS_AT_THE_ENDS: f64 = 2.0;
 
 /// One line: a mean rate since the one before of its direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,6 +88,31 @@ impl Course {
         }
         steps.sort_by(f64::total_cmp);
         steps.get(steps.len() / 4).copied()
+    }
+
+    /// Why it is not the log of `job`, whose requests it does not have; `None` where it fits, or has no steps.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "compared with a wide margin")]
+    pub fn contradicts(&self, job: &FioJob) -> Option<String> {
+        let steps = self.steps();
+        let step_s = self.step_ms()? / 1e3;
+        for (is_write, name, side) in [(false, "reads", &job.read), (true, "writes", &job.write)] {
+            let logged: u64 = steps.iter().map(|step| if is_write { step.writes } else { step.reads }).sum();
+            let known = side.as_ref().map_or(0, |side| side.ios);
+            let own = self.rates.iter().filter(|rate| rate.is_write == is_write);
+            let fastest =
+                own.map(|rate| rate.iops).fold(side.as_ref().map_or(0.0, |side| side.iops), f64::max);
+            if (logged as f64 - known as f64).abs()
+                > ROOM * known as f64 + STEPS_AT_THE_ENDS * step_s * fastest
+            {
+                return Some(format!(
+                    "it has {logged} {name}, and the result of job {} {known}: it is the log of another job, or of one of several \
+                     copies that fio reports together (group_reporting)",
+                    job.facts.work
+                ));
+            }
+        }
+        None
     }
 
     /// Its steps: lines of both directions that lie near each other are one.

@@ -140,6 +140,37 @@ fn sizes_and_times_are_those_of_fio() {
 }
 
 #[test]
+fn a_log_that_is_not_of_the_job_is_found() {
+    let output = FioOutput::read(MIXED).unwrap();
+    assert_eq!(Course::read(LOG).unwrap().contradicts(&output.jobs[0]), None);
+    let job = |ios: u32, seconds: f64| {
+        let iops = f64::from(ios) / seconds;
+        let side = Side { ios: u64::from(ios), iops, runtime_s: seconds, ..Side::default() };
+        FioJob { read: Some(side), ..FioJob::default() }
+    };
+    let log = |rate: u64, from: u64, to: u64| -> Course {
+        let lines: String = (from..=to).map(|at| format!("{}, {rate}, 0, 0, 0\n", at * 1000)).collect();
+        Course::read(&lines).unwrap()
+    };
+    let fits = |course: &Course, job: &FioJob| course.contradicts(job).is_none();
+    assert!(fits(&log(1000, 1, 120), &job(120_000, 120.0)));
+    assert!(fits(&log(1000, 1, 119), &job(120_000, 120.0)), "the last line may be missing");
+    assert!(fits(&log(1000, 11, 130), &job(120_000, 120.0)), "times may count the ramp");
+    assert!(fits(&log(2000, 1, 60), &job(120_000, 120.0)), "where nothing ended there is no line");
+    let copy = log(1000, 1, 120).contradicts(&job(480_000, 120.0)).unwrap();
+    assert!(
+        copy.contains("120000 reads") && copy.contains("480000") && copy.contains("group_reporting"),
+        "{copy}"
+    );
+    assert!(!fits(&log(1000, 1, 30), &job(120_000, 120.0)), "of a shorter one");
+    assert!(!fits(&log(1000, 1, 240), &job(120_000, 120.0)), "of a longer one");
+    let writes: String = (1..=120).map(|at| format!("{}, 1000, 1, 0, 0\n", at * 1000)).collect();
+    let said = Course::read(&writes).unwrap().contradicts(&job(120_000, 120.0)).unwrap();
+    assert!(said.contains("0 reads"), "{said}");
+    assert!(fits(&Course::default(), &job(10, 1.0)));
+}
+
+#[test]
 fn what_passes_by_the_page_cache_is_known_by_each_of_its_options() {
     let of = |options: Value| {
         let output = changed(|value| {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::fio::{Course, FioOutput};
+use cosmark_archive::fio::{Course, FioJob, FioOutput};
 use cosmark_archive::{Archive, NewFio, Timestamp};
 use cosmark_workload::units::parse_size;
 
@@ -24,7 +24,7 @@ pub fn run(args: &ImportArgs) -> Outcome {
     if let Some(stage) = &args.stage {
         name_stage(&mut output, stage)?;
     }
-    let courses = courses(&args.iops_log, output.jobs.len())?;
+    let courses = courses(&args.iops_log, &output.jobs)?;
     let memory_bytes = args
         .memory
         .as_deref()
@@ -95,16 +95,21 @@ fn text_of(path: &Path) -> Result<String, Problem> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn courses(files: &[std::path::PathBuf], jobs: usize) -> Result<Vec<Option<Course>>, Problem> {
-    if files.len() > jobs {
+fn courses(files: &[std::path::PathBuf], jobs: &[FioJob]) -> Result<Vec<Option<Course>>, Problem> {
+    if files.len() > jobs.len() {
         return Err(Problem::usage(format!(
-            "{} logs are more than the jobs of fio, of which there are {jobs}",
-            files.len()
+            "{} logs are more than the jobs of fio, of which there are {}",
+            files.len(),
+            jobs.len()
         )));
     }
-    let read = |file: &std::path::PathBuf| {
-        let course = Course::read(&text_of(file)?);
-        course.map(Some).map_err(|why| Problem::usage(format!("{}: {why}", file.display())))
+    let read = |(file, job): (&std::path::PathBuf, &FioJob)| {
+        let refused = |why: String| Problem::usage(format!("{}: {why}", file.display()));
+        let course = Course::read(&text_of(file)?).map_err(refused)?;
+        match course.contradicts(job) {
+            Some(why) => Err(refused(why)),
+            None => Ok(Some(course)),
+        }
     };
-    files.iter().map(read).collect()
+    files.iter().zip(jobs).map(read).collect()
 }

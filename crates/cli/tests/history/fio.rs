@@ -159,9 +159,11 @@ fn what_is_no_result_of_fio_is_refused_with_its_place_and_leaves_no_run() {
         assert!(error.contains(name) && error.contains(words), "{name}: {error}");
     }
     fs::write(home.join("good.json"), &text).unwrap();
+    fs::write(home.join("other.log"), "1000, 1, 0\n2000, 1, 0\n3000, 1, 0\n").unwrap();
     fs::write(home.join("single.log"), "1, 1, 0\n2, 1, 0\n3, 1, 0\n4, 1, 0\n").unwrap();
     for (arguments, words) in [
         ("import good.json --iops-log single.log", "--log_avg_msec"),
+        ("import good.json --iops-log other.log", "the log of another job"),
         ("import good.json --iops-log single.log --iops-log single.log", "2 logs are more"),
         ("import good.json --memory much", "--memory much"),
         ("import good.json --stage a/b", "--stage a/b"),
