@@ -15,6 +15,9 @@ use crate::spec::{Efficiency, OneOrMore, Overlay};
 /// Fewer loads have no knee.
 const LEAST_LOADS: usize = 3;
 
+/// As many parts that are doubted are named.
+const MOST_NAMED: usize = 6;
+
 /// The throughput, which a knee has on its horizontal axis.
 const RATE: &str = "throughput_per_s";
 
@@ -69,6 +72,17 @@ pub fn stacked(subject: &Subject<'_>) -> Option<Sketch> {
         Series::new(line.name.clone(), look, Mark::Stacked, places(line, &across))
     };
     let series = lines.iter().take(MOST_LINES).enumerate().map(part).collect();
+    // Hatching tells the parts apart: what is doubted is named.
+    let doubted = lines
+        .iter()
+        .flat_map(|line| line.points.iter().filter(|dot| dot.is_false).map(move |dot| (line, dot)));
+    let names: Vec<String> = doubted.map(|(line, dot)| format!("{} at {}", line.name, dot.level)).collect();
+    if !names.is_empty() {
+        let more = names.len().saturating_sub(MOST_NAMED);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let named: Vec<&str> = names.iter().take(MOST_NAMED).map(String::as_str).collect();
+        note.push(format!("FALSE: {}{more}", named.join(", ")));
+    }
     if lines.len() > MOST_LINES {
         note.push("the stacks are without them".to_owned());
     }

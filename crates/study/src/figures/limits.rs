@@ -5,6 +5,7 @@ use cosmark_report::plot::chart::{Mark, Series};
 use super::{Subject, scale_of};
 use crate::claims::short;
 use crate::metric::RAW;
+use crate::published::Published;
 use crate::select::{Found, quantity, repetitions, why_none};
 use crate::spec::{Limit, Quantity};
 use crate::statistics::median;
@@ -39,8 +40,10 @@ fn level(subject: &Subject<'_>, limit: &Limit) -> Result<(f64, bool), &'static s
         return Ok((value * limit.times * unit, false));
     }
     if let Some(cells) = &limit.published {
-        let fits = subject.published.iter().find(|one| one.metric == figure.metric && one.cells == *cells);
-        let value = fits.ok_or("no such number was published")?.value;
+        // A ratio is no level of what it is a ratio of.
+        let to = figure.to.as_ref().map(|base| base.cells.clone()).unwrap_or_default();
+        let fits = |one: &&Published| one.metric == figure.metric && one.cells == *cells && one.to == to;
+        let value = subject.published.iter().find(fits).ok_or("no such number was published")?.value;
         return Ok((value * limit.times * unit, false));
     }
     if let Some(of) = &limit.of {

@@ -190,6 +190,22 @@ fn a_stack_is_the_sum_of_its_parts() {
     assert_eq!(count(&drawn, "class=\"part\""), 8, "{drawn}");
     // 824 of the store on 1648 of the disk.
     assert!(has(&drawn, "2500"), "{drawn}");
+    let mut doubted = all();
+    let of = |one: &&mut Observation| one.levels["system"] == "store" && one.levels["n"] == "64";
+    doubted.iter_mut().filter(of).for_each(|one| one.verdict = Overall::False);
+    let drawn = svg("kind: stacked, x: n, lines: [system], where: {size: 4KB}", &doubted);
+    assert!(words(&drawn).contains("FALSE: store at 64"), "{drawn}");
+}
+
+#[test]
+fn a_published_ratio_is_a_level_of_that_ratio_alone() {
+    let limit = "limits: [{name: half, published: {system: store, size: [4KB, 8KB], n: 8}}]";
+    let drawn = svg(&format!("x: n, where: {{system: store, size: 4KB}}, {limit}"), &all());
+    assert!(words(&drawn).contains("half: no such number was published"), "{drawn}");
+    let figure =
+        format!("x: n, where: {{system: store, size: 4KB}}, to: {{where: {{system: disk}}}}, {limit}");
+    let drawn = svg(&figure, &all());
+    assert!(words(&drawn).contains("half: 0.5") && !words(&drawn).contains("no such number"), "{drawn}");
 }
 
 #[test]
