@@ -13,6 +13,9 @@ use cosmark_stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 
+/// A step that is longer than so many others counts as often as these.
+const LONGEST_STEP: f64 = 10_000.0;
+
 /// A run that was read.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
@@ -175,16 +178,36 @@ fn add_rates(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> 
             places.insert((stage.id.clone(), op.tag.clone()), (s, o));
         }
     }
+    let mut found: BTreeMap<(usize, usize), Vec<(f64, f64)>> = BTreeMap::new();
     run.intervals(|line| {
-        let Some((s, o)) = places.get(&(line.stage, line.tag)).filter(|_| line.phase == "window") else {
+        let Some(place) = places.get(&(line.stage, line.tag)).filter(|_| line.phase == "window") else {
             return;
         };
-        if let Some(op) = stages.get_mut(*s).and_then(|stage| stage.operations.get_mut(*o)) {
-            #[expect(clippy::cast_precision_loss, reason = "operations of one interval")]
-            op.intervals.push((line.ok as f64, None));
-        }
+        #[expect(clippy::cast_precision_loss, reason = "operations of one interval")]
+        found.entry(*place).or_default().push((line.end_s - line.start_s, line.ok as f64));
     })?;
+    for ((s, o), steps) in found {
+        if let Some(op) = stages.get_mut(s).and_then(|stage| stage.operations.get_mut(o)) {
+            op.intervals = rates(&steps);
+        }
+    }
     Ok(())
+}
+
+/// Operations per second of each step, from its seconds and how many ended in it. fio's logs have steps of any length
+/// (`log_avg_msec`), and a longer one where nothing ended, which counts as often as it is longer than the others.
+pub(super) fn rates(steps: &[(f64, f64)]) -> Vec<(f64, Option<f64>)> {
+    let lengths: Vec<f64> = steps.iter().map(|(seconds, _)| *seconds).collect();
+    let usual = cosmark_stats::bootstrap::median(&lengths).filter(|usual| *usual > 0.0);
+    let Some(usual) = usual else { return Vec::new() };
+    let mut rates = Vec::with_capacity(steps.len());
+    for (seconds, ok) in steps {
+        // One that was cut at the end is none.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded, and above 0")]
+        let times = (seconds / usual).round().clamp(0.0, LONGEST_STEP) as usize;
+        rates.extend((0..times).map(|_| (ok / seconds, None)));
+    }
+    rates
 }
 
 /// Reads what ended and failed over time, where something failed. A file that is not there leaves it out.

@@ -194,6 +194,34 @@ fn ten_runs_a_side_find_5_percent_and_three_say_that_they_cannot() {
 }
 
 #[test]
+fn courses_of_fio_in_steps_of_other_lengths_are_compared_as_rates() {
+    // One in which nothing ended for a second, and one that is cut at the end.
+    let steps = [(1.0, 100.0), (1.0, 80.0), (2.0, 20.0), (0.2, 3.0)];
+    let found: Vec<f64> = super::load::rates(&steps).into_iter().map(|(rate, _)| rate).collect();
+    assert_eq!(found, [100.0, 80.0, 10.0, 10.0]);
+    assert!(super::load::rates(&[]).is_empty() && super::load::rates(&[(0.0, 5.0)]).is_empty());
+    let mut random = Random::new(5);
+    let mut of = |step_s: f64, rate: f64| {
+        let mut one = run(&mut random, 10, 60.0, 10.0, 0.0);
+        let count = (120.0 / step_s) as usize;
+        let steps: Vec<(f64, f64)> =
+            (0..count).map(|_| (step_s, rate * step_s * (1.0 + 0.01 * normal(&mut random)))).collect();
+        let op = &mut one.stages[0].operations[0];
+        (op.batches, op.intervals, op.window_s) = (None, super::load::rates(&steps), Some(120.0));
+        op.published.throughput_per_s = Some(rate);
+        vec![one]
+    };
+    for (fine, coarse, rate, truth) in
+        [(1.0, 1.0, 1000.0, 1.0), (0.5, 5.0, 1000.0, 1.0), (0.5, 2.0, 1500.0, 1.5)]
+    {
+        let comparison = compare(&[of(fine, 1000.0), of(coarse, rate)], &Options::default());
+        let row = comparison.rows().find(|row| row.metric.names.compare == "throughput").unwrap();
+        let ratio = row.ratio.unwrap();
+        assert!((ratio / truth - 1.0).abs() < 0.02, "{fine} s and {coarse} s: {row:?}");
+    }
+}
+
+#[test]
 fn runs_that_delivered_nothing_and_intervals_that_could_hide_a_factor_of_two_are_no_pass() {
     let mut random = Random::new(61);
     let mut side = || -> Vec<Loaded> { (0..10).map(|_| run(&mut random, 10, 60.0, 10.0, 0.3)).collect() };
