@@ -9,6 +9,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -103,17 +105,33 @@ impl FioOutput {
         }
         let global = value.get("global options");
         let mut read = Vec::with_capacity(jobs.len());
+        let mut groups = BTreeMap::new();
         for (at, job) in jobs.iter().enumerate() {
             let name = job.get("jobname").and_then(Value::as_str).unwrap_or("without a name");
             let own = job_of(job, global).map_err(|why| format!("jobs[{at}] ({}): {why}", shown(name)))?;
+            // The first job of a group says how the group begins.
+            let begins_beside = || Options::of(job.get("job options"), global).begins_beside();
+            groups.entry(own.group).or_insert_with(begins_beside);
             read.push(own);
         }
         if read.iter().all(|job| job.read.is_none() && job.write.is_none()) {
             return Err("no job read or wrote anything: there is no operation in it".to_owned());
         }
         read.sort_by_key(|job| job.group);
+        join_groups(&mut read, &groups);
         plan::name(&mut read);
         Ok(Self { version, ended: ended(&value), jobs: read, text: without_secrets(&mut value, text) })
+    }
+}
+
+/// Makes one group of those that ran at the same time: `groups` says which began beside the one before.
+fn join_groups(jobs: &mut [FioJob], groups: &BTreeMap<u64, bool>) {
+    let mut before = None;
+    for job in jobs {
+        if let Some(group) = before.filter(|_| groups.get(&job.group) == Some(&true)) {
+            job.group = group;
+        }
+        before = Some(job.group);
     }
 }
 

@@ -34,6 +34,12 @@ impl<'a> Options<'a> {
         self.text(&[name]).map(|text| !matches!(text, "0" | "false" | "no"))
     }
 
+    /// A group that it begins is one of reports alone (`new_group`) and waits for no other (`stonewall`).
+    pub fn begins_beside(&self) -> bool {
+        let waits = ["stonewall", "wait_for_previous"].iter().any(|name| self.is_on(name) == Some(true));
+        self.is_on("new_group") == Some(true) && !waits
+    }
+
     fn count(&self, names: &[&str]) -> Result<u64, String> {
         let Some(text) = self.text(names).filter(|text| !text.is_empty()) else { return Ok(1) };
         let number = text.parse::<u64>().ok().filter(|number| (1..=MOST_UNDER_WAY).contains(number));

@@ -246,6 +246,32 @@ fn jobs_of_one_group_share_a_stage_and_each_has_a_name_of_its_own() {
 }
 
 #[test]
+fn groups_of_reports_alone_ran_at_the_same_time_and_are_one_stage() {
+    let stages = |second: Value, third: Value| -> Vec<String> {
+        let output = changed(|value| {
+            let first = value["jobs"][0].clone();
+            let of = |name: &str, group: u64, more: Value| {
+                let mut job = first.clone();
+                (job["jobname"], job["groupid"]) = (Value::from(name), Value::from(group));
+                for (name, value) in more.as_object().unwrap() {
+                    job["job options"][name] = value.clone();
+                }
+                job
+            };
+            value["jobs"] = serde_json::json!([first, of("b", 1, second), of("c", 2, third)]);
+        });
+        output.unwrap().jobs.into_iter().map(|job| job.facts.stage).collect()
+    };
+    let (beside, behind) = (serde_json::json!({"new_group": ""}), serde_json::json!({"stonewall": ""}));
+    assert_eq!(stages(beside.clone(), beside.clone()), ["group-0", "group-0", "group-0"]);
+    assert_eq!(stages(behind.clone(), behind.clone()), ["cell", "b", "c"]);
+    assert_eq!(stages(beside.clone(), behind.clone()), ["group-0", "group-0", "c"]);
+    assert_eq!(stages(behind, beside), ["cell", "group-1", "group-1"]);
+    let both = serde_json::json!({"new_group": "1", "wait_for_previous": ""});
+    assert_eq!(stages(both.clone(), both), ["cell", "b", "c"]);
+}
+
+#[test]
 fn a_log_of_rates_becomes_steps_and_one_of_requests_is_refused() {
     let steps = Course::read(LOG).unwrap().steps();
     assert_eq!(steps.len(), 6);
