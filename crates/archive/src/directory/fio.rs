@@ -166,7 +166,10 @@ impl FioRun {
             let planned = self.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
             let works: Vec<Measured<'_>> =
                 planned.iter().zip(own).map(|(plan, job)| measured(plan, job)).collect();
-            let course = |job: usize| courses.get(job)?.as_ref().map(Course::steps);
+            let course = |job: usize| {
+                let window_s = output.jobs.get(job)?.window_s();
+                Some(courses.get(job)?.as_ref()?.steps_within(window_s))
+            };
             let own_courses: Vec<Vec<Step>> = jobs.map(|job| course(job).unwrap_or_default()).collect();
             let end = after(at, length_s);
             tables.push(self.add_stage(stage, &workload, &works, &own_courses, (at, end))?);

@@ -12,6 +12,11 @@ const ROOM: f64 = 0.25;
 /// Steps that may be missing at the ends of a log.
 const STEPS_AT_THE_ENDS: f64 = 2.0;
 
+/// Share of a step by which a line may be early after steps in which nothing ended.
+const LATE: f64 = 0.25;
+/// Steps of a course to which some in which nothing ended are added; of more each is longer.
+const MOST_STEPS: usize = 200_000;
+
 /// One line: a mean rate since the one before of its direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
@@ -115,6 +120,18 @@ impl Course {
         None
     }
 
+    /// Its steps in a job that measured so many seconds: at the end, too, fio has no lines while nothing ends. The last
+    /// line may be missing.
+    #[must_use]
+    pub fn steps_within(&self, window_s: f64) -> Vec<Step> {
+        let mut steps = self.steps();
+        if let (Some(step_ms), Some(last)) = (self.step_ms(), steps.last()) {
+            let end_s = last.to_s;
+            push_quiet(&mut steps, (end_s, window_s - step_ms / 1e3), (window_s - end_s) * 1e3 / step_ms);
+        }
+        steps
+    }
+
     /// Its steps: lines of both directions that lie near each other are one.
     #[must_use]
     pub fn steps(&self) -> Vec<Step> {
@@ -126,10 +143,18 @@ impl Course {
         let mut steps = Vec::new();
         let mut rest = self.rates.as_slice();
         while let Some(begin) = rest.first() {
-            let near = rest.iter().take_while(|rate| rate.at_ms - begin.at_ms < step_ms / 2.0).count();
-            let (own, later) = rest.split_at(near.max(1));
+            // A line that was late has the next of its direction near it.
+            let is_other =
+                |rate: &&Rate| rate.is_write != begin.is_write && rate.at_ms - begin.at_ms < step_ms / 2.0;
+            let near = if rest.get(1).filter(is_other).is_some() { 2 } else { 1 };
+            let (own, later) = rest.split_at(near);
             rest = later;
             let to_ms = own.iter().map(|rate| rate.at_ms).fold(0.0, f64::max);
+            // The next line is of its own step alone.
+            let quiet = (to_ms - from_ms) / step_ms;
+            if push_quiet(&mut steps, ((from_ms - base_ms) / 1e3, (to_ms - step_ms - base_ms) / 1e3), quiet) {
+                from_ms = to_ms - step_ms;
+            }
             let seconds = (to_ms - from_ms) / 1e3;
             if seconds <= 0.0 {
                 continue;
@@ -154,4 +179,26 @@ impl Course {
         }
         steps
     }
+}
+
+/// Adds the steps between two moments, in seconds, in which nothing ended: of those that lie between two lines all but
+/// the last, which has a line. Says whether there was one.
+fn push_quiet(steps: &mut Vec<Step>, (from_s, to_s): (f64, f64), between: f64) -> bool {
+    // A line may be late.
+    let quiet = (between + LATE).floor() - 1.0;
+    if quiet.is_nan() || quiet < 1.0 || to_s <= from_s {
+        return false;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "above 0, and bounded")]
+    let quiet = quiet.min(f64::from(u32::MAX)) as u32;
+    let room = u32::try_from(MOST_STEPS.saturating_sub(steps.len())).unwrap_or(u32::MAX);
+    let quiet = quiet.min(room).max(1);
+    let each_s = (to_s - from_s) / f64::from(quiet);
+    let step = |at: u32| Step {
+        from_s: from_s + f64::from(at) * each_s,
+        to_s: from_s + f64::from(at + 1) * each_s,
+        ..Step::default()
+    };
+    steps.extend((0..quiet).map(step));
+    true
 }

@@ -140,6 +140,27 @@ fn sizes_and_times_are_those_of_fio() {
 }
 
 #[test]
+fn a_time_in_which_nothing_ended_is_steps_of_nothing_also_at_the_end() {
+    let lines = |from: u32, to: u32| -> String {
+        (from..=to).map(|at| format!("{}, 50, 0, 0, 0\n", at * 1000)).collect()
+    };
+    let course = Course::read(&format!("{}{}", lines(1, 20), lines(31, 40))).unwrap();
+    let steps = course.steps_within(60.0);
+    let reads: Vec<u64> = steps.iter().map(|step| step.reads).collect();
+    assert_eq!(reads, [[50; 20].as_slice(), &[0; 10], &[50; 10], &[0; 19]].concat());
+    assert!(steps.windows(2).all(|two| (two[0].to_s - two[1].from_s).abs() < 1e-9), "{steps:?}");
+    assert!(steps.iter().all(|step| (step.to_s - step.from_s - 1.0).abs() < 1e-9), "{steps:?}");
+    // The last line may be missing, and one may be late.
+    assert_eq!(course.steps_within(41.2).len(), 40);
+    let late = Course::read("1000, 5, 0\n2000, 5, 0\n3600, 5, 0\n4000, 5, 0\n5000, 5, 0\n").unwrap().steps();
+    assert_eq!(late.len(), 5, "{late:?}");
+    // No log makes more steps than can be looked at.
+    let far = Course::read("1000, 5, 0\n2000, 5, 0\n3000, 5, 0\n9999999999999, 5, 0\n").unwrap();
+    assert!(far.steps().len() <= 200_001 && far.steps_within(f64::MAX).len() <= 200_002);
+    assert_eq!(course.steps_within(f64::NAN).len(), 40);
+}
+
+#[test]
 fn a_log_that_is_not_of_the_job_is_found() {
     let output = FioOutput::read(MIXED).unwrap();
     assert_eq!(Course::read(LOG).unwrap().contradicts(&output.jobs[0]), None);
@@ -283,8 +304,10 @@ fn a_log_of_rates_becomes_steps_and_one_of_requests_is_refused() {
     let text = "11000, 100, 0, 0, 0\n11003, 50, 1, 0, 0\n12000, 80, 0, 0, 0\n14001, 10, 0, 0, 0\n14002, 20, 1, 0, 0\n";
     let steps = Course::read(text).unwrap().steps();
     let found: Vec<(u64, u64)> = steps.iter().map(|step| (step.reads, step.writes)).collect();
-    assert_eq!(found, [(100, 50), (80, 0), (20, 40)]);
-    assert!(steps[0].from_s == 0.0 && (steps[2].to_s - steps[2].from_s - 2.0).abs() < 0.1, "{steps:?}");
+    // fio leaves out what had no request, and the next line is of its own second.
+    assert_eq!(found, [(100, 50), (80, 0), (0, 0), (10, 20)]);
+    let is_whole = |step: &Step| (step.to_s - step.from_s - 1.0).abs() < 0.01;
+    assert!(steps[0].from_s == 0.0 && steps.iter().all(is_whole), "{steps:?}");
     let single: String = (0..50).map(|at| format!("{at}, 1, 0, 4096, 0\n")).collect();
     assert!(Course::read(&single).unwrap_err().contains("--log_avg_msec"));
     assert!(Course::read("1, 2, 0\nx, 2, 0\n").unwrap_err().starts_with("line 2"));
