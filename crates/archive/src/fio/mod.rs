@@ -206,6 +206,20 @@ fn job_of(job: &Value, global: Option<&Value>) -> Result<FioJob, String> {
     }
     let mut facts = options.facts()?;
     facts.work = job.get("jobname").and_then(Value::as_str).unwrap_or("job").to_owned();
+    let allowed = options.pattern().map(|pattern| options::shares(pattern, None));
+    // To verify what was written is to read it.
+    let more = match allowed {
+        Some((Some(_), None)) if write.is_some() => Some("wrote"),
+        Some((None, Some(_))) if read.is_some() && !facts.verified => Some("read"),
+        _ => None,
+    };
+    if let Some(more) = more {
+        return Err(format!(
+            "its pattern is `{}` and it {more}, too: fio added up several jobs (group_reporting) and has the options of the first \
+             alone; measure without it, or with new_group in each",
+            facts.pattern
+        ));
+    }
     // What it did counts more than what it was to do.
     let (reads, writes) = match (&read, &write) {
         (Some(_), Some(_)) => {

@@ -83,9 +83,7 @@ impl<'a> Options<'a> {
         Ok(FioJobRecord {
             engine: shown(engine),
             target: shown(&self.target(engine)),
-            pattern: shown(
-                self.text(&["rw", "readwrite"]).and_then(|rw| rw.split(':').next()).unwrap_or("read"),
-            ),
+            pattern: shown(self.pattern().unwrap_or("read")),
             block: self.text(&["bs", "blocksize", "bsrange", "bssplit"]).map(shown),
             depth: u32::try_from(depth.saturating_mul(copies).min(MOST_UNDER_WAY)).unwrap_or(1),
             direct: self.is_on("direct").or_else(|| self.is_on("buffered").map(|buffered| !buffered)),
@@ -101,6 +99,11 @@ impl<'a> Options<'a> {
             zeros: self.is_on("zero_buffers") == Some(true),
             ..FioJobRecord::default()
         })
+    }
+
+    /// Its pattern, where it is said.
+    pub fn pattern(&self) -> Option<&'a str> {
+        self.text(&["rw", "readwrite"])?.split(':').next()
     }
 
     /// Writes after which it waits for the device.

@@ -99,6 +99,17 @@ fn what_is_cut_off_foreign_failed_or_empty_is_refused_with_its_place() {
         value["jobs"][0]["error"] = Value::from(1);
     });
     assert!(!said.unwrap_err().contains('\u{1b}'), "what a file says may not reach the terminal as it is");
+    for (pattern, words) in
+        [("randread", "and it wrote, too"), ("write", "and it read, too"), ("read:8", "`read`")]
+    {
+        let said = with("/jobs/0/job options/rw", Value::from(pattern));
+        assert!(said.contains(words) && said.contains("group_reporting"), "{pattern}: {said}");
+    }
+    let verified = changed(|value| {
+        let options = &mut value["jobs"][0]["job options"];
+        (options["rw"], options["verify"]) = (Value::from("randwrite"), Value::from("crc32c"));
+    });
+    assert!(verified.is_ok_and(|output| output.jobs[0].facts.verified), "what is verified is read");
     let trims = changed(|value| value["jobs"][0]["trim"] = value["jobs"][0]["read"].clone());
     assert!(trims.unwrap_err().contains("`trim`"));
 }
