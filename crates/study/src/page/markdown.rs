@@ -47,7 +47,9 @@ pub fn markdown(paper: &Paper, pictures: &str) -> String {
             }
             Part::Table { caption, columns, rows } => table(&mut out, caption, columns, rows),
             Part::Figure { name, caption, .. } => {
-                let _ = writeln!(out, "\n![{}]({pictures}/{name}.svg)", escaped(caption));
+                // A bracket would be the end of the caption, and what follows the picture's address.
+                let caption = escaped(caption).replace(']', "\\]");
+                let _ = writeln!(out, "\n![{caption}]({pictures}/{name}.svg)");
             }
         }
     }
@@ -63,5 +65,24 @@ fn table(out: &mut String, caption: &str, columns: &[String], rows: &[Vec<Field>
     for row in rows {
         let texts: Vec<String> = row.iter().map(|field| escaped(&field.words())).collect();
         let _ = writeln!(out, "| {} |", texts.join(" | "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_caption_leads_its_picture_elsewhere() {
+        let picture = |caption: &str| {
+            let (name, caption, svg) = ("figure-1".to_owned(), caption.to_owned(), String::new());
+            let paper = Paper { parts: vec![Part::Figure { name, caption, svg }], ..Paper::default() };
+            markdown(&paper, "report").lines().last().unwrap_or_default().to_owned()
+        };
+        assert_eq!(picture("Rate over n"), "![Rate over n](report/figure-1.svg)");
+        let found = picture("x](http://there/y.png) ![z");
+        assert_eq!(found, "![x\\](http://there/y.png) !\\[z](report/figure-1.svg)");
+        // The backslash would free the bracket.
+        assert_eq!(picture("x\\](y"), "![x\\\\\\](y](report/figure-1.svg)");
     }
 }
