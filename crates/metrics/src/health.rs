@@ -162,6 +162,10 @@ struct Ratio {
     whole_ns: u64,
 }
 
+/// A shorter sample makes no peak of a link beside others: its bytes are read some milliseconds behind its clock, and
+/// cards write them down by the second.
+const SHORTEST_OF_PEAKS_NS: u64 = 500_000_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct NicPeak {
     rx_bytes_per_s: f64,
@@ -243,7 +247,8 @@ impl HealthSummary {
         self.suspended_ns = plus(self.suspended_ns, *suspended_ns);
         self.segments_out = plus(self.segments_out, *tcp_segments_out);
         self.segments_retransmitted = plus(self.segments_retransmitted, *tcp_segments_retransmitted);
-        for NicHealth { name, rx_bytes, tx_bytes, speed_bits_per_s } in nics {
+        let tells_peaks = *span_ns >= SHORTEST_OF_PEAKS_NS || self.nics.is_empty();
+        for NicHealth { name, rx_bytes, tx_bytes, speed_bits_per_s } in nics.iter().filter(|_| tells_peaks) {
             let seconds = scaled(*span_ns, 1e9);
             let peak = NicPeak {
                 rx_bytes_per_s: scaled(*rx_bytes, seconds),
@@ -479,6 +484,20 @@ mod tests {
         assert_eq!((health.tcp_segments_out, health.sockets_max), (Some(200), Some(40)));
         assert_eq!((health.nics[0].rx_bytes_per_s_max, health.nics[0].tx_bytes_per_s_max), (10.0, 40.0));
         assert_eq!(health.seconds, 2.0);
+    }
+
+    #[test]
+    fn the_rest_of_a_second_makes_no_peak_of_a_link() {
+        let rest = |bytes: u64| {
+            let mut rest = HealthSample { span_ns: SECOND_NS / 500, ..sample([0.1, 0.1], 1) };
+            rest.nics[0].rx_bytes = bytes;
+            rest
+        };
+        let most = |samples: &[HealthSample]| HealthSummary::of(samples).nics[0].rx_bytes_per_s_max;
+        // 2 ms by the clock, and what came in 10.
+        assert_eq!(most(&[sample([0.1, 0.1], 1), rest(1)]), 10.0);
+        // Where there is nothing else, it says what it can.
+        assert_eq!(most(&[rest(1)]), 500.0);
     }
 
     #[test]

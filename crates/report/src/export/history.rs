@@ -75,8 +75,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Whether all changes that a reading which is over by then can have seen are known. The next one is sent behind the answer of
-    /// the last; one without an answer may be followed by the delete of what it left.
+    /// Whether all changes that a reading which is over by then can have seen are known. The next one is sent behind the
+    /// answer of the last; one without an answer may be followed by the delete of what it left.
     fn knows_all_until(&self, over_ns: u64) -> bool {
         if self.last.is_done { over_ns <= self.last.return_ns } else { over_ns < self.last.call_ns }
     }
@@ -175,8 +175,8 @@ mod tests {
         }
     }
 
-    /// Two drivers with an object of their own each, of one number, and one that both know, read so long after its overwrite, and
-    /// deleted in the end.
+    /// Two drivers with an object of their own each, of one number, and one that both know, read so long after its overwrite,
+    /// and deleted in the end.
     fn lines(read_ms: u64) -> Vec<ProbeLine> {
         let shared = ProbeOperation::shared_key(0, 0);
         vec![

@@ -423,6 +423,8 @@ const CASES: &[Case] = &[
         Status::Warn,
         "eth0 of driver local",
     ),
+    // Two of a card's seconds in one of the clock's: it was full, and no less a link for that.
+    ("V7", healthy, |e| e.clients[0].nics[0].rx_bytes_per_s_max = 2.5e9, Status::Fail, "add drivers"),
     ("V7", healthy, |e| e.clients[0].nics[0].speed_bits_per_s = None, Status::NotRun, "speed of any link"),
     (
         "V7",
