@@ -156,9 +156,9 @@ pub(super) fn pauses(evidence: &Evidence) -> Finding {
     })
 }
 
-/// What carried so many times the speed that it tells has made that up, as tunnels and pairs of containers do. The most of
-/// a second may be twice what passed in it: there are cards that write their counters down once a second (Linux kernel,
-/// `bnxt_en`, `stats-block-usecs`), twice in some seconds of the clock.
+/// What carried so many times the speed that it tells has made that up, as tunnels and pairs of containers do. The most
+/// of a second may be twice what passed in it: there are cards that write their counters down once a second (Linux
+/// kernel, `bnxt_en`, `stats-block-usecs`), twice in some seconds of the clock.
 const MADE_UP: f64 = 2.5;
 
 /// Speed of a link, where the system tells one.
