@@ -57,6 +57,11 @@ impl Sharing {
         turn.saturating_mul(gap_ns).saturating_add((gap_ns as f64 / 2.0 * share) as u64)
     }
 
+    /// The turn in which this moment is, or `next` if that comes later.
+    fn turn(&self, object: u32, next: u64, now_ns: u64) -> u64 {
+        next.max(now_ns.saturating_sub(self.origin_ns) / gap_ns(object))
+    }
+
     /// Driver number `at` of the others.
     fn other(&self, at: usize) -> u32 {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
@@ -108,17 +113,14 @@ impl Field<'_> {
         may
     }
 
-    /// The turn in which this moment is.
-    fn turn(&self, sharing: &Sharing, object: u32) -> u64 {
-        clock::now_ns().saturating_sub(sharing.origin_ns) / gap_ns(object)
-    }
-
     /// Changes one object, turn by turn; a change for which there is no room is left out.
     async fn change_shared(&self, sharing: &Sharing, object: u32) {
         let name = name_of(&self.plan.prefix, object);
         let key = ProbeOperation::shared_key(sharing.number, object);
-        let (mut version, mut turn) = (0, self.turn(sharing, object));
+        let (mut version, mut turn) = (0, 0);
         loop {
+            // Turns that passed while the store was silent are left out, and not made up for at once.
+            turn = sharing.turn(object, turn, clock::now_ns());
             let at_ns = sharing.origin_ns.saturating_add(sharing.change_ns(sharing.number, object, turn));
             turn += 1;
             if !self.until(at_ns).await || self.control.has_all_shared() {
@@ -172,8 +174,9 @@ impl Field<'_> {
 
     /// Reads the others' objects of one gap, one look in a turn.
     async fn look_at_shared(&self, sharing: &Sharing, object: u32) {
-        let mut turn = self.turn(sharing, object);
+        let mut turn = 0;
         loop {
+            turn = sharing.turn(object, turn, clock::now_ns());
             let driver = sharing.other(self.draw_below(sharing.places.len() - 1));
             let place = self.draw();
             let behind_ns = if place < AT_ONCE {
@@ -194,7 +197,6 @@ impl Field<'_> {
                 let key = ProbeOperation::shared_key(driver, object);
                 self.read_shared(key, (container, &name_of(prefix, object))).await;
             }
-            turn = turn.max(self.turn(sharing, object));
         }
     }
 
@@ -234,6 +236,19 @@ mod tests {
             }
             assert_ne!(times, (0..50).map(|turn| one.change_ns(0, object, turn)).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn turns_that_passed_are_not_made_up_for() {
+        let sharing = sharing(0, 2);
+        let at_s = |s: u64| sharing.origin_ns + s * 1_000_000_000;
+        // The first object changes once a second, the third once in four.
+        for (object, next, now_s, turn) in
+            [(0, 0, 0, 0), (0, 1, 0, 1), (0, 1, 30, 30), (2, 1, 30, 7), (2, 8, 30, 8)]
+        {
+            assert_eq!(sharing.turn(object, next, at_s(now_s)), turn, "{object} {next} {now_s}");
+        }
+        assert_eq!(sharing.turn(0, 0, 0), 0, "before the common instant");
     }
 
     #[test]
