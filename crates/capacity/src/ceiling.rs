@@ -115,6 +115,8 @@ impl Predicted {
     }
 }
 
+/// Of more steps these are looked at, spread over all of them: each is predicted by all others.
+const MOST_STEPS: usize = 100;
 /// Fewer steps say nothing of a bend.
 const LEAST_STEPS: usize = 3;
 /// What a law takes from the points: the share that is busy anyway, the cost and the bend.
@@ -137,7 +139,16 @@ pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64, in_flight: f64) -
         let busy = step.usage.get(unit)?.busy?;
         Some(Point { rate_per_s: step.throughput_per_s, in_flight: step.in_flight, busy })
     });
-    predict(ladder.idle.get(unit).copied().flatten(), &points.collect::<Vec<_>>(), in_flight)
+    predict(ladder.idle.get(unit).copied().flatten(), &thinned(points.collect()), in_flight)
+}
+
+/// No more than [`MOST_STEPS`], among them the first and the last.
+fn thinned(points: Vec<Point>) -> Vec<Point> {
+    let (count, last) = (points.len(), MOST_STEPS - 1);
+    if count <= MOST_STEPS {
+        return points;
+    }
+    (0..MOST_STEPS).filter_map(|at| points.get(at * (count - 1) / last).copied()).collect()
 }
 
 fn predict(idle: Option<f64>, points: &[Point], in_flight: f64) -> Option<Predicted> {

@@ -187,6 +187,20 @@ fn measured(idle: f64, rows: &[(f64, f64, f64)]) -> Ladder {
 }
 
 #[test]
+fn thousands_of_steps_say_what_some_of_them_do_and_as_soon() {
+    let row = |at: u32| {
+        let rate = f64::from(at) / 4_000.0 * 0.6 * truth(LINEAR);
+        let busy = IDLE + rate * 2e-3;
+        (rate, rate * 1e-3 + busy / (1.0 - busy), busy)
+    };
+    let rows: Vec<(f64, f64, f64)> = (1..=4_000).map(row).collect();
+    let began = std::time::Instant::now();
+    let found = of_unit(&measured(IDLE, &rows), 0, f64::INFINITY, AT_THE_PLATEAU).unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!((found.per_s / truth(LINEAR) - 1.0).abs() < 0.01 && found.holds(truth(LINEAR)), "{found:?}");
+}
+
+#[test]
 fn what_quotas_of_ceph_came_to_is_in_the_interval_that_the_steps_below_it_predict() {
     for (idle, rows, plateau, most_off) in [(0.0256, GATEWAY, 152.0, 0.1), (0.144, OSDS, 45.75, 0.3)] {
         let found = of_unit(&measured(idle, rows), 0, plateau * 0.6, 32.0).unwrap();
