@@ -289,6 +289,9 @@ mod tests {
         for (job, memory, op, allows) in [
             (job("libaio", Some(true), 1 << 20), memory, "read", Allows::True),
             (job("libaio", Some(false), 1 << 30), memory, "read", Allows::False),
+            (job("io_uring_cmd", None, 1 << 30), memory, "read", Allows::True),
+            (job("external:build/fio/spdk_nvme", Some(false), 1 << 30), memory, "read", Allows::True),
+            (job("io_uring", None, 1 << 30), memory, "read", Allows::False),
             // Not to say it is not to have it.
             (job("psync", None, 1 << 30), memory, "write", Allows::False),
             (job("psync", None, 16 << 30), memory, "read", Allows::WithLimits),

@@ -40,6 +40,14 @@ impl<'a> Options<'a> {
         self.is_on("new_group") == Some(true) && !waits
     }
 
+    /// `buffered` is the opposite of `direct`; what a job says itself holds, whichever of them it is.
+    fn is_direct(&self) -> Option<bool> {
+        [self.own, self.global].into_iter().find_map(|options| {
+            let options = Options { own: options, global: None };
+            options.is_on("direct").or_else(|| options.is_on("buffered").map(|is_on| !is_on))
+        })
+    }
+
     fn count(&self, names: &[&str]) -> Result<u64, String> {
         let Some(text) = self.text(names).filter(|text| !text.is_empty()) else { return Ok(1) };
         let number = text.parse::<u64>().ok().filter(|number| (1..=MOST_UNDER_WAY).contains(number));
@@ -86,7 +94,7 @@ impl<'a> Options<'a> {
             pattern: shown(self.pattern().unwrap_or("read")),
             block: self.text(&["bs", "blocksize", "bsrange", "bssplit"]).map(shown),
             depth: u32::try_from(depth.saturating_mul(copies).min(MOST_UNDER_WAY)).unwrap_or(1),
-            direct: self.is_on("direct").or_else(|| self.is_on("buffered").map(|buffered| !buffered)),
+            direct: self.is_direct(),
             size_bytes: each.map(|bytes| if has_own_files { bytes.saturating_mul(copies) } else { bytes }),
             has_own_files,
             synced: self.text(&["sync"]).is_some_and(|how| !matches!(how, "0" | "none")),

@@ -60,6 +60,25 @@ fn each_figure_of_each_version_is_read_as_it_stands() {
 }
 
 #[test]
+fn buffered_is_the_opposite_of_direct_and_what_a_job_says_itself_holds() {
+    let direct = |own: &str, global: &str| {
+        let (own, global): (Value, Value) =
+            (serde_json::from_str(own).unwrap(), serde_json::from_str(global).unwrap());
+        options::Options::of(Some(&own), Some(&global)).facts().unwrap().direct
+    };
+    for (own, global, found) in [
+        ("{}", "{}", None),
+        (r#"{"buffered":"0"}"#, "{}", Some(true)),
+        (r#"{"buffered":""}"#, "{}", Some(false)),
+        ("{}", r#"{"buffered":"0"}"#, Some(true)),
+        (r#"{"buffered":"0"}"#, r#"{"direct":"0"}"#, Some(true)),
+        (r#"{"direct":"0"}"#, r#"{"buffered":"0"}"#, Some(false)),
+    ] {
+        assert_eq!(direct(own, global), found, "{own} {global}");
+    }
+}
+
+#[test]
 fn what_is_cut_off_foreign_failed_or_empty_is_refused_with_its_place() {
     for cut in [0, 1, MIXED.len() / 3, MIXED.len() - 3] {
         let said = FioOutput::read(&MIXED[..cut]).unwrap_err();

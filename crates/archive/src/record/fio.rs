@@ -81,7 +81,13 @@ impl FioJobRecord {
     /// Its requests pass by the page cache of the machine on which it ran.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        self.direct == Some(true) || matches!(self.engine.as_str(), "io_uring_cmd" | "sg")
+        if self.direct == Some(true) {
+            return true;
+        }
+        // Its engine gives commands to the device itself. Source: fio's HOWTO, `ioengine`; SPDK, fio plugin
+        // (`external:PATH/spdk_nvme`).
+        let name = self.engine.rsplit('/').next().unwrap_or_default();
+        matches!(name, "io_uring_cmd" | "sg" | "libzbc") || name.starts_with("spdk")
     }
 
     /// It reached its data through a network or another process: the page cache of its machine is not on the way.
