@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::Client;
 
-pub use beside::{Beside, Control, Joined, Lines, Sharing, beside};
+pub use beside::{Beside, Control, Joined, Lines, Sharing, beside, most_recorded};
 pub use cosmark_metrics::LookClass as Class;
 pub use judge::{ClassOutcome, History, Outcome, Point};
 

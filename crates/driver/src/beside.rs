@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{Adaptor, Capability, Client, Error, ErrorKind, Marks, Session, clock};
-use cosmark_consistency::{Beside, Control, Joined, Lines, Sharing, beside};
+use cosmark_consistency::{Beside, Control, Joined, Lines, Sharing, beside, most_recorded};
 use cosmark_engine::{Flow, LoadPermit, Mission, Pulse, SessionCache};
 use cosmark_metrics::{ConsistencySums, ProbeOperation};
 use cosmark_wire::{DriverEvent, Failure, FailureClass, ProbeShare, StageOrder};
@@ -118,7 +118,7 @@ impl Prober {
             prefix: prefix_of(tag),
             seed: order.seed ^ tag,
             ends_ns: None,
-            records: order.probes.is_some(),
+            records: order.probes.map_or(0, |share| most_recorded(share.of)),
             sharing: order.probes.and_then(|share| sharing(share, spec.container.as_deref())),
         };
         Ok(Some(Self { store: Some(store), plan, flow: Arc::clone(flow) }))

@@ -112,8 +112,8 @@ impl Field<'_> {
     /// What a key's history says.
     fn judge(&self, life: Life) {
         let history = life.history.into_inner();
-        if self.plan.records {
-            self.control.add_own(&history);
+        if self.plan.records > 0 {
+            self.control.add_own(&history, self.plan.records);
         }
         let Ok(report) = check(&history, Rules::default()) else { return };
         let back = (0..self.hands.len())

@@ -48,15 +48,26 @@ pub struct Beside {
     pub seed: u64,
     /// When the load ends by its plan, on the clock of [`clock::now_ns`]; `None` = that is not known.
     pub ends_ns: Option<u64>,
-    /// Every request is recorded: see [`Control::take_recorded`].
-    pub records: bool,
+    /// Requests that are recorded at most, of its own objects and as many of those that are shared: [`most_recorded`],
+    /// [`Control::take_recorded`]. 0: none is.
+    pub records: u64,
     /// Objects that drivers share; `None` = there is no other driver.
     pub sharing: Option<Sharing>,
 }
 
-/// Requests that are recorded of one driver and stage: of its own objects, and as many of those that are shared. A row takes about
-/// 100 bytes on its way.
+/// Requests that are recorded of one driver and stage. A row takes about 100 bytes on its way.
 const MOST_RECORDED: u64 = 100_000;
+/// Drivers that may record so many each: all that is said of a run goes through one stream, which has an end.
+const MOST_IN_FULL: u64 = 4;
+/// Fewer are no history.
+const LEAST_RECORDED: u64 = 10_000;
+
+/// How many requests each of so many drivers may record in a stage, of its own objects and as many of those that are
+/// shared.
+#[must_use]
+pub fn most_recorded(drivers: u32) -> u64 {
+    (MOST_IN_FULL * MOST_RECORDED / u64::from(drivers.max(1))).clamp(LEAST_RECORDED, MOST_RECORDED)
+}
 
 /// Requests of the prober, for others.
 #[derive(Debug, Default)]
@@ -104,11 +115,11 @@ impl Control {
         (std::mem::take(&mut recorded.waiting), std::mem::take(&mut recorded.missed))
     }
 
-    /// All requests of an object that nobody else reads.
-    fn add_own(&self, life: &[Operation]) {
+    /// All requests of an object that nobody else reads, unless there are more than `most` then.
+    fn add_own(&self, life: &[Operation], most: u64) {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         let count = life.len() as u64;
-        if recorded.own + count > MOST_RECORDED {
+        if recorded.own + count > most {
             recorded.missed += count;
             return;
         }
@@ -123,9 +134,9 @@ impl Control {
         recorded.waiting.push(operation);
     }
 
-    /// No more of them are recorded: without the changes no reading says anything.
-    fn has_all_shared(&self) -> bool {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).shared >= MOST_RECORDED
+    /// There are `most` of them, and no more are recorded: without the changes no reading says anything.
+    fn has_all_shared(&self, most: u64) -> bool {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).shared >= most
     }
 
     fn is_ending(&self) -> bool {
@@ -349,5 +360,36 @@ impl Field<'_> {
         }
         self.waiting.set(self.waiting.get() - 1);
         may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_history::{Kind, Outcome};
+
+    use super::*;
+
+    #[test]
+    fn what_all_drivers_record_together_has_an_end_however_many_there_are() {
+        for (drivers, most) in [(0, 100_000), (1, 100_000), (4, 100_000), (10, 40_000), (1000, 10_000)] {
+            assert_eq!(most_recorded(drivers), most, "{drivers}");
+        }
+        let read = Operation {
+            call_ns: 1,
+            return_ns: 2,
+            value: 0,
+            key: 0,
+            process: 0,
+            kind: Kind::Read,
+            outcome: Outcome::Done,
+        };
+        let control = Control::default();
+        control.add_own(&[read; 3], 4);
+        control.add_own(&[read; 2], 4);
+        control.add_shared(shared::recorded(&read));
+        // Of an object all, or none.
+        let (recorded, missed) = control.take_recorded();
+        assert_eq!((recorded.len(), missed), (4, 2));
+        assert!(control.has_all_shared(1) && !control.has_all_shared(2));
     }
 }

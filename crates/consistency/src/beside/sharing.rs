@@ -123,7 +123,7 @@ impl Field<'_> {
             turn = sharing.turn(object, turn, clock::now_ns());
             let at_ns = sharing.origin_ns.saturating_add(sharing.change_ns(sharing.number, object, turn));
             turn += 1;
-            if !self.until(at_ns).await || self.control.has_all_shared() {
+            if !self.until(at_ns).await || self.control.has_all_shared(self.plan.records) {
                 break;
             }
             if !self.reserve_shared() {
@@ -188,7 +188,7 @@ impl Field<'_> {
             let change_ns = sharing.change_ns(driver, object, turn);
             turn += 1;
             let at_ns = sharing.origin_ns.saturating_add(change_ns).saturating_add(behind_ns);
-            if !self.until(at_ns).await || self.control.has_all_shared() {
+            if !self.until(at_ns).await || self.control.has_all_shared(self.plan.records) {
                 return;
             }
             if let Some((container, prefix)) = sharing.places.get(driver as usize)
