@@ -155,7 +155,9 @@ impl LocalReader {
             self.take(path, &mut files);
         }
         for interface in self.names_in("/sys/class/net") {
-            self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
+            if links::TELL_SPEEDS.iter().any(|place| self.at(&place.replace("LINK", &interface)).exists()) {
+                self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
+            }
         }
         for path in &self.limited {
             self.take(path, &mut files);
@@ -416,6 +418,27 @@ mod tests {
         let directory = root.join("usr/sbin");
         let written = Command::new("sh").args(["-c", write, "sh"]).arg(directory).arg(script).status();
         assert!(written.unwrap().success());
+    }
+
+    #[test]
+    fn the_speed_of_a_pair_or_a_tunnel_is_no_figure() {
+        let root = std::env::temp_dir().join(format!("cosmark-speeds-{}", std::process::id()));
+        for link in ["eth0", "bond0", "eth0.7", "veth1", "docker0", "tun0"] {
+            put(&root, &format!("sys/class/net/{link}/speed"), "10000\n");
+        }
+        for place in
+            ["sys/class/net/eth0/device/vendor", "sys/class/net/bond0/bonding/mode", "proc/net/vlan/eth0.7"]
+        {
+            put(&root, place, "x\n");
+        }
+        let speeds = LocalReader::below(&root, Vec::new()).read().samples;
+        let links: BTreeSet<&str> = speeds
+            .iter()
+            .filter(|one| one.quantity.id == q::NETWORK_SPEED.id)
+            .map(|one| one.unit.as_str())
+            .collect();
+        assert_eq!(links, BTreeSet::from(["bond0", "eth0", "eth0.7"]));
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

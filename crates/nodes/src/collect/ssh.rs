@@ -189,11 +189,12 @@ impl SshSession {
             )
         };
         let find = format!(
-            "s=; if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}{EACH_ONCE}fi; ",
+            "s=; if [ $((n % 10)) -eq 0 ]; then t=; {}{find_threads}{}{EACH_ONCE}fi; ",
+            speeds(""),
             groups::script()
         );
         format!(
-            "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
+            "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             queues(),
             self.interval_s
@@ -204,6 +205,15 @@ impl SshSession {
 /// Leaves each file once in `$t`: processes of one group name its files again and again, and `grep` would print them as often.
 const EACH_ONCE: &str =
     "set -f; u=; for f in $t; do case \" $u \" in *\" $f \"*) ;; *) u=\"$u $f\";; esac; done; t=$u; set +f; ";
+
+/// Leaves in `$l` where the links below a directory tell their speeds, of those that have one.
+fn speeds(root: &str) -> String {
+    let there = links::TELL_SPEEDS.map(|place| format!("[ -e \"{root}{}\" ]", place.replace("LINK", "$d")));
+    format!(
+        "l=; for d in {root}/sys/class/net/*; do d=${{d##*/}}; if {}; then l=\"$l {root}/sys/class/net/$d/speed\"; fi; done; ",
+        there.join(" || ")
+    )
+}
 
 /// Prints what the queues of links say, and their classes and policers where they have some; what they said last where it is
 /// not their turn.
@@ -326,6 +336,22 @@ mod tests {
         }
         // The same clock: what differs is the way.
         assert!((-5_000_000_000..=0).contains(ahead), "{ahead}");
+    }
+
+    #[test]
+    fn the_shell_asks_no_pair_and_no_tunnel_for_its_speed() {
+        let root = std::env::temp_dir().join(format!("cosmark-shell-speeds-{}", std::process::id()));
+        let shown = root.display().to_string();
+        for place in
+            ["sys/class/net/eth0/device", "sys/class/net/veth1", "sys/class/net/v7", "proc/net/vlan/v7"]
+        {
+            std::fs::create_dir_all(root.join(place)).unwrap();
+        }
+        let script = format!("{}echo $l", speeds(&shown));
+        let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        let wanted = format!("{shown}/sys/class/net/eth0/speed {shown}/sys/class/net/v7/speed\n");
+        assert_eq!(String::from_utf8_lossy(&said.stdout), wanted);
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     /// The shell's words for the queues, with a `tc` of the test that has classes, and is gone in the third round.
