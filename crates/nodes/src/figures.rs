@@ -70,15 +70,14 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         seen: seen(&inside),
         ..NodeFigures::default()
     };
-    let mut threads_ran_s = 0.0;
+    let (parts, mut threads_ran_s) = (Parts::of(&used), 0.0);
     for limit in limits_of_a_part(&series) {
         series.remove(&limit);
     }
     for ((id, unit), (quantity, points)) in series {
-        let mut points = if leaves_zeros_out(&used, id, &unit) {
-            with_zeros(&used, &points, quantity.reads)
-        } else {
-            points
+        let mut points = match part_without_zeros(&used, id, &unit) {
+            Some(part) => with_zeros(&used, &points, quantity.reads, |at| parts.holds(at, part)),
+            None => points,
         };
         if id == q::CPU_IO_WAIT.id {
             never_back(&mut points);
@@ -154,19 +153,63 @@ fn seen(inside: &[&Reading]) -> Option<(u64, u64, f64)> {
     Some((inside.first()?.at_ns, inside.last()?.at_ns, usual_gap_s(inside)?))
 }
 
-/// Whether the source of these numbers says nothing where a number is 0.
-fn leaves_zeros_out(readings: &[&Reading], id: &str, unit: &str) -> bool {
-    let mut samples = readings.iter().flat_map(|reading| &reading.samples);
-    let own = samples.find(|sample| sample.quantity.id == id && sample.unit == unit);
-    own.is_some_and(|sample| prometheus::leaves_zeros_out(&sample.name))
+/// The part of its answers that a number is in, where its source says nothing of a number that is 0.
+fn part_without_zeros<'a>(readings: &[&'a Reading], id: &str, unit: &str) -> Option<&'a str> {
+    let mut samples = readings.iter().copied().flat_map(|reading| &reading.samples);
+    let own = samples.find(|sample| sample.quantity.id == id && sample.unit == unit)?;
+    prometheus::leaves_zeros_out(&own.name).then(|| part_of(&own.name))
 }
 
-/// A point at each reading: 0 where there is none. A counter is not 0 again once it has counted.
-fn with_zeros(readings: &[&Reading], points: &[(u64, f64)], reads: Reads) -> Vec<(u64, f64)> {
+/// The part of an exporter's answers that has numbers of this name: the first three words of it.
+fn part_of(name: &str) -> &str {
+    name.match_indices('_').nth(2).map_or(name, |(at, _)| name.split_at(at).0)
+}
+
+/// Which parts of its answers each reading has. An exporter gives all of them together; a server of Prometheus scrapes each
+/// of them at a time of its own, and a reading of one says nothing of the others.
+struct Parts<'a> {
+    of_readings: Vec<BTreeSet<&'a str>>,
+    /// Each part with all that ever came together with it.
+    together: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(readings: &[&'a Reading]) -> Self {
+        let parts = |reading: &'a Reading| -> BTreeSet<&'a str> {
+            let named = reading.samples.iter().filter(|sample| prometheus::leaves_zeros_out(&sample.name));
+            named.map(|sample| part_of(&sample.name)).collect()
+        };
+        let of_readings: Vec<BTreeSet<&str>> = readings.iter().copied().map(parts).collect();
+        let mut together: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for all in &of_readings {
+            all.iter().for_each(|part| together.entry(*part).or_default().extend(all));
+        }
+        Self { of_readings, together }
+    }
+
+    /// Whether reading `at` would have a number of this part that is not 0. One that has nothing at all is an answer, too.
+    fn holds(&self, at: usize, part: &str) -> bool {
+        let own = self.of_readings.get(at);
+        let with = self.together.get(part);
+        own.zip(with).is_some_and(|(own, with)| own.is_empty() || !own.is_disjoint(with))
+    }
+}
+
+/// A point at each reading that `holds` such numbers: 0 where there is none. A counter is not 0 again once it has counted.
+fn with_zeros(
+    readings: &[&Reading],
+    points: &[(u64, f64)],
+    reads: Reads,
+    holds: impl Fn(usize) -> bool,
+) -> Vec<(u64, f64)> {
     let known: BTreeMap<u64, f64> = points.iter().copied().collect();
     let may_be_0 = |at_ns: u64| reads == Reads::Gauge || points.first().is_some_and(|first| at_ns < first.0);
-    let at = |at_ns: u64| known.get(&at_ns).copied().or_else(|| may_be_0(at_ns).then_some(0.0));
-    readings.iter().filter_map(|reading| Some((reading.at_ns, at(reading.at_ns)?))).collect()
+    let point = |(at, reading): (usize, &&Reading)| {
+        let is_0 = may_be_0(reading.at_ns) && holds(at);
+        let value = known.get(&reading.at_ns).copied().or_else(|| is_0.then_some(0.0))?;
+        Some((reading.at_ns, value))
+    };
+    readings.iter().enumerate().filter_map(point).collect()
 }
 
 /// A daemon of hundreds of threads has a handful that do anything: the others, which never ran for more than this share of the

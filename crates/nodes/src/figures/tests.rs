@@ -104,6 +104,31 @@ fn a_source_that_leaves_zeros_out_is_read_as_if_it_gave_them() {
 }
 
 #[test]
+fn parts_that_are_scraped_one_by_one_say_nothing_of_each_other() {
+    let mut read: Vec<Reading> =
+        (0..8u64).map(|at| Reading { at_ns: at * 1_000_000_000, samples: Vec::new() }).collect();
+    for (at, reading) in read.iter_mut().enumerate() {
+        let value = 1000.0 + 10.0 * at as f64;
+        match at % 2 {
+            0 => reading.add_named(&q::STORE_DRIVE_BUSY, "/d", "minio_system_drive_perc_util", 0.6),
+            _ => reading.add_named(&q::SERVER_REQUESTS, "GetObject", "minio_api_requests_total", value),
+        }
+    }
+    let means = |read: &[Reading]| -> Vec<(String, f64)> {
+        let found = over(read, ALL.0, ALL.1).quantities.into_iter();
+        found.map(|one| (one.quantity, (one.mean * 1e6).round() / 1e6)).collect()
+    };
+    let busy = |mean: f64| ("store_drive_busy".to_owned(), mean);
+    // The requests do not come from 0, and the drive is not idle, where the other part was scraped.
+    let mut requests = ("server_requests".to_owned(), 10.0);
+    assert_eq!(means(&read), [requests.clone(), busy(0.6)]);
+    // One answer that has both says that they come together: what it lacks is 0.
+    read[1].add_named(&q::STORE_DRIVE_BUSY, "/d", "minio_system_drive_perc_util", 0.6);
+    requests.1 = (1070.0 / 7.0 * 1e6_f64).round() / 1e6;
+    assert_eq!(means(&read), [requests, busy(0.375)]);
+}
+
+#[test]
 fn only_the_window_counts_and_one_reading_is_no_rate() {
     let read = readings(&q::DISK_READS, "sda", &[0.0, 1000.0, 1010.0, 1020.0, 9000.0]);
     let found = over(&read, 1_000_000_000, 3_000_000_000);
