@@ -165,8 +165,8 @@ fn part_of(name: &str) -> &str {
     name.match_indices('_').nth(2).map_or(name, |(at, _)| name.split_at(at).0)
 }
 
-/// Which parts of its answers each reading has. An exporter gives all of them together; a server of Prometheus scrapes each
-/// of them at a time of its own, and a reading of one says nothing of the others.
+/// Which parts of its answers each reading has. An exporter gives all of them together; a server of Prometheus scrapes
+/// each of them at a time of its own, and a reading of one says nothing of the others.
 struct Parts<'a> {
     of_readings: Vec<BTreeSet<&'a str>>,
     /// Each part with all that ever came together with it.
@@ -187,7 +187,7 @@ impl<'a> Parts<'a> {
         Self { of_readings, together }
     }
 
-    /// Whether reading `at` would have a number of this part that is not 0. One that has nothing at all is an answer, too.
+    /// Whether reading `at` would have a number of this part that is not 0. One without any is an answer, too.
     fn holds(&self, at: usize, part: &str) -> bool {
         let own = self.of_readings.get(at);
         let with = self.together.get(part);
@@ -195,7 +195,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A point at each reading that `holds` such numbers: 0 where there is none. A counter is not 0 again once it has counted.
+/// A point at each reading that `holds` such numbers: 0 where there is none. A counter is not 0 again once it has
+/// counted.
 fn with_zeros(
     readings: &[&Reading],
     points: &[(u64, f64)],
