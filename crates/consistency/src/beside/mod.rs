@@ -386,7 +386,7 @@ mod tests {
         let control = Control::default();
         control.add_own(&[read; 3], 4);
         control.add_own(&[read; 2], 4);
-        control.add_shared(shared::recorded(&read));
+        control.add_shared(sharing::recorded(&read));
         // Of an object all, or none.
         let (recorded, missed) = control.take_recorded();
         assert_eq!((recorded.len(), missed), (4, 2));
