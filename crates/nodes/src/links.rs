@@ -213,11 +213,11 @@ fn bytes_per_s(text: &str) -> Option<f64> {
     let bits = text.strip_suffix("bit")?;
     let begins = bits.find(|sign: char| !(sign.is_ascii_digit() || sign == '.')).unwrap_or(bits.len());
     let (number, unit) = bits.split_at(begins);
-    let (letter, thousand) = match unit.strip_suffix('i') {
-        Some(letter) => (letter, 1024.0_f64),
+    let (prefix, thousand) = match unit.strip_suffix('i') {
+        Some(prefix) => (prefix, 1024.0_f64),
         None => (unit, 1000.0),
     };
-    let power = match letter {
+    let power = match prefix {
         "" => 0,
         "K" => 1,
         "M" => 2,
