@@ -117,7 +117,7 @@ impl Trust {
             return (self.talk)(&format!("{} cannot be written: {cause}", self.file.display()));
         }
         (self.talk)(&format!(
-            "driver {} obeys the controller with the key {key} from now on: it was the first to be there; `--trust {key}` says so \
+            "{} obeys the controller with the key {key} from now on: it was the first to be there; `--trust {key}` says so \
              for certain",
             self.driver
         ));
