@@ -10,12 +10,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 AT_ONCE=$(($(nproc) + 1))
 
 # By the directory of the package and the name of the program. Those that take long begin first, so that none is left over
-# at the end.
-FIRST=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/cli controller/verdict_bench)
+# at the end; those that start many servers beside one that computes.
+FIRST=(cli/survive controller/verdict_bench cli/attack cli/distributed certify/truth cli/cluster faults/cosmark_faults
+  cli/cli cli/service)
 # Their tests wait for servers, time limits and runs of a given length, each for its own: more of them at once than
 # processors.
 WAITING=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/history adaptors/s3_live)
-WAITING_AT_ONCE=$((3 * $(nproc)))
+WAITING_AT_ONCE=$((2 * $(nproc)))
 # Their figures another program on the same processors would change.
 ALONE=(cli/goals engine/windows engine/share)
 # These measure, too, but what they assert holds beside one other such program, and mostly they wait. The longest first.
