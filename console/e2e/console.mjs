@@ -445,7 +445,9 @@ async function study() {
   check((await shell.ended) === 5, `the study that was stopped ended with ${shell.child.exitCode}`);
   const over = steps("end").length;
   check(over >= 1 && over < 6, `${over} of 6 runs are over although the study was stopped`);
-  check(steps("begin").length === over + 1, `stopped in no cell: ${steps("begin")}`);
+  // In a cell, or, where the machine is slow, between two of them.
+  const begun = steps("begin").length;
+  check(begun === over || begun === over + 1, `${begun} runs were begun and ${over} are over: ${steps("begin")}`);
   await both("study-stopped");
   await page.getByRole("button", { name: "Go on", exact: true }).click();
   await comes(async () => (await page.getByRole("alertdialog").textContent()).includes("cosmark study study.yaml"), "the study: what would be run is not shown");
