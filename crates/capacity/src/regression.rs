@@ -3,6 +3,8 @@
 //! Sources: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems (1974), chapter 23; of the interval E. C. Fieller,
 //! Some Problems in Interval Estimation (Journal of the Royal Statistical Society B 16, 1954).
 
+use cosmark_stats::linear::solve;
+
 use crate::number::real;
 
 /// A plane through the utilisations of one unit.
@@ -193,32 +195,15 @@ fn nonnegative(columns: &[Vec<f64>], aim: &[f64]) -> Option<Vec<f64>> {
 /// By the normal equations, over the columns that are `inside`; 0 for the others.
 fn least_squares(columns: &[Vec<f64>], inside: &[bool], aim: &[f64]) -> Option<Vec<f64>> {
     let chosen: Vec<usize> = (0..columns.len()).filter(|at| inside[*at]).collect();
-    let size = chosen.len();
-    let mut matrix: Vec<Vec<f64>> = chosen
-        .iter()
-        .map(|a| {
-            let row = chosen.iter().map(|b| dot(&columns[*a], &columns[*b]));
-            row.chain([dot(&columns[*a], aim)]).collect()
-        })
-        .collect();
-    for pivot in 0..size {
-        let largest =
-            (pivot..size).max_by(|a, b| matrix[*a][pivot].abs().total_cmp(&matrix[*b][pivot].abs()))?;
-        matrix.swap(pivot, largest);
-        let head = matrix[pivot].clone();
-        if head[pivot].abs() < 1e-12 {
-            return None;
-        }
-        for (at, row) in matrix.iter_mut().enumerate() {
-            if at != pivot {
-                let factor = row[pivot] / head[pivot];
-                row.iter_mut().zip(&head).for_each(|(x, y)| *x -= factor * y);
-            }
-        }
-    }
+    let system = chosen.iter().map(|a| {
+        let row = chosen.iter().map(|b| dot(&columns[*a], &columns[*b]));
+        row.chain([dot(&columns[*a], aim)]).collect()
+    });
+    // Columns have the length 1.
+    let solved = solve(system.collect(), 1e-12)?;
     let mut weights = vec![0.0; columns.len()];
-    for (row, at) in chosen.into_iter().enumerate() {
-        weights[at] = matrix[row][size] / matrix[row][row];
+    for (at, value) in chosen.into_iter().zip(solved) {
+        weights[at] = value;
     }
     Some(weights)
 }

@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod changepoint;
 pub mod difference;
 pub mod dip;
+pub mod linear;
 pub mod proportions;
 pub mod quantile;
 pub mod rank;

@@ -3,6 +3,7 @@
 //! Introduction to the Bootstrap, chapter 9). The law describes a curve; it proves nothing beyond the points it was fitted to.
 
 use super::bootstrap::Random;
+use super::linear;
 
 /// A parameter and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -124,37 +125,18 @@ fn solve(points: &[(f64, f64)]) -> Option<[f64; 3]> {
 
 /// Solves for the used columns by Gaussian elimination on scaled columns; the others are 0.
 fn normal_equations(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
-    let size = used.len();
     let scale = |column: usize| rows.iter().map(|r| r[column] * r[column]).sum::<f64>().sqrt().max(1e-300);
     let scales: Vec<f64> = used.iter().map(|c| scale(*c)).collect();
-    let mut m = vec![vec![0.0; size + 1]; size];
-    for (i, ci) in used.iter().enumerate() {
-        for (j, cj) in used.iter().enumerate() {
-            m[i][j] = rows.iter().map(|r| r[*ci] * r[*cj]).sum::<f64>() / scales[i] / scales[j];
-        }
-        m[i][size] = rows.iter().map(|r| r[*ci]).sum::<f64>() / scales[i];
-    }
-    for at in 0..size {
-        let pivot = (at..size).max_by(|x, y| m[*x][at].abs().total_cmp(&m[*y][at].abs()))?;
-        m.swap(at, pivot);
-        if m[at][at].abs() < 1e-13 {
-            return None;
-        }
-        for row in (0..size).filter(|row| *row != at) {
-            let factor = m[row][at] / m[at][at];
-            let (from, to) = if row < at {
-                let (left, right) = m.split_at_mut(at);
-                (&right[0], &mut left[row])
-            } else {
-                let (left, right) = m.split_at_mut(row);
-                (&left[at], &mut right[0])
-            };
-            to.iter_mut().zip(from).for_each(|(to, from)| *to -= factor * from);
-        }
-    }
+    let system = used.iter().zip(&scales).map(|(own, scale)| {
+        let product =
+            |(other, by): (&usize, &f64)| rows.iter().map(|r| r[*own] * r[*other]).sum::<f64>() / scale / by;
+        let right = rows.iter().map(|r| r[*own]).sum::<f64>() / scale;
+        used.iter().zip(&scales).map(product).chain([right]).collect()
+    });
+    let solved = linear::solve(system.collect(), 1e-13)?;
     let mut found = [0.0; 3];
-    for (i, column) in used.iter().enumerate() {
-        found[*column] = m[i][size] / m[i][i] / scales[i];
+    for ((column, value), scale) in used.iter().zip(solved).zip(scales) {
+        found[*column] = value / scale;
     }
     Some(found)
 }

@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 
 use cosmark_stats::bootstrap::Random;
-
-use crate::linear::inverse;
+use cosmark_stats::linear::{LEAST_PIVOT, inverse, products};
 
 /// More combinations are not chosen.
 const MOST_CELLS: usize = 256;
@@ -241,7 +240,7 @@ impl Table {
             terms
         };
         let rows: Vec<Vec<f64>> = self.rows.iter().map(of_row).collect();
-        inverse(&crate::linear::products(&rows)).is_some()
+        inverse(&products(&rows), LEAST_PIVOT).is_some()
     }
 }
 

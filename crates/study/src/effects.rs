@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_stats::bootstrap::mean;
+use cosmark_stats::linear::{LEAST_PIVOT, inverse, products};
 use cosmark_stats::special::t_critical;
 
 use crate::claims::{short, with_unit};
 use crate::design::{Design, Levels, matches};
 use crate::figures::axis_label;
-use crate::linear::{inverse, products};
 use crate::measured::Observation;
 use crate::page::{Field, Look, Part};
 use crate::spec::{EffectTable, Said};
@@ -190,7 +190,7 @@ fn fit(design: &Design<'_>, planned: &Points, seen: &Seen, said: Said) -> Result
     }
     let line = |at: usize| std::iter::once(1.0).chain(terms.iter().map(|term| term.column[at])).collect();
     let matrix: Vec<Vec<f64>> = (0..points.len()).map(line).collect();
-    let Some(inverse) = inverse(&products(&matrix)) else {
+    let Some(inverse) = inverse(&products(&matrix), LEAST_PIVOT) else {
         return Err("its effects cannot be estimated from these cells".to_owned());
     };
     let means: Vec<f64> = rows.iter().map(|row| mean(row)).collect();

@@ -18,7 +18,6 @@ pub mod grid;
 pub mod journal;
 mod knee;
 pub mod library;
-mod linear;
 pub mod measured;
 pub mod memory;
 mod metric;

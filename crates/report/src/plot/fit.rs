@@ -1,6 +1,8 @@
 //! A smooth curve through noisy values: least squares with a polynomial of degree 6, as cosbench-plot draws it, in
 //! Chebyshev's basis so that it stays well conditioned.
 
+use cosmark_stats::linear::{LEAST_PIVOT, solve};
+
 /// cosbench-plot's degree.
 const DEGREE: usize = 6;
 /// Values per coefficient below which the degree is lowered.
@@ -23,7 +25,7 @@ pub fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
             }
         }
     }
-    let Some(coefficients) = solve(system) else { return Vec::new() };
+    let Some(coefficients) = solve(system, LEAST_PIVOT) else { return Vec::new() };
     rows.iter()
         .zip(points)
         .map(|(row, (x, _))| (*x, row.iter().zip(&coefficients).map(|(term, c)| term * c).sum()))
@@ -41,31 +43,6 @@ fn chebyshev(t: f64, terms: usize) -> Vec<f64> {
     }
     row.truncate(terms);
     row
-}
-
-/// Gauss's elimination with pivots; each row ends with its right side.
-#[expect(clippy::indexing_slicing, reason = "all rows have n + 1 cells")]
-fn solve(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
-    let n = system.len();
-    for column in 0..n {
-        let pivot =
-            (column..n).max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()))?;
-        system.swap(column, pivot);
-        let head = system[column].clone();
-        if head[column].abs() < 1e-9 {
-            return None;
-        }
-        for (at, row) in system.iter_mut().enumerate() {
-            if at == column {
-                continue;
-            }
-            let factor = row[column] / head[column];
-            for (cell, above) in row.iter_mut().zip(&head) {
-                *cell -= factor * above;
-            }
-        }
-    }
-    Some((0..n).map(|at| system[at][n] / system[at][at]).collect())
 }
 
 #[cfg(test)]
