@@ -357,7 +357,10 @@ trial_image() { # ARCHIVE
   # A kernel that lets no container begin says so of any.
   if ! timeout 120 podman "${storage[@]}" run --rm --network none "localhost/cosmark:$VERSION" --version 2>"$WORK/podman.log"; then
     cat "$WORK/podman.log" >&2
-    grep -q 'OCI' "$WORK/podman.log" || die 'the image does not begin'
+    # What is wrong with an image is said by the same runtime.
+    if ! grep -q 'OCI' "$WORK/podman.log" || grep -qiE 'not found|no such file|chdir|exec format' "$WORK/podman.log"; then
+      die 'the image does not begin'
+    fi
     skipped "container image: no container begins here ($(tail -n 1 "$WORK/podman.log"))"
   else
     timeout 600 podman "${storage[@]}" run --rm --network none "localhost/cosmark:$VERSION" demo
