@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use cosmark_metrics::NicHealth;
+use cosmark_metrics::{NicHealth, has_a_speed};
 
 /// Sums since boot of all processors, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,14 +130,6 @@ pub fn interfaces() -> Vec<NicHealth> {
         }
     }
     nics
-}
-
-/// Whether the speed that an interface tells is one: that of a device, or of interfaces that it stands for. The end of a pair in a
-/// container says 10 Gbit/s whatever goes through it, a tunnel 10 Mbit/s (Linux kernel, drivers/net/veth.c and tun.c).
-fn has_a_speed(has_device: bool, uevent: &str) -> bool {
-    const STAND_FOR_OTHERS: [&str; 3] = ["bond", "vlan", "macvlan"];
-    let mut kinds = uevent.lines().filter_map(|line| line.strip_prefix("DEVTYPE="));
-    has_device || kinds.any(|kind| STAND_FOR_OTHERS.contains(&kind))
 }
 
 fn parse_interfaces(text: &str) -> Vec<NicHealth> {
@@ -388,6 +380,7 @@ mod tests {
             (true, "INTERFACE=eth0\nIFINDEX=2\n", true),
             (false, "DEVTYPE=bond\nINTERFACE=bond0\n", true),
             (false, "DEVTYPE=vlan\nINTERFACE=bond0.7\n", true),
+            (false, "DEVTYPE=macvlan\nINTERFACE=eth0\n", true),
             (false, "INTERFACE=veth0\nIFINDEX=9\n", false),
             (false, "DEVTYPE=bridge\nINTERFACE=docker0\n", false),
             (false, "", false),

@@ -109,6 +109,17 @@ pub struct QuotaHealth {
     pub stopped: u64,
 }
 
+/// Kinds of interfaces that stand for devices, as `DEVTYPE` in their `uevent` says it: their speed is that of these.
+pub const STAND_FOR_DEVICES: [&str; 3] = ["bond", "vlan", "macvlan"];
+
+/// Whether the speed that an interface says is one: that of a device, or of those that it stands for. The end of a pair in a
+/// container says 10 Gbit/s whatever goes through it, a tunnel 10 Mbit/s (Linux kernel, drivers/net/veth.c and tun.c).
+#[must_use]
+pub fn has_a_speed(has_device: bool, uevent: &str) -> bool {
+    let mut kinds = uevent.lines().filter_map(|line| line.strip_prefix("DEVTYPE="));
+    has_device || kinds.any(|kind| STAND_FOR_DEVICES.contains(&kind))
+}
+
 /// One network interface over a span.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

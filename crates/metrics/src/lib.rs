@@ -21,8 +21,8 @@ mod wire_time;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
 pub use health::{
-    HealthSample, HealthSummary, MachineHealth, NicHealth, QuotaHealth, SATURATED_SHARE, STOPPED_SHARE,
-    ThreadHealth,
+    HealthSample, HealthSummary, MachineHealth, NicHealth, QuotaHealth, SATURATED_SHARE, STAND_FOR_DEVICES,
+    STOPPED_SHARE, ThreadHealth, has_a_speed,
 };
 pub use latency::{Latency, SparseLatency};
 pub use outcome::Outcome;

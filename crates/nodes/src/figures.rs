@@ -176,8 +176,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(readings: &[&'a Reading]) -> Self {
         let parts = |reading: &'a Reading| -> BTreeSet<&'a str> {
-            let named = reading.samples.iter().filter(|sample| prometheus::leaves_zeros_out(&sample.name));
-            named.map(|sample| part_of(&sample.name)).collect()
+            reading.samples.iter().map(|sample| part_of(&sample.name)).collect()
         };
         let of_readings: Vec<BTreeSet<&str>> = readings.iter().copied().map(parts).collect();
         let mut together: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

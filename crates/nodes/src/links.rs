@@ -25,10 +25,6 @@ pub const MOST_SHAPED: usize = 16;
 pub const MOST_LOOKED_AT: usize = 32;
 /// More text is no answer of `tc`.
 pub const MOST_BYTES: usize = 1 << 20;
-/// An interface (`LINK`) whose speed is one has one of these: it is a device, or stands for some. The end of a pair says
-/// 10 Gbit/s and a tunnel 10 Mbit/s, whatever goes through them (Linux kernel, drivers/net/veth.c and tun.c).
-pub const TELL_SPEEDS: [&str; 3] =
-    ["/sys/class/net/LINK/device", "/sys/class/net/LINK/bonding", "/proc/net/vlan/LINK"];
 /// More queues are not looked at.
 const MOST_QUEUES: usize = 4_000;
 /// Queues that stand one behind the other.

@@ -9,6 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cosmark_metrics::has_a_speed;
 use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
@@ -155,8 +156,10 @@ impl LocalReader {
             self.take(path, &mut files);
         }
         for interface in self.names_in("/sys/class/net") {
-            if links::TELL_SPEEDS.iter().any(|place| self.at(&place.replace("LINK", &interface)).exists()) {
-                self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
+            let place = format!("/sys/class/net/{interface}");
+            let uevent = fs::read_to_string(self.at(&format!("{place}/uevent"))).unwrap_or_default();
+            if has_a_speed(self.at(&format!("{place}/device")).exists(), &uevent) {
+                self.take(&format!("{place}/speed"), &mut files);
             }
         }
         for path in &self.limited {
@@ -423,21 +426,26 @@ mod tests {
     #[test]
     fn the_speed_of_a_pair_or_a_tunnel_is_no_figure() {
         let root = std::env::temp_dir().join(format!("cosmark-speeds-{}", std::process::id()));
-        for link in ["eth0", "bond0", "eth0.7", "veth1", "docker0", "tun0"] {
+        for (link, kind) in [
+            ("eth0", ""),
+            ("bond0", "DEVTYPE=bond\n"),
+            ("eth0.7", "DEVTYPE=vlan\n"),
+            ("mac0", "DEVTYPE=macvlan\n"),
+            ("veth1", ""),
+            ("docker0", "DEVTYPE=bridge\n"),
+            ("tun0", ""),
+        ] {
             put(&root, &format!("sys/class/net/{link}/speed"), "10000\n");
+            put(&root, &format!("sys/class/net/{link}/uevent"), &format!("{kind}INTERFACE={link}\n"));
         }
-        for place in
-            ["sys/class/net/eth0/device/vendor", "sys/class/net/bond0/bonding/mode", "proc/net/vlan/eth0.7"]
-        {
-            put(&root, place, "x\n");
-        }
+        put(&root, "sys/class/net/eth0/device/vendor", "x\n");
         let speeds = LocalReader::below(&root, Vec::new()).read().samples;
         let links: BTreeSet<&str> = speeds
             .iter()
             .filter(|one| one.quantity.id == q::NETWORK_SPEED.id)
             .map(|one| one.unit.as_str())
             .collect();
-        assert_eq!(links, BTreeSet::from(["bond0", "eth0", "eth0.7"]));
+        assert_eq!(links, BTreeSet::from(["bond0", "eth0", "eth0.7", "mac0"]));
         fs::remove_dir_all(&root).unwrap();
     }
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::process::Stdio;
 use std::time::Duration;
 
+use cosmark_metrics::STAND_FOR_DEVICES;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::mpsc::Sender;
@@ -206,12 +207,13 @@ impl SshSession {
 const EACH_ONCE: &str =
     "set -f; u=; for f in $t; do case \" $u \" in *\" $f \"*) ;; *) u=\"$u $f\";; esac; done; t=$u; set +f; ";
 
-/// Leaves in `$l` where the links below a directory tell their speeds, of those that have one.
+/// Leaves in `$l` where the links below a directory say their speeds, of those that have one ([`cosmark_metrics::has_a_speed`]):
+/// words of the shell alone, since another program for each link would cost more than the reading.
 fn speeds(root: &str) -> String {
-    let there = links::TELL_SPEEDS.map(|place| format!("[ -e \"{root}{}\" ]", place.replace("LINK", "$d")));
+    let kinds = STAND_FOR_DEVICES.map(|kind| format!("DEVTYPE={kind}")).join("|");
     format!(
-        "l=; for d in {root}/sys/class/net/*; do d=${{d##*/}}; if {}; then l=\"$l {root}/sys/class/net/$d/speed\"; fi; done; ",
-        there.join(" || ")
+        "l=; for d in {root}/sys/class/net/*; do u=; if [ -e \"$d/device\" ]; then u=y; elif [ -r \"$d/uevent\" ]; then while read -r \
+         e; do case $e in {kinds}) u=y;; esac; done <\"$d/uevent\"; fi; case $u in y) l=\"$l $d/speed\";; esac; done; "
     )
 }
 
@@ -342,14 +344,23 @@ mod tests {
     fn the_shell_asks_no_pair_and_no_tunnel_for_its_speed() {
         let root = std::env::temp_dir().join(format!("cosmark-shell-speeds-{}", std::process::id()));
         let shown = root.display().to_string();
-        for place in
-            ["sys/class/net/eth0/device", "sys/class/net/veth1", "sys/class/net/v7", "proc/net/vlan/v7"]
-        {
-            std::fs::create_dir_all(root.join(place)).unwrap();
+        for (link, kind) in [
+            ("eth0", "INTERFACE=eth0"),
+            ("mac0", "DEVTYPE=macvlan"),
+            ("v7", "DEVTYPE=vlan\nINTERFACE=v7"),
+            ("veth1", "INTERFACE=veth1"),
+        ] {
+            let place = root.join("sys/class/net").join(link);
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join("uevent"), format!("{kind}\n")).unwrap();
         }
+        std::fs::create_dir_all(root.join("sys/class/net/eth0/device")).unwrap();
+        std::fs::create_dir_all(root.join("sys/class/net/tun0")).unwrap();
         let script = format!("{}echo $l", speeds(&shown));
         let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-        let wanted = format!("{shown}/sys/class/net/eth0/speed {shown}/sys/class/net/v7/speed\n");
+        let wanted =
+            ["eth0", "mac0", "v7"].map(|link| format!("{shown}/sys/class/net/{link}/speed")).join(" ");
+        let wanted = format!("{wanted}\n");
         assert_eq!(String::from_utf8_lossy(&said.stdout), wanted);
         std::fs::remove_dir_all(&root).unwrap();
     }

@@ -109,23 +109,26 @@ fn parts_that_are_scraped_one_by_one_say_nothing_of_each_other() {
         (0..8u64).map(|at| Reading { at_ns: at * 1_000_000_000, samples: Vec::new() }).collect();
     for (at, reading) in read.iter_mut().enumerate() {
         let value = 1000.0 + 10.0 * at as f64;
-        match at % 2 {
-            0 => reading.add_named(&q::STORE_DRIVE_BUSY, "/d", "minio_system_drive_perc_util", 0.6),
+        match at % 3 {
+            // Another exporter of the same machine.
+            0 => reading.add_named(&q::MEMORY_CACHE, "", "node_memory_Cached_bytes", 1e9),
+            1 => reading.add_named(&q::STORE_DRIVE_BUSY, "/d", "minio_system_drive_perc_util", 0.6),
             _ => reading.add_named(&q::SERVER_REQUESTS, "GetObject", "minio_api_requests_total", value),
         }
     }
     let means = |read: &[Reading]| -> Vec<(String, f64)> {
         let found = over(read, ALL.0, ALL.1).quantities.into_iter();
-        found.map(|one| (one.quantity, (one.mean * 1e6).round() / 1e6)).collect()
+        let of_minio = found.filter(|one| one.quantity != q::MEMORY_CACHE.id);
+        of_minio.map(|one| (one.quantity, (one.mean * 1e6).round() / 1e6)).collect()
     };
     let busy = |mean: f64| ("store_drive_busy".to_owned(), mean);
     // The requests do not come from 0, and the drive is not idle, where the other part was scraped.
     let mut requests = ("server_requests".to_owned(), 10.0);
     assert_eq!(means(&read), [requests.clone(), busy(0.6)]);
     // One answer that has both says that they come together: what it lacks is 0.
-    read[1].add_named(&q::STORE_DRIVE_BUSY, "/d", "minio_system_drive_perc_util", 0.6);
-    requests.1 = (1070.0 / 7.0 * 1e6_f64).round() / 1e6;
-    assert_eq!(means(&read), [requests, busy(0.375)]);
+    read[2].add_named(&q::STORE_DRIVE_BUSY, "/d", "minio_system_drive_perc_util", 0.6);
+    requests.1 = 1050.0 / 4.0;
+    assert_eq!(means(&read), [requests, busy(4.0 * 0.6 / 5.0)]);
 }
 
 #[test]
