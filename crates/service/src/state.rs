@@ -84,15 +84,17 @@ impl StateDir {
     /// When it cannot be written or read.
     pub fn write_first(&self, name: &str, bytes: &[u8]) -> Result<Vec<u8>, ServiceError> {
         let path = self.path.join(name);
-        put(&path, bytes, |temporary| match fs::hard_link(temporary, &path) {
-            // Not on every file system can two names be one file.
-            Err(cause)
-                if [io::ErrorKind::Unsupported, io::ErrorKind::PermissionDenied].contains(&cause.kind()) =>
-            {
-                fs::rename(temporary, &path)
+        let no_links = [io::ErrorKind::Unsupported, io::ErrorKind::PermissionDenied];
+        put(&path, bytes, |temporary| {
+            let named = match fs::hard_link(temporary, &path) {
+                // Not on every file system can two names be one file. Who reads it before it is whole finds it damaged.
+                Err(cause) if no_links.contains(&cause.kind()) => write_new(&path, bytes),
+                other => other,
+            };
+            match named {
+                Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(cause),
+                _ => fs::remove_file(temporary),
             }
-            Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(cause),
-            _ => fs::remove_file(temporary),
         })?;
         Ok(self.read(name)?.unwrap_or_default())
     }
@@ -165,6 +167,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ServiceError> {
     put(path, bytes, |temporary| fs::rename(temporary, path))
 }
 
+/// Writes a private file that is not there yet, and waits until the disk has it.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
 /// Writes a private file under a temporary name, waits until the disk has it, and has it given its own name.
 fn put(path: &Path, bytes: &[u8], name_it: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), ServiceError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -172,12 +181,7 @@ fn put(path: &Path, bytes: &[u8], name_it: impl FnOnce(&Path) -> io::Result<()>)
     let temporary = path.with_file_name(format!(".{name}.tmp-{process}-{thread:?}"));
     // One that an earlier process of the same number left may have other rights.
     drop(fs::remove_file(&temporary));
-    let written =
-        OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-    written.and_then(|()| name_it(&temporary)).map_err(|cause| {
+    write_new(&temporary, bytes).and_then(|()| name_it(&temporary)).map_err(|cause| {
         drop(fs::remove_file(&temporary));
         ServiceError::State { path: path.to_owned(), cause }
     })
