@@ -71,7 +71,7 @@ fn allowed(path: &Path) -> Result<Vec<AllowedFault>, Problem> {
     let cannot = |cause: std::io::Error| Problem::usage(format!("--faults {shown}: {cause}"));
     let meta = std::fs::metadata(path).map_err(cannot)?;
     let own = std::fs::metadata("/proc/self").map_err(cannot)?.uid();
-    if ![0, own].contains(&meta.uid()) || meta.mode() & 0o002 != 0 {
+    if ![0, own].contains(&meta.uid()) || meta.mode() & 0o022 != 0 {
         return Err(Problem::usage(format!(
             "--faults {shown}: it belongs to somebody else, or others may write it, and its commands would run here; chown and \
              chmod it"
@@ -110,14 +110,19 @@ mod tests {
         let path = directory.path().join("faults.yaml");
         let good = "faults:\n- {name: hangs, type: signal, signal: STOP, process: x, longest: 1m}\n";
         fs::write(&path, good).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let read = || allowed(&path).map_err(|problem| problem.to_string());
         assert_eq!(read().unwrap()[0].name, "hangs");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(read().unwrap_err().contains("others may write it"));
+        for mode in [0o666, 0o664] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(read().unwrap_err().contains("others may write it"));
+        }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::write(&path, good.replace("STOP", "HUP")).unwrap();
         let why = read().unwrap_err();
         assert!(why.contains("line 2: ") && why.contains("no signal of a fault"), "{why}");
+        fs::write(&path, "\n").unwrap();
+        assert!(read().unwrap_err().contains("the file is empty; write faults:"));
         fs::write(&path, "faults: []\n").unwrap();
         assert!(read().unwrap_err().contains("names no faults"));
         assert!(allowed(Path::new("/nowhere/faults.yaml")).is_err());

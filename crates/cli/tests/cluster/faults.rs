@@ -2,6 +2,7 @@
 //! command itself.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
@@ -17,7 +18,10 @@ fn agent(bed: &Bed) -> Process {
         "faults:\n- {{name: file there, type: command, inject: 'touch {there}', heal: 'rm -f {there}', proof: 'test -e {there}', \
          longest: 10m, within: 20s}}\n"
     );
-    fs::write(bed.path().join("faults.yaml"), text).unwrap();
+    let path = bed.path().join("faults.yaml");
+    fs::write(&path, text).unwrap();
+    // Whatever the mask of who runs this lets a group do.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let mut command = cosmark(bed.path());
     command.args(["node", "--join", &bed.url(), "--name", "s1", "--state", "state"]);
     command.args(["--faults", "faults.yaml"]);

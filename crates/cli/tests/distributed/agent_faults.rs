@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,10 @@ fn allow(bed: &Bed) {
         made = at("made"),
         there = at("there")
     );
-    fs::write(bed.path().join("faults.yaml"), text).unwrap();
+    let path = bed.path().join("faults.yaml");
+    fs::write(&path, text).unwrap();
+    // Whatever the mask of who runs this lets a group do.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 fn start(bed: &Bed, name: &str, log: &str) -> Process {
@@ -178,7 +182,9 @@ fn a_file_of_faults_that_is_wrong_starts_no_agent() {
         ("faults:\n- {name: a, type: signal, signal: STOP, process: x}\n", "needs `longest`"),
         ("faults: []\n", "names no faults"),
     ] {
-        fs::write(bed.path().join("faults.yaml"), text).unwrap();
+        let path = bed.path().join("faults.yaml");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let mut refused = start(&bed, "s1", "wrong");
         assert_eq!(refused.wait(), 2, "{}", refused.log());
         assert!(refused.log().contains(words), "{words}: {}", refused.log());

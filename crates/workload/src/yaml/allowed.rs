@@ -1,6 +1,6 @@
 //! The faults that the operator of a machine lets its agent make (`cosmark node --faults FILE`).
 
-use crate::diagnostics::{Mistakes, shown, suggest};
+use crate::diagnostics::{Mistakes, Span, shown, suggest};
 use crate::keys::values::parse_time;
 use crate::model::faults::{AllowedFault, FAULT_TYPES, FaultKind, FaultPlace, MOST_FAULTS};
 use crate::yaml::faults::{LONGEST, WITHIN, kind};
@@ -16,11 +16,15 @@ const LONGEST_NAME: usize = 64;
 
 /// Reads the file.
 pub(crate) fn read(source: &str, mistakes: &mut Mistakes) -> Vec<AllowedFault> {
+    let hint = "write faults: with one `- {name: .., type: .., longest: ..}` for each";
+    if source.trim().is_empty() {
+        mistakes.error(Span::default(), "the file is empty", hint);
+        return Vec::new();
+    }
     let Some(root) = tree::read(source, mistakes) else { return Vec::new() };
     tree::report_duplicates(&root, mistakes);
     let Some(fields) = Fields::of(&root, "a file of faults", mistakes) else { return Vec::new() };
     fields.check_words(&["faults"], mistakes);
-    let hint = "write faults: with one `- {name: .., type: .., longest: ..}` for each";
     let Some(node) = fields.get("faults") else {
         mistakes.error(fields.span, "the file names no faults", hint);
         return Vec::new();
