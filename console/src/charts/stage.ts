@@ -202,7 +202,7 @@ export function distributions(stage: StageData): LineModel {
   return {
     kind: "lines", x: "nines", id: "distribution", title: "Response time by percentile", unit: "ms", log: true, mayLog: true, lines,
     hint: "How long the fastest share of operations took at most. Dotted: fewer than ten operations lie beyond, so chance decides.",
-    empty: lines.length ? undefined : "No operation succeeded in the measured window.",
+    empty: lines.length ? undefined : "No operation succeeded in the measured window, or nobody measured its times.",
   };
 }
 

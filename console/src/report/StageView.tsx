@@ -87,7 +87,7 @@ function Headline({ stage, names }: { stage: StageData; names: string[] }) {
             value={short(times?.p50 ?? times?.mean, "ms")}
             title={exact(times?.p50 ?? times?.mean, "ms")}
             lines={[
-              times === null ? "no operation succeeded" : times.p50 === null ? "mean; too few for a median" : "median",
+              times === null ? (one.count > 0 ? "not measured" : "no operation succeeded") : times.p50 === null ? "mean; too few for a median" : "median",
               times !== null && [["p95", times.p95], ["p99", times.p99], ["max", times.max]]
                 .filter(([, value]) => value !== null)
                 .map(([name, value]) => `${name}\u00a0${short(value as number, "ms")}`)

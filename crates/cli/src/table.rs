@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cosmark_archive::{LoopKind, OperationResult, RunRecord, StageRecord};
+use cosmark_archive::{FioJobRecord, FioTimes, LoopKind, OperationResult, RunRecord, StageRecord};
 use cosmark_metrics::Latencies;
 use cosmark_metrics::results::{METRICS, Metric, Reading, Unit};
 
@@ -201,10 +201,20 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
     }
     if let Some(by) = record.made_by.as_ref().filter(|_| withheld) {
         remarks.push(format!("- = {by} does not tell; its percentiles are upper edges of buckets of 10 ms"));
+    } else if withheld && record.fio.as_ref().is_some_and(|fio| !fio.jobs.iter().all(has_all_times)) {
+        remarks.push(
+            "- = fio did not print it; with --output-format=json+ it prints all times that it measures"
+                .to_owned(),
+        );
     } else if withheld {
         remarks.push("- = too few operations for this percentile (p99 needs 1000)".to_owned());
     }
     remarks
+}
+
+/// fio's own histogram, from which every percentile can be read.
+fn has_all_times(job: &FioJobRecord) -> bool {
+    job.times == FioTimes::Bins
 }
 
 /// Less of the client's own than this share of a service time, and than this time, is not worth a line.

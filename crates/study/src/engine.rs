@@ -419,7 +419,10 @@ impl<'a> Engine<'a> {
                 Ok(end) => end,
                 Err(Trouble::Stopped) => return Ok(Outcome::Stopped),
                 Err(Trouble::Failed(why)) => {
-                    return Err(format!("{run}: {why}; the same command goes on from here"));
+                    return Err(format!(
+                        "{run}: {why}; the same command goes on from here; a study whose text is changed begins anew in another \
+                         --dir"
+                    ));
                 }
             };
             let why = end.why.clone().unwrap_or_default();

@@ -52,7 +52,6 @@ pub fn run(args: &ImportArgs) -> Outcome {
     let file = args.file.file_name().map(|name| name.to_string_lossy().into_owned());
     let (record, path) = fill(run, &file.unwrap_or_else(|| "fio.json".to_owned()), &output, &courses)?;
     print_results(&record, &path);
-    println!("archive: {}", path.display());
     if !args.no_report && cosmark_report::html::page_is_built_in() {
         match cosmark_report::html::write(&path, None) {
             Ok(report) => println!("report: {}", report.display()),

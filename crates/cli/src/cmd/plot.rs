@@ -74,7 +74,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
     drawn.left_out.iter().for_each(|why| eprintln!("cosmark: nothing to draw: {why}"));
     if too_large > 0 {
         eprintln!(
-            "cosmark: {} have too many values for a table; --format csv has them",
+            "cosmark: {} with too many values for a table: --format csv has them",
             units::count(too_large as u64, "picture")
         );
     }

@@ -15,6 +15,8 @@ use cosmark_workload::{Environment, Format, parse};
 
 /// A step that is longer than so many others counts as often as these.
 const LONGEST_STEP: f64 = 10_000.0;
+/// So many steps say what there is to say, however many a file has made of them.
+const MOST_STEPS: usize = 200_000;
 
 /// A run that was read.
 #[derive(Debug, Clone, Default)]
@@ -200,12 +202,13 @@ pub(super) fn rates(steps: &[(f64, f64)]) -> Vec<(f64, Option<f64>)> {
     let lengths: Vec<f64> = steps.iter().map(|(seconds, _)| *seconds).collect();
     let usual = cosmark_stats::bootstrap::median(&lengths).filter(|usual| *usual > 0.0);
     let Some(usual) = usual else { return Vec::new() };
-    let mut rates = Vec::with_capacity(steps.len());
+    let mut rates = Vec::with_capacity(steps.len().min(MOST_STEPS));
     for (seconds, ok) in steps {
         // One that was cut at the end is none.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded, and above 0")]
         let times = (seconds / usual).round().clamp(0.0, LONGEST_STEP) as usize;
-        rates.extend((0..times).map(|_| (ok / seconds, None)));
+        let room = MOST_STEPS.saturating_sub(rates.len());
+        rates.extend(std::iter::repeat_n((ok / seconds, None), times.min(room)));
     }
     rates
 }

@@ -200,6 +200,9 @@ fn courses_of_fio_in_steps_of_other_lengths_are_compared_as_rates() {
     let found: Vec<f64> = super::load::rates(&steps).into_iter().map(|(rate, _)| rate).collect();
     assert_eq!(found, [100.0, 80.0, 10.0, 10.0]);
     assert!(super::load::rates(&[]).is_empty() && super::load::rates(&[(0.0, 5.0)]).is_empty());
+    // However many a file makes of a few.
+    let endless = [vec![(0.001, 1.0); 51_000], vec![(10.0, 1.0); 49_000]].concat();
+    assert_eq!(super::load::rates(&endless).len(), 200_000);
     let mut random = Random::new(5);
     let mut of = |step_s: f64, rate: f64| {
         let mut one = run(&mut random, 10, 60.0, 10.0, 0.0);

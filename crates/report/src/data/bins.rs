@@ -35,13 +35,23 @@ impl<T: Sum> Bins<T> {
 
     /// Puts everything into stretches of `grid_us`. Each goes to where its middle lies, as it does on an [`Axis`], so that
     /// folding to a grid and then to twice that grid is folding to the latter.
+    /// One alone that is as long as several stays as it is: it is of none of them.
     pub fn fold(&mut self, grid_us: u64) {
-        if self.grid_us == Some(grid_us) {
+        if self.grid_us == Some(grid_us) || self.only_is_longer_than(grid_us) {
             return;
         }
         self.grid_us = Some(grid_us);
         for (span, value) in std::mem::take(&mut self.cells) {
             self.at(span).merge(&value);
+        }
+    }
+
+    /// Whether there is one stretch, and it is as long as several of the grid.
+    pub fn only_is_longer_than(&self, grid_us: u64) -> bool {
+        let mut spans = self.iter().map(|(span, _)| span);
+        match (spans.next(), spans.next()) {
+            (Some(only), None) => only.length_us > grid_us.saturating_mul(2),
+            _ => false,
         }
     }
 

@@ -63,7 +63,7 @@ impl Times {
     /// `shown` says comes as a whole; `shown` then says what was given.
     pub fn latency(&self, axis: &Axis, from: u32, shown: &mut BinsPerPoint) -> Vec<LatencyNews> {
         let kinds = TimeKind::ALL.iter().zip(&self.bins).zip(shown);
-        let filled = kinds.filter(|((_, bins), _)| !bins.is_empty());
+        let filled = kinds.filter(|((_, bins), _)| !bins.is_empty() && has_a_course(bins, axis));
         filled.map(|((kind, bins), shown)| series(kind.word(), bins, axis, from, shown)).collect()
     }
 
@@ -77,8 +77,14 @@ impl Times {
     /// another number of bins than `shown`.
     pub fn heat(&self, axis: &Axis, most_columns: u32, from: u32, shown: &mut u32) -> Option<HeatNews> {
         let [response, ..] = &self.bins;
-        heat_map(response, axis, most_columns, from, shown)
+        has_a_course(response, axis).then(|| heat_map(response, axis, most_columns, from, shown)).flatten()
     }
+}
+
+/// Whether times can be drawn over time: one histogram of several bins, as fio has it of its whole run, belongs to none of
+/// them.
+fn has_a_course(bins: &Bins<Sparse>, axis: &Axis) -> bool {
+    !bins.only_is_longer_than(axis.bin_us)
 }
 
 /// Values per bin.
@@ -228,6 +234,23 @@ mod tests {
             bins.at(span).merge(sparse);
         }
         (bins, Axis::of(&extent, 600))
+    }
+
+    #[test]
+    fn one_histogram_of_a_whole_run_is_no_moment_of_it() {
+        let (one, axis) = binned(&[sparse([5_000_000])]);
+        assert!(has_a_course(&one, &axis), "a run that has just begun");
+        let (many, axis) = binned(&vec![sparse([5_000_000]); 60]);
+        assert!(has_a_course(&many, &axis));
+        let mut whole = Bins::<Sparse>::default();
+        whole.at(Span::of(0.0, 60.0)).merge(&sparse([5_000_000, 7_000_000]));
+        assert!(!has_a_course(&whole, &axis));
+        let mut times = Times::default();
+        times.bins[0] = whole;
+        // As it is when a run is over.
+        times.settle(&axis);
+        assert!(times.heat(&axis, 7, 0, &mut 0).is_none());
+        assert!(times.latency(&axis, 0, &mut BinsPerPoint::default()).is_empty());
     }
 
     #[test]

@@ -43,15 +43,16 @@ pub fn knees(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         row.push(Field::with(if loads.is_empty() { load } else { format!("{load} {unit}") }, look));
         for id in ["knee_missed_at", "throughput_per_s", "response_ms.mean", "response_ms.p95", "knee_trials"]
         {
-            row.push(Field::new(median(&known(id)).map_or_else(|| "-".to_owned(), short)));
+            // Trials are counted.
+            let words = if id == "knee_trials" { |value: f64| format!("{value:.0}") } else { short };
+            row.push(Field::new(median(&known(id)).map_or_else(|| "-".to_owned(), words)));
         }
         let found = one.all.iter().filter(|one| !one.no_knee && !one.unreadable).count();
         row.push(Field::new(format!("{found} of {}", one.all.len())));
         let why = one.all.iter().find(|one| one.no_knee).and_then(|one| one.why.clone());
-        row.push(Field::with(
-            why.unwrap_or_default(),
-            if look == Look::False { Look::False } else { Look::Plain },
-        ));
+        // One that is FALSE for another reason says it among all cells.
+        let is_false = look == Look::False && why.is_some();
+        row.push(Field::with(why.unwrap_or_default(), if is_false { Look::False } else { Look::Plain }));
         rows.push(row);
     }
     let more = [

@@ -231,7 +231,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     let limit = LEAST - edge - (1.0 + evidence.under_way_by_chance()) / offered as f64;
     if ratio < limit {
         let message = format!(
-            "offered {}/s, served {}/s: the store fell behind all the time, so its latency depends on how long one \
+            "offered {}/s, served {}/s: the store fell behind, so its latency depends on how long one \
              waits; offer less",
             plain(due),
             plain(served)
