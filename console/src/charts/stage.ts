@@ -87,7 +87,7 @@ export function over(stage: { time: TimeAxis | null; phases: PhaseSpan[]; events
   return { kind: "lines", x: "time", phases: phases(stage), marks: marks(stage), xEnd: stage.time?.end_s ?? 1 };
 }
 
-const NOTHING = "Nothing was recorded over time: the stage was too short, or the archive lacks histograms.hlog.";
+const NOTHING = "Nothing was recorded over time: the stage was too short, or the archive has no histogram of each interval.";
 
 /** Eight colours tell eight operations apart; who has a colour second is dashed, who has it third dotted. */
 function dashesOf(colours: number[]): Pick<Line, "dash">[] {

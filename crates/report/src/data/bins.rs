@@ -19,6 +19,11 @@ pub struct Bins<T> {
     longest_us: u64,
 }
 
+/// Whether a stretch is as long as several of a grid.
+fn is_longer(span: Span, grid_us: u64) -> bool {
+    span.length_us > grid_us.saturating_mul(2)
+}
+
 impl<T> Default for Bins<T> {
     fn default() -> Self {
         Self { cells: BTreeMap::new(), grid_us: None, longest_us: 0 }
@@ -28,16 +33,17 @@ impl<T> Default for Bins<T> {
 impl<T: Sum> Bins<T> {
     /// The sums to which values of this stretch belong.
     pub fn at(&mut self, span: Span) -> &mut T {
-        let span = self.grid_us.map_or(span, |grid_us| span.on_grid(grid_us));
+        // One that is as long as several is of none of them.
+        let grid_us = self.grid_us.filter(|grid_us| !is_longer(span, *grid_us));
+        let span = grid_us.map_or(span, |grid_us| span.on_grid(grid_us));
         self.longest_us = self.longest_us.max(span.length_us);
         self.cells.entry(span).or_default()
     }
 
     /// Puts everything into stretches of `grid_us`. Each goes to where its middle lies, as it does on an [`Axis`], so that
     /// folding to a grid and then to twice that grid is folding to the latter.
-    /// One alone that is as long as several stays as it is: it is of none of them.
     pub fn fold(&mut self, grid_us: u64) {
-        if self.grid_us == Some(grid_us) || self.only_is_longer_than(grid_us) {
+        if self.grid_us == Some(grid_us) {
             return;
         }
         self.grid_us = Some(grid_us);
@@ -50,7 +56,7 @@ impl<T: Sum> Bins<T> {
     pub fn only_is_longer_than(&self, grid_us: u64) -> bool {
         let mut spans = self.iter().map(|(span, _)| span);
         match (spans.next(), spans.next()) {
-            (Some(only), None) => only.length_us > grid_us.saturating_mul(2),
+            (Some(only), None) => is_longer(only, grid_us),
             _ => false,
         }
     }

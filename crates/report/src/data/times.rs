@@ -246,8 +246,10 @@ mod tests {
         whole.at(Span::of(0.0, 60.0)).merge(&sparse([5_000_000, 7_000_000]));
         assert!(!has_a_course(&whole, &axis));
         let mut times = Times::default();
-        times.bins[0] = whole;
-        // As it is when a run is over.
+        // As it is when a run is over, whichever of the two is read first.
+        times.settle(&axis);
+        let histogram = sparse([5_000_000, 7_000_000]);
+        times.add(TimeKind::Response, Phase::Window, Span::of(0.0, 60.0), &histogram);
         times.settle(&axis);
         assert!(times.heat(&axis, 7, 0, &mut 0).is_none());
         assert!(times.latency(&axis, 0, &mut BinsPerPoint::default()).is_empty());
