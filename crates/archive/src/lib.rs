@@ -51,6 +51,7 @@ pub use directory::raw::{newest_raw_limits, raw_limits};
 pub use directory::reader::{FoundRun, Run, list};
 pub use directory::remove::remove_run;
 pub use directory::run_dir::{RunDir, ScriptLevel};
+pub use directory::tickets::{FaultTicket, FaultTickets, TicketEnd};
 pub use directory::{Archive, KilledRun, NewRun, Source};
 pub use error::ArchiveError;
 pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};

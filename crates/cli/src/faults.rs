@@ -7,16 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use comfy_table::{Cell, CellAlignment, Table};
-use cosmark_archive::{Archive, RunRecord, Timestamp};
+use cosmark_archive::{Archive, FaultInForce, FaultNote, Heal, RunRecord, Timestamp};
 use cosmark_cluster::agent::OverNats;
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
-use cosmark_faults::{Agents, Player, Playing, Proxies, heal_left as heal_all, may_run, reach};
+use cosmark_faults::{Agents, Player, Playing, Proxies, Said, heal_left as heal_all, may_run, reach};
 use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
 use cosmark_workload::Workload;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
 use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigValue, Effect, Load, Stage, TargetSpec};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use crate::exit::Problem;
 use crate::units;
@@ -95,11 +97,11 @@ pub fn find_hosts(workload: &mut Workload) -> Result<(), Problem> {
     })
 }
 
-/// Heals what earlier runs of this archive that are gone have left in force.
+/// Heals what earlier runs of this archive that are gone have left in force; `agents` are asked what became of theirs.
 ///
 /// # Errors
-/// When something could not be healed: a run would measure it.
-pub fn heal_left(archive: &Path) -> Result<(), Problem> {
+/// When something could not be healed, or an agent that is asked does not know: a run would measure it.
+pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Problem> {
     if !archive.is_dir() {
         return Ok(());
     }
@@ -112,15 +114,71 @@ pub fn heal_left(archive: &Path) -> Result<(), Problem> {
         );
     }
     left.retain(|(_, fault)| fault.was_made_here() && !fault.has_its_maker());
+    let (by_agents, left): (Vec<_>, Vec<_>) =
+        left.into_iter().partition(|(_, fault)| matches!(fault.heal, Heal::Agent { .. }));
+    for (note, fault) in by_agents {
+        ask_after(note, &fault, agents)?;
+    }
     if left.is_empty() {
         return Ok(());
     }
-    eprintln!("cosmark: an earlier run was killed while its faults were in force; they are healed first");
+    eprintln!(
+        "cosmark: faults of earlier runs that are gone are written down as in force; they are healed first"
+    );
     let (healed, failed) = heal_all(left, &mut |text| eprintln!("cosmark: {text}"));
     healed.iter().for_each(|text| eprintln!("cosmark: {text}"));
     match failed.first() {
         None => Ok(()),
         Some(why) => Err(Problem::usage(format!("{why}; heal it by hand, then `cosmark faults heal`"))),
+    }
+}
+
+/// What became of a fault that an agent made for a run that is gone.
+fn ask_after(note: FaultNote, fault: &FaultInForce, agents: Option<&dyn Agents>) -> Result<(), Problem> {
+    let FaultInForce { run, fault: name, what, heal, .. } = fault;
+    let Heal::Agent { agent, ticket } = heal else { return Ok(()) };
+    let of = format!("{name} of run {run} ({what})");
+    let remedy =
+        format!("`cosmark faults list --nats URL` asks it, `cosmark faults heal {run}` forgets it here");
+    let Some(agents) = agents else {
+        // A run of this machine has no way to it, and nothing to do with it.
+        eprintln!("cosmark: whether {of} is healed agent {agent} knows: {remedy}");
+        return Ok(());
+    };
+    let said = match ticket {
+        Some(ticket) => {
+            let said = aside(|| agents.became(agent, *ticket));
+            said.unwrap_or_else(|| Err("asking ended by a bug in Cosmark".to_owned()))
+        }
+        None => Err("it was made by an older Cosmark".to_owned()),
+    };
+    match said {
+        Ok(Said::Yes(_)) => eprintln!("cosmark: {of} is healed, says agent {agent}"),
+        Ok(Said::Ended { why, ago }) => {
+            eprintln!("cosmark: {of} was healed {:.0} s ago, says agent {agent}: {why}", ago.as_secs_f64());
+        }
+        Ok(Said::Failed(why)) => {
+            return Err(Problem::usage(format!(
+                "{of} is still in force, says agent {agent}: {why}; heal it on that machine, by hand or by `cosmark faults heal \
+                 --archive STATE/agents/{agent} --force`"
+            )));
+        }
+        Ok(Said::No) => {
+            return Err(Problem::usage(format!("{of} is not healed, says agent {agent}; {remedy}")));
+        }
+        Err(why) => {
+            return Err(Problem::usage(format!("it is not known whether {of} is healed: {why}; {remedy}")));
+        }
+    }
+    Ok(note.forget()?)
+}
+
+/// Asks on a thread of no runtime, as agents have to be; the tasks of a runtime of which this one is go on meanwhile.
+fn aside<T: Send>(ask: impl FnOnce() -> T + Send) -> Option<T> {
+    let asked = || std::thread::scope(|scope| scope.spawn(ask).join().ok());
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => block_in_place(asked),
+        _ => asked(),
     }
 }
 
@@ -236,7 +294,7 @@ pub fn by_agents(
         return Ok(None);
     }
     let agents = bus.map(OverNats::new).transpose()?.map(|agents| Arc::new(agents) as Arc<dyn Agents>);
-    heal_left(archive)
+    heal_left(archive, agents.as_deref())
         .and_then(|()| played(workload, run.to_owned(), Proxies::default(), agents, archive))
         .map_err(|problem| problem.to_string())
 }

@@ -120,10 +120,15 @@ pub fn heal_left(
             waits(&format!("{name} is being healed, as a rule by its guardian; waiting for that"));
         }
         match heal(note, &fault, fault.heal.longest(), 1) {
-            Done::Healed(_) if fault.heal == Heal::Itself => {
-                healed.push(format!("{name} ended with its process"));
-            }
-            Done::Healed(how) => healed.push(format!("{name} is healed by {how}")),
+            Done::Healed(how) => healed.push(match &fault.heal {
+                Heal::Itself => format!("{name} ended with its process"),
+                // Only the agent heals what it has made, and knows of it.
+                Heal::Agent { agent, .. } => format!(
+                    "{name} is forgotten here; agent {agent} heals it by itself, and `cosmark faults list --nats URL` shows what it \
+                     holds"
+                ),
+                _ => format!("{name} is healed by {how}"),
+            }),
             Done::ByAnother => healed.push(format!("{name} was healed by its guardian")),
             Done::Failed(why) => failed.push(format!("{name} could not be healed: {why}")),
         }

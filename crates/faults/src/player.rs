@@ -356,16 +356,22 @@ impl Stage<'_> {
         }
         played.heal_s = Some(self.now_s());
         let healed_by = in_force.heal();
-        if healed_by != By::Nobody {
+        if !matches!(healed_by, By::Nobody | By::Unknown) {
             played.healed_s = Some(self.now_s());
         }
         match healed_by {
             // A load that has ended meanwhile is the lesser reason.
             By::This => played.void = in_force.stood().or(played.void.take()),
             By::Guardian(text) => played.void = Some(text),
+            By::Agent(text, ago) => {
+                let healed_s = (self.now_s() - ago.as_secs_f64()).max(played.from_s);
+                (played.heal_s, played.healed_s) = (Some(healed_s), Some(healed_s));
+                played.void = Some(text);
+            }
             By::Nobody => {
                 played.void.get_or_insert_with(|| "it could not be healed".to_owned());
             }
+            By::Unknown => played.void = Some("it is not known whether it was healed".to_owned()),
         }
     }
 

@@ -126,6 +126,13 @@ pub enum FaultAnswer {
     No,
     /// It could not be done, and why.
     Failed(String),
+    /// It was to be healed and was in force no more, although its run had not asked for that.
+    Ended {
+        /// Why, and by whom.
+        why: String,
+        /// How long ago, milliseconds.
+        ago_ms: u64,
+    },
     /// The run is heard of.
     Heard,
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,6 +58,9 @@ pub enum Heal {
     Agent {
         /// The agent's name.
         agent: String,
+        /// The number by which that knows of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ticket: Option<u64>,
     },
     /// By itself: it was in the process that made it.
     Itself,
@@ -89,7 +92,7 @@ impl fmt::Display for Heal {
                 write!(f, "taking processes out of {}", shown(&paths.join(", ")))
             }
             Self::Elsewhere { host, what, .. } => f.write_str(&shown(&format!("{what} on {host}"))),
-            Self::Agent { agent } => {
+            Self::Agent { agent, .. } => {
                 let text =
                     format!("its agent {agent}, some seconds after it heard of the run for the last time");
                 f.write_str(&shown(&text))
@@ -150,6 +153,9 @@ pub struct FaultInForce {
     pub process: ProcessRecord,
     /// What heals it.
     pub heal: Heal,
+    /// The ticket of an agent for which it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<u64>,
 }
 
 impl FaultInForce {
@@ -157,7 +163,14 @@ impl FaultInForce {
     #[must_use]
     pub fn made_here(run: &str, stage: &str, fault: &str, what: &str, heal: Heal) -> Self {
         let [run, stage, fault, what] = [run, stage, fault, what].map(str::to_owned);
-        Self { run, stage, fault, what, since: Timestamp::now(), process: this_process(), heal }
+        let (since, process) = (Timestamp::now(), this_process());
+        Self { run, stage, fault, what, since, process, heal, ticket: None }
+    }
+
+    /// The same, for this ticket of an agent.
+    #[must_use]
+    pub fn for_ticket(self, ticket: u64) -> Self {
+        Self { ticket: Some(ticket), ..self }
     }
 
     /// Made on this machine since it was started. Only that is healed without being asked twice: what stands in an archive that
@@ -220,6 +233,33 @@ impl FaultJournal {
         write_whole(&path, true, |out| out.write_all(text.as_bytes()))?;
         self.sync();
         Ok(FaultNote { path })
+    }
+
+    /// What a guardian wrote last of a fault of this run, stage and name since then, and when.
+    #[must_use]
+    pub fn last_word(
+        &self,
+        (run, stage, fault): (&str, &str, &str),
+        since: Timestamp,
+    ) -> Option<(Timestamp, String)> {
+        let mut file = File::open(self.directory.join(LOG)).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+        let of = format!("{} {} {}: ", shown(run), shown(stage), shown(fault));
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().rev().find_map(|line| {
+            let (at, rest) = line.split_once(' ')?;
+            let at: Timestamp = at.parse().ok().filter(|at| *at >= since)?;
+            Some((at, rest.strip_prefix(&of)?.to_owned()))
+        })
+    }
+
+    /// It is there: whoever deletes the whole of it has healed nothing.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.directory.is_dir()
     }
 
     fn sync(&self) {
@@ -383,7 +423,7 @@ mod tests {
         let within = Duration::from_secs(1);
         let heal = Heal::Command { words, directory: PathBuf::from("/srv"), within, proof: None };
         assert_eq!(heal.to_string(), "`sh -c rm x [2J` in /srv");
-        let by_agent = Heal::Agent { agent: "s\n1".into() };
+        let by_agent = Heal::Agent { agent: "s\n1".into(), ticket: None };
         assert!(by_agent.to_string().starts_with("its agent s 1, ") && by_agent.ends_with_its_maker());
         assert!(!heal.ends_with_its_maker() && Heal::Itself.ends_with_its_maker());
         assert_eq!(Heal::Continue(vec![(7, 1), (9, 1)]).to_string(), "SIGCONT to 7, 9");
@@ -428,5 +468,10 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines[0].ends_with("w1 s1-main gone 1: healed by nobody"), "{text}");
+        let journal = FaultJournal::of(directory.path());
+        let word =
+            |fault: &str, since| journal.last_word(("w1", "s1-main", fault), since).map(|(_, text)| text);
+        assert_eq!(word("gone 1", fault.since).as_deref(), Some("again"));
+        assert_eq!((word("gone", fault.since), word("gone 1", Timestamp::MAX)), (None, None));
     }
 }

@@ -17,6 +17,7 @@ mod reserve;
 pub(crate) mod run_dir;
 mod scripts;
 mod signs;
+pub(crate) mod tickets;
 mod timeline;
 mod waiting_notes;
 

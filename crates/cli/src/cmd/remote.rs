@@ -118,9 +118,22 @@ impl Remote {
             eprintln!("cosmark: the faults of a run that is taken over are not made");
             return Ok(None);
         }
+        faults::played(workload, run, Proxies::default(), Some(self.reaches_agents()?), archive)
+    }
+
+    fn reaches_agents(&self) -> Result<Arc<dyn Agents>, Problem> {
         let agents = agent::OverNats::new(self.bus.clone()).map_err(std::io::Error::other)?;
-        let agents: Arc<dyn Agents> = Arc::new(agents);
-        faults::played(workload, run, Proxies::default(), Some(agents), archive)
+        Ok(Arc::new(agents))
+    }
+
+    /// Heals what earlier runs of the archive that are gone have left in force; their agents are asked what became of theirs.
+    ///
+    /// # Errors
+    /// As [`faults::heal_left`].
+    pub async fn heal_left(&self, archive: &Path) -> Result<(), Problem> {
+        let (agents, archive) = (self.reaches_agents()?, archive.to_owned());
+        let healing = tokio::task::spawn_blocking(move || faults::heal_left(&archive, Some(agents.as_ref())));
+        healing.await.map_err(std::io::Error::other)?
     }
 
     /// Connects and waits for the drivers that the command or the workload asks for.

@@ -81,7 +81,9 @@ fn execute_at(mut loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Re
         check_recorded(&loaded)?;
     }
     faults::find_hosts(&mut loaded.workload)?;
-    faults::heal_left(&options.archive)?;
+    if here {
+        faults::heal_left(&options.archive, None)?;
+    }
     let prepared = prepare(loaded, place, options)?;
     warn_of_open_files(&prepared.workload);
     if !options.quiet {
@@ -95,6 +97,9 @@ fn execute_at(mut loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Re
         }
         Place::Here { .. } => None,
     };
+    if let Some(remote) = &remote {
+        runtime.block_on(remote.heal_left(&options.archive))?;
+    }
     let dir = open_archive(&prepared, remote.as_ref(), options)?;
     let mut watching = Live::start(Terminal::new(options.quiet, dir.path()), &options.live, dir.record())?;
     let ended = runtime.block_on(make_load(prepared, place, remote, dir, options, &mut watching));

@@ -144,29 +144,34 @@ fn what_an_agent_made_is_healed_whatever_is_killed() {
     eventually("healed", || bed.logs(), || !there.exists());
     agent.wait_for("nothing was heard of its run");
     // The agent is ended, and then killed: it heals, and then its guardian does.
-    for (driver, number) in [("d3", libc::SIGTERM), ("d4", libc::SIGKILL)] {
+    for (driver, number, why) in
+        [("d3", libc::SIGTERM, "the agent ends"), ("d4", libc::SIGKILL, "healed by its guardian")]
+    {
         let mut run = bed.start_run("broken.yaml", &["--drivers", driver]);
         eventually("made", || bed.logs(), || there.exists());
         eventually("written down", || bed.logs(), || run.log().contains("gone 1: it is there"));
         agent.signal(number);
         agent.wait();
         eventually("healed", || bed.logs(), || !there.exists());
+        agent = self::agent(&bed, driver);
         run.signal(libc::SIGINT);
         assert_eq!(run.wait(), 5, "{}", run.log());
-        agent = self::agent(&bed, driver);
-        eventually(
-            "nothing left",
-            || bed.logs(),
-            || {
-                let mut command = cosmark(bed.path());
-                command
-                    .args(["faults", "list", "--archive", "state/agents/s1"])
-                    .output()
-                    .unwrap()
-                    .status
-                    .success()
-            },
+        // The next start of the agent says what became of the fault, and nothing is written down as in force.
+        let log = run.log();
+        assert!(log.contains("before its run asked for it, says agent s1: ") && log.contains(why), "{log}");
+        assert!(!log.contains("COULD NOT BE HEALED") && !log.contains("IT IS NOT KNOWN"), "{log}");
+        // What the run that was killed had left is asked after by the next one.
+        let is_first = driver == "d3";
+        assert_eq!(
+            log.contains("s ago, says agent s1: it was healed already, because nothing"),
+            is_first,
+            "{log}"
         );
+        for place in ["state/agents/s1", "archive"] {
+            let mut command = cosmark(bed.path());
+            let listed = command.args(["faults", "list", "--archive", place]).output().unwrap();
+            assert!(listed.status.success(), "{place}: {}", stdout(&listed));
+        }
     }
     assert!(!there.exists());
 }

@@ -72,6 +72,10 @@ pub(super) fn answer(injector: &Injector, ask: FaultAsk) -> FaultAnswer {
             Progress::Done(Said::Yes(text)) => FaultAnswer::Yes(cut(text)),
             Progress::Done(Said::No) => FaultAnswer::No,
             Progress::Done(Said::Failed(why)) => FaultAnswer::Failed(cut(why)),
+            Progress::Done(Said::Ended { why, ago }) => FaultAnswer::Ended {
+                why: cut(why),
+                ago_ms: u64::try_from(ago.as_millis()).unwrap_or(u64::MAX),
+            },
         },
         FaultAsk::Alive { ticket } => {
             injector.alive(ticket);
@@ -225,19 +229,7 @@ impl Agents for OverNats {
         if let Some(talk) = same.and_then(|(.., talk)| talk.upgrade()) {
             return Ok(Box::new(There { talk }));
         }
-        if !names::is_token(agent) {
-            return Err(format!("`{agent}` is no name of an agent"));
-        }
-        let (bus, runtime) = (self.bus.clone(), Arc::clone(&self.runtime));
-        let mut talk = Talk {
-            bus,
-            runtime,
-            agent: agent.to_owned(),
-            id: format!("{}/{}/fault", wish.run, wish.slot),
-            ticket: 0,
-            number: 0,
-            is_lost: false,
-        };
+        let mut talk = self.talk(agent, format!("{}/{}/fault", wish.run, wish.slot))?;
         talk.open(wish)?;
         let talk = Arc::new(Mutex::new(talk));
         let weak = Arc::downgrade(&talk);
@@ -245,6 +237,25 @@ impl Agents for OverNats {
         let beating = std::thread::Builder::new().name("alive".to_owned()).spawn(move || say_alive(&weak));
         beating.map_err(|cause| format!("no thread could be started: {cause}"))?;
         Ok(Box::new(There { talk }))
+    }
+
+    fn became(&self, agent: &str, ticket: u64) -> Result<Said, String> {
+        let talk = self.talk(agent, format!("{ticket:016x}/left"))?;
+        // The newest step counts, and who asks after what is left does not wait long for who is not there.
+        let talk = Talk { ticket, number: u32::MAX - 1, is_lost: true, ..talk };
+        let said = There { talk: Arc::new(Mutex::new(talk)) }.step(Step::Heal, &|| true)?;
+        said.ok_or_else(|| format!("the answer of agent {agent} was not waited for"))
+    }
+}
+
+impl OverNats {
+    /// What is said to an agent by who asks under this id; nothing was said yet.
+    fn talk(&self, agent: &str, id: String) -> Result<Talk, String> {
+        if !names::is_token(agent) {
+            return Err(format!("`{}` is no name of an agent", plain(agent)));
+        }
+        let (bus, runtime) = (self.bus.clone(), Arc::clone(&self.runtime));
+        Ok(Talk { bus, runtime, agent: agent.to_owned(), id, ticket: 0, number: 0, is_lost: false })
     }
 }
 
@@ -335,6 +346,10 @@ struct There {
 }
 
 impl FaultThere for There {
+    fn ticket(&self) -> Option<u64> {
+        Some(locked(&self.talk).ticket)
+    }
+
     fn step(&mut self, step: Step, wanted: &dyn Fn() -> bool) -> Result<Option<Said>, String> {
         let (began, mut heard) = (Instant::now(), Instant::now());
         let (ask, patience) = {
@@ -350,6 +365,10 @@ impl FaultThere for There {
                 Ok(FaultAnswer::Yes(text)) => return Ok(Some(Said::Yes(text))),
                 Ok(FaultAnswer::No) => return Ok(Some(Said::No)),
                 Ok(FaultAnswer::Failed(why)) => return Ok(Some(Said::Failed(plain(&why)))),
+                Ok(FaultAnswer::Ended { why, ago_ms }) => {
+                    let ago = Duration::from_millis(ago_ms);
+                    return Ok(Some(Said::Ended { why: plain(&why), ago }));
+                }
                 Ok(FaultAnswer::Refused(why)) => {
                     return Err(format!("agent {}: {}", locked(&self.talk).agent, plain(&why)));
                 }

@@ -9,7 +9,7 @@ use cosmark_archive::Heal;
 
 use super::command::Output;
 use super::process::Process;
-use super::{CANNOT_TELL, Hand};
+use super::{CANNOT_TELL, Hand, Outcome};
 
 /// What is asked of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,13 @@ pub enum Said {
     No,
     /// It could not be done, or nobody can say, and why.
     Failed(String),
+    /// It was to be healed and was in force no more, although its run had not asked for that: why, and how long ago.
+    Ended {
+        /// Why, and by whom.
+        why: String,
+        /// Since then.
+        ago: Duration,
+    },
 }
 
 /// Whoever reaches agents.
@@ -60,10 +67,19 @@ pub trait Agents: Send + Sync {
     /// # Errors
     /// When it does not answer, knows no such fault, or holds another one.
     fn open(&self, agent: &str, wish: &Wish) -> Result<Box<dyn FaultThere>, String>;
+
+    /// What became of a fault of a run that is gone, which is healed if it is in force. Blocks for some seconds at most.
+    ///
+    /// # Errors
+    /// When the agent does not answer, or does not know.
+    fn became(&self, agent: &str, ticket: u64) -> Result<Said, String>;
 }
 
 /// A fault that is spoken of with its agent. While this lives, the agent hears every other second that its run does.
 pub trait FaultThere: Send {
+    /// The number by which its agent knows of it.
+    fn ticket(&self) -> Option<u64>;
+
     /// Has a step done and waits for it, as long as it is `wanted`; `None` where it was not any more. Never longer than
     /// the agent gives its commands, and some seconds.
     ///
@@ -85,6 +101,7 @@ fn open(agents: Option<&Arc<dyn Agents>>, agent: &str, wish: &Wish) -> Result<Bo
 pub struct ByAgent {
     agent: String,
     there: Box<dyn FaultThere>,
+    outcome: Outcome,
 }
 
 impl ByAgent {
@@ -93,7 +110,8 @@ impl ByAgent {
     /// # Errors
     /// As [`Agents::open`].
     pub fn of(agents: Option<&Arc<dyn Agents>>, agent: &str, wish: &Wish) -> Result<Self, String> {
-        Ok(Self { agent: agent.to_owned(), there: open(agents, agent, wish)? })
+        let there = open(agents, agent, wish)?;
+        Ok(Self { agent: agent.to_owned(), there, outcome: Outcome::Plain })
     }
 
     fn step(&mut self, step: Step) -> Result<Said, String> {
@@ -108,7 +126,7 @@ impl ByAgent {
 
 impl Hand for ByAgent {
     fn plan(&self) -> Heal {
-        Heal::Agent { agent: self.agent.clone() }
+        Heal::Agent { agent: self.agent.clone(), ticket: self.there.ticket() }
     }
 
     /// That nobody else of its machine makes the same thing fail is looked at there.
@@ -124,7 +142,7 @@ impl Hand for ByAgent {
         match self.step(Step::Inject)? {
             Said::Yes(text) => Ok(text),
             Said::No => Err(self.fails("it was not made")),
-            Said::Failed(why) => Err(self.fails(&why)),
+            Said::Failed(why) | Said::Ended { why, .. } => Err(self.fails(&why)),
         }
     }
 
@@ -132,16 +150,28 @@ impl Hand for ByAgent {
         match self.step(Step::Prove)? {
             Said::Yes(proof) => Ok(Some(format!("{}: {proof}", self.agent))),
             Said::No => Ok(None),
-            Said::Failed(why) => Err(self.fails(&why)),
+            Said::Failed(why) | Said::Ended { why, .. } => Err(self.fails(&why)),
         }
     }
 
     fn heal(&mut self) -> Result<String, String> {
-        match self.step(Step::Heal)? {
+        // Who does not answer, or does not know, says neither yes nor no.
+        self.outcome = Outcome::Unknown;
+        let said = self.step(Step::Heal)?;
+        self.outcome = Outcome::Plain;
+        match said {
             Said::Yes(text) => Ok(text),
+            Said::Ended { why, ago } => {
+                self.outcome = Outcome::Before(why, ago);
+                Ok(String::new())
+            }
             Said::No => Err(self.fails("it was not healed")),
             Said::Failed(why) => Err(self.fails(&why)),
         }
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.outcome.clone()
     }
 }
 
@@ -169,7 +199,7 @@ impl Asked {
         Ok(said.map(|said| match said {
             Said::Yes(text) => Output { code: Some(0), text },
             Said::No => Output { code: Some(1), text: String::new() },
-            Said::Failed(text) => Output { code: Some(CANNOT_TELL), text },
+            Said::Failed(text) | Said::Ended { why: text, .. } => Output { code: Some(CANNOT_TELL), text },
         }))
     }
 }

@@ -66,10 +66,26 @@ pub trait Hand: Send {
     /// Why it could not be healed.
     fn heal(&mut self) -> Result<String, String>;
 
+    /// What is to be known of the last [`Hand::heal`] beside its result.
+    fn outcome(&self) -> Outcome {
+        Outcome::Plain
+    }
+
     /// Steps that healing takes which the store does not take by itself.
     fn steps(&self) -> u32 {
         1
     }
+}
+
+/// What a healing came to beside its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The result says it.
+    Plain,
+    /// Somebody else had healed it before, though not asked to: why, and how long ago.
+    Before(String, Duration),
+    /// Whoever knows whether it is healed was not reached, or does not know.
+    Unknown,
 }
 
 /// What a fault may be made with beside this process, and for whom.

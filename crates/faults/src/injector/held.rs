@@ -48,6 +48,14 @@ pub struct Held {
     _in_use: InUse,
 }
 
+/// A fault that is in force no more.
+pub struct Healed {
+    /// What was printed, or who has healed it.
+    pub text: String,
+    /// Somebody else had healed it.
+    pub by_another: bool,
+}
+
 /// Whose fault it is, and how long it may last.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
@@ -71,6 +79,7 @@ impl Making<'_> {
         let plan = hand.plan();
         let patience = plan.longest();
         let noted = FaultInForce::made_here(run, stage, slot, &self.spec.kind.text(), plan);
+        let noted = noted.for_ticket(self.ticket);
         let note = self.journal.note(&noted);
         let note = note
             .map_err(|error| nothing(format!("it could not be written down, so it was not made: {error}")))?;
@@ -144,16 +153,18 @@ impl Held {
         Terms { ticket: self.ticket, until: self.until }
     }
 
-    /// Heals it, several times where that does not work; what was printed. May be called again.
-    pub fn heal(&mut self) -> Result<String, String> {
-        let Some(note) = self.note.take() else { return Ok(String::new()) };
+    /// Heals it, several times where that does not work. May be called again.
+    pub fn heal(&mut self) -> Result<Healed, String> {
+        let by_this = |text: String| Healed { text, by_another: false };
+        let Some(note) = self.note.take() else { return Ok(by_this(String::new())) };
         // What cannot be claimed, or whose healing by another one does not end, is better healed twice than not at all.
         let claim = note.claim_within(self.patience).unwrap_or(Claim::Mine(None));
         if matches!(claim, Claim::Gone) {
             let by_guardian = self.guardian.as_ref().and_then(Guardian::healed);
             // Who deletes the whole journal has healed nothing.
             if by_guardian.is_some() || note.was_forgotten() {
-                return Ok(by_guardian.unwrap_or_else(|| "somebody else has healed it".to_owned()));
+                let text = by_guardian.unwrap_or_else(|| "somebody else has healed it".to_owned());
+                return Ok(Healed { text, by_another: true });
             }
         }
         let mut last = String::new();
@@ -169,7 +180,7 @@ impl Held {
                         Err(error) => format!("{text}\nit is still written down as in force: {error}"),
                     };
                     drop(claim);
-                    return Ok(text);
+                    return Ok(by_this(text));
                 }
                 Err(why) => last = why,
             }

@@ -3,9 +3,11 @@
 //! agent ends, and after a kill by the fault's guardian or at the next start, for it is written down before it is made.
 //!
 //! Who asks opens a fault and is given a ticket; a fault is made once for one ticket. Steps are numbered: the same
-//! number again asks what the step came to, and a smaller one is of the past.
+//! number again asks what the step came to, and a smaller one is of the past. What became of a ticket is written down, so
+//! that its run hears it from the next start, too.
 
 mod held;
+mod past;
 #[cfg(test)]
 mod tests;
 
@@ -15,14 +17,15 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{FaultInForce, FaultJournal};
+use cosmark_archive::{FaultInForce, FaultJournal, FaultTicket, FaultTickets};
 use cosmark_workload::model::faults::{AllowedFault, FaultSpec};
 
 use crate::act::agent::{Said, Step, Wish};
 use crate::act::proxy::Proxies;
 use crate::act::{Answer, Means, Question};
-use crate::left::{first_line, heal_left};
-use held::{Held, Making, Terms};
+use crate::left::first_line;
+use held::{Healed, Held, Making, Terms};
+use past::Ended;
 
 /// How often it is looked whether a fault's time is over.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -86,6 +89,7 @@ struct Core {
     journal: FaultJournal,
     /// Where that is, for people.
     place: String,
+    tickets: Mutex<FaultTickets>,
     /// The program of a guardian, and its first words; empty where there is none.
     guardian: Vec<OsString>,
     patience: Patience,
@@ -123,8 +127,8 @@ struct Open {
     number: u32,
     said: Option<Said>,
     was_made: bool,
-    /// Why the agent has healed it by itself.
-    ended: Option<String>,
+    /// It is in force no more.
+    ended: Option<Ended>,
 }
 
 impl Injector {
@@ -140,8 +144,11 @@ impl Injector {
         patience: Patience,
         talk: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, String> {
+        let (tickets, problem) = FaultTickets::open(state);
+        problem.iter().for_each(|problem| talk(&problem.to_string()));
         let core = Arc::new(Core {
             allowed,
+            tickets: Mutex::new(tickets),
             journal: FaultJournal::of(state),
             place: state.display().to_string(),
             guardian,
@@ -219,6 +226,10 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn tickets(&self) -> MutexGuard<'_, FaultTickets> {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn open(&self, wish: Wish) -> Result<u64, String> {
         let Some(allowed) = self.allowed.iter().find(|fault| fault.name == wish.fault) else {
             let known: Vec<&str> = self.allowed.iter().map(|fault| fault.name.as_str()).collect();
@@ -254,6 +265,11 @@ impl Core {
         }
         self.nothing_left()?;
         let ticket = draw();
+        let Wish { run, stage, slot, .. } = wish.clone();
+        let asked = FaultTicket { ticket, run, stage, slot, made: None, ended: None };
+        self.tickets().add(asked).map_err(|error| {
+            format!("it could not be written down on its machine, so it is not to be had: {error}")
+        })?;
         let heard = Instant::now();
         state.open =
             Some(Open { ticket, wish, spec, heard, number: 0, said: None, was_made: false, ended: None });
@@ -274,14 +290,14 @@ impl Core {
 
     fn step(&self, ticket: u64, number: u32, step: Step) -> Progress {
         let mut state = self.state();
-        let State { open: Some(open), todo, .. } = &mut *state else { return unknown() };
-        if open.ticket != ticket {
-            return unknown();
-        }
+        let State { open, todo, is_ready, .. } = &mut *state;
+        let Some(open) = open.as_mut().filter(|open| open.ticket == ticket) else {
+            return self.of_the_past(*is_ready, ticket, step);
+        };
         // A request that comes so late makes nothing.
         if !open.was_made && open.heard.elapsed() > self.patience.silent {
             state.open = None;
-            return unknown();
+            return self.of_the_past(true, ticket, step);
         }
         open.heard = Instant::now();
         if number < open.number {
@@ -298,7 +314,7 @@ impl Core {
 
     /// Does what is asked for and watches over what is held, until the agent ends.
     fn work(&self) {
-        self.heal_left();
+        let mut again = self.heal_left();
         self.state().is_ready = true;
         let mut held: Option<Held> = None;
         loop {
@@ -314,17 +330,10 @@ impl Core {
             if self.state().stop {
                 return;
             }
+            if held.is_none() && again.is_some_and(|at| Instant::now() >= at) {
+                again = self.heal_left();
+            }
         }
-    }
-
-    fn heal_left(&self) {
-        let left = match self.journal.all() {
-            Ok(left) => left,
-            Err(error) => return (self.talk)(&error.to_string()),
-        };
-        let left = left.into_iter().filter(|(_, fault)| !fault.has_its_maker()).collect();
-        let (healed, failed) = heal_left(left, &mut |text| (self.talk)(text));
-        healed.iter().chain(&failed).for_each(|text| (self.talk)(text));
     }
 
     /// Waits a little for something to do. What is about to be made is held from here on.
@@ -347,13 +356,13 @@ impl Core {
             Step::Inject => self.inject(held, todo, wish, spec),
             Step::Prove => match held {
                 Some(held) => self.prove(held),
-                None => self.state().ended().map_or(Said::No, Said::Failed),
+                None => self.state().ended().map_or(Said::No, |ended| Said::Failed(ended.why)),
             },
             Step::Heal if held.is_some() => {
-                let said = self.heal(held, "its run asked for it");
-                said.map_or_else(Said::Failed, Said::Yes)
+                let said = self.heal(held, "its run asked for it", false);
+                said.unwrap_or_else(Said::Failed)
             }
-            Step::Heal => Said::Yes(self.state().ended().unwrap_or_default()),
+            Step::Heal => self.state().ended().map_or_else(|| Said::Yes(String::new()), Ended::said),
             Step::Noticed | Step::Whole => self.ask(held.as_ref(), todo, wish, spec),
         }
     }
@@ -369,6 +378,11 @@ impl Core {
                 return Said::Failed("it was made already: a fault is made once for one asking".to_owned());
             };
             open.was_made = true;
+        }
+        let written = self.tickets().make(todo.ticket);
+        if let Err(error) = written {
+            self.state().holding = None;
+            return Said::Failed(format!("it could not be written down, so it was not made: {error}"));
         }
         let making = Making {
             spec,
@@ -393,13 +407,14 @@ impl Core {
             }
             Err((why, Some(made))) => {
                 *held = Some(*made);
-                match self.heal(held, "it was not made as a whole") {
+                match self.heal(held, "it was not made as a whole", false) {
                     Ok(_) => Said::Failed(why),
                     Err(worse) => Said::Failed(format!("{why}; {worse}")),
                 }
             }
             Err((why, None)) => {
                 self.state().holding = None;
+                self.wrote(self.tickets().end(todo.ticket, &format!("it was not made: {why}"), false));
                 Said::Failed(why)
             }
         }
@@ -474,25 +489,35 @@ impl Core {
         let is_due = one.again.is_none_or(|at| Instant::now() >= at) || self.state().stop;
         let Some(why) = why.filter(|_| is_due) else { return };
         // Whoever asks after it is answered that it is gone, and why.
-        drop(self.heal(held, &why));
+        drop(self.heal(held, &why, true));
     }
 
-    /// Heals what is held, for this reason; it is held no more where that worked.
-    fn heal(&self, held: &mut Option<Held>, why: &str) -> Result<String, String> {
-        let Some(one) = held else { return Ok(String::new()) };
+    /// Heals what is held, for this reason; it is held no more where that worked. `unasked`: its run has not asked for it.
+    fn heal(&self, held: &mut Option<Held>, why: &str, unasked: bool) -> Result<Said, String> {
+        let Some(one) = held else { return Ok(Said::Yes(String::new())) };
         let (ticket, name) = (one.ticket, one.name.clone());
         match one.heal() {
-            Ok(text) => {
+            Ok(Healed { text, by_another }) => {
                 *held = None;
                 let said = first_line(&text);
                 let more = if said.is_empty() { String::new() } else { format!(": {said}") };
-                (self.talk)(&format!("healed {name}, because {why}{more}"));
+                (self.talk)(&match by_another {
+                    true => format!("{name} is in force no more{more}"),
+                    false => format!("healed {name}, because {why}{more}"),
+                });
+                let (why, unasked) = match by_another {
+                    true => (text.clone(), true),
+                    false => (format!("it was healed already, because {why}"), unasked),
+                };
+                self.wrote(self.tickets().end(ticket, &why, unasked));
+                let ended = Ended { why, unasked, at: Instant::now() };
+                let said = if by_another { ended.clone().said() } else { Said::Yes(text) };
                 let mut state = self.state();
                 state.holding = None;
                 if let Some(open) = state.open.as_mut().filter(|open| open.ticket == ticket) {
-                    open.ended = Some(format!("it was healed already, because {why}"));
+                    open.ended = Some(ended);
                 }
-                Ok(text)
+                Ok(said)
             }
             Err(what) => {
                 one.again = Some(Instant::now() + AGAIN_EVERY);
@@ -506,16 +531,9 @@ impl Core {
 
 impl State {
     /// Why what was asked for last is not there any more.
-    fn ended(&self) -> Option<String> {
+    fn ended(&self) -> Option<Ended> {
         self.open.as_ref().and_then(|open| open.ended.clone())
     }
-}
-
-fn unknown() -> Progress {
-    Progress::Refused(
-        "it does not know of this fault any more: it was started again, another run has asked since, or the request came late"
-            .to_owned(),
-    )
 }
 
 /// What others write is shown on terminals and in files.

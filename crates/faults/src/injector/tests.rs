@@ -199,7 +199,18 @@ fn a_fault_of_a_run_that_is_silent_or_goes_on_for_too_long_is_healed_and_its_run
         assert!(bed.has_said(why), "{:?}", bed.said);
         let proved = done(&injector, ticket, 2, Step::Prove);
         assert!(matches!(&proved, Said::Failed(said) if said.contains(why)), "{proved:?}");
-        assert!(matches!(done(&injector, ticket, 3, Step::Heal), Said::Yes(said) if said.contains(why)));
+        let ended = done(&injector, ticket, 3, Step::Heal);
+        assert!(
+            matches!(&ended, Said::Ended { why: said, ago } if said.contains(why) && *ago < PATIENCE),
+            "{ended:?}"
+        );
+        // Also where another run has asked since, and from the next start.
+        injector.open(wish("w2", hold)).unwrap();
+        let again = done(&injector, ticket, 4, Step::Heal);
+        assert!(matches!(&again, Said::Ended { why: said, .. } if said.contains(why)), "{again:?}");
+        drop(injector);
+        let again = done(&bed.injector(patience), ticket, 1, Step::Heal);
+        assert!(matches!(&again, Said::Ended { why: said, .. } if said.contains(why)), "{again:?}");
         assert_eq!((bed.lines("made"), bed.lines("healed")), (1, 1));
     }
 }
@@ -281,7 +292,9 @@ fn what_another_process_has_healed_is_not_healed_again_and_who_deletes_the_journ
         } else {
             fs::remove_dir_all(&journal).unwrap();
         }
-        assert!(matches!(done(&injector, ticket, 2, Step::Heal), Said::Yes(_)));
+        let said = done(&injector, ticket, 2, Step::Heal);
+        let by_another = matches!(&said, Said::Ended { why, .. } if why.contains("somebody else"));
+        assert_eq!((by_another, matches!(said, Said::Yes(_))), (healed, !healed), "{said:?}");
         assert!(!bed.is_there() && injector.held().is_none(), "{:?}", bed.said);
         assert_eq!(bed.lines("healed"), 1);
     }
@@ -333,4 +346,61 @@ fn what_cannot_be_made_is_healed_and_said() {
     assert!(matches!(&said, Said::Failed(why) if why.contains("ended with 3")), "{said:?}");
     assert!(!bed.is_there() && injector.held().is_none());
     assert_eq!((bed.lines("made"), bed.lines("healed")), (1, 1));
+}
+
+#[test]
+fn a_run_hears_from_the_next_start_what_became_of_its_fault_and_by_whom() {
+    let bed = Bed::new();
+    let injector = bed.injector(patience(LONG, LONG));
+    let never = injector.open(wish("w1", LONG)).unwrap();
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
+    injector.end();
+    assert!(!bed.is_there());
+    let next = bed.injector(patience(LONG, LONG));
+    let said = done(&next, ticket, 2, Step::Heal);
+    assert!(matches!(&said, Said::Ended { why, .. } if why.contains("the agent ends")), "{said:?}");
+    assert_eq!(done(&next, never, 1, Step::Heal), Said::Yes("it was never made".to_owned()));
+    assert!(matches!(next.step(ticket ^ 1, 1, Step::Heal), Progress::Refused(_)), "nobody's ticket");
+    drop(next);
+    // A start that was killed, as its files are then; healed by its guardian, by the next start, by nobody.
+    for (heals, log, is_healed, words) in [
+        ("rm there", true, true, "healed by its guardian, because"),
+        ("rm there", false, true, "its next start healed it"),
+        ("exit 3", false, false, "still in force"),
+    ] {
+        let bed = Bed::new();
+        let journal = FaultJournal::of(bed.directory.path());
+        let (mut tickets, _) = cosmark_archive::FaultTickets::open(bed.directory.path());
+        let [run, stage, slot] = ["w1", "s1", "gone 1"].map(str::to_owned);
+        let asked = cosmark_archive::FaultTicket { ticket: 7, run, stage, slot, made: None, ended: None };
+        tickets.add(asked).unwrap();
+        tickets.make(7).unwrap();
+        fs::write(bed.at("there"), "").unwrap();
+        let heal = Heal::Command {
+            words: ["sh", "-c", heals].map(str::to_owned).to_vec(),
+            directory: bed.directory.path().to_owned(),
+            within: Duration::from_secs(30),
+            proof: None,
+        };
+        let mut fault = FaultInForce::made_here("w1", "s1", "gone 1", "x", heal).for_ticket(7);
+        fault.process.started_ticks = fault.process.started_ticks.map(|ticks| ticks + 1);
+        let note = journal.note(&fault).unwrap();
+        if log {
+            fault
+                .log(note.path(), "healed by its guardian, because the run that made it is gone: x")
+                .unwrap();
+            fs::remove_file(bed.at("there")).unwrap();
+            note.forget().unwrap();
+        }
+        let injector = bed.injector(Patience::default());
+        let said = done(&injector, 7, 1, Step::Heal);
+        let good = match &said {
+            Said::Ended { why, .. } => is_healed && why.contains(words),
+            Said::Failed(why) => !is_healed && why.contains(words),
+            _ => false,
+        };
+        assert!(good, "{words}: {said:?}");
+        assert_eq!(bed.is_there(), !is_healed, "{words}");
+    }
 }

@@ -1,17 +1,19 @@
 //! A fault from before it is made to when it is healed: its guardian, the claim of its healing, and who has healed it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::{Claim, EventKind, FaultInForce, FaultNote, Heal};
 use cosmark_workload::model::faults::FaultSpec;
 
 use super::Stage;
-use crate::act::Hand;
+use crate::act::{Hand, Outcome};
 use crate::guardian::{Guardian, Terms};
 
 /// Healing that fails is tried so often.
 const HEAL_TRIES: u32 = 3;
+/// An agent that is away, or does not know, is asked for so long what became of a fault.
+const ASKED_FOR: Duration = Duration::from_secs(60);
 
 /// Who has healed a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +22,11 @@ pub(super) enum By {
     This,
     /// Its guardian, because this process stood still; what it says.
     Guardian(String),
+    /// The agent that made it, or whoever else heals there, before it was asked to: what it says, and how long ago.
+    Agent(String, Duration),
     Nobody,
+    /// Nobody can say whether it is healed.
+    Unknown,
 }
 
 /// A fault that may be in force: healed when this goes, if it was not before.
@@ -50,7 +56,7 @@ impl<'a> InForce<'a> {
         let patience = noted.heal.longest();
         let guardian = if noted.heal.ends_with_its_maker() { None } else { guard(stage, spec, name, &note) };
         let by_agent = match noted.heal {
-            Heal::Agent { agent } => Some(agent),
+            Heal::Agent { agent, .. } => Some(agent),
             _ => None,
         };
         let (note, claim, by_guardian) = (Some(note), None, None);
@@ -92,37 +98,69 @@ impl<'a> InForce<'a> {
             return By::Guardian(text);
         }
         let Some(note) = self.note.take() else { return By::This };
-        let mut last = String::new();
-        for attempt in 0..HEAL_TRIES {
-            if attempt > 0 {
-                std::thread::sleep(Duration::from_secs(1));
-            }
+        let (begun, mut attempt) = (Instant::now(), 0);
+        let last = loop {
             match self.hand.heal() {
-                Ok(output) => {
-                    self.send_away();
-                    self.stage.tell_output(self.name, &output);
-                    self.stage.tell(&format!("{}: healed", self.name));
-                    if let Err(error) = note.forget() {
-                        self.stage.tell(&format!(
-                            "{}: healed, and still written down as in force: {error}",
-                            self.name
-                        ));
+                Ok(output) => return self.healed(note, &output),
+                Err(why) => {
+                    attempt += 1;
+                    if !self.is_tried_again(attempt, begun) {
+                        break why;
                     }
-                    return By::This;
                 }
-                Err(why) => last = why,
             }
-        }
+            std::thread::sleep(Duration::from_secs(1));
+        };
         self.send_away();
+        let name = self.name;
         let remedy = match &self.by_agent {
+            Some(agent) if self.hand.outcome() == Outcome::Unknown => {
+                self.stage.tell(&format!(
+                    "{name}: IT IS NOT KNOWN WHETHER IT IS HEALED: {last}; no further fault is made. Agent {agent}, its guardian or \
+                     its next start heals it some seconds after its time without being asked: see `cosmark faults list --nats \
+                     URL` when it is there again, or on its machine `cosmark faults list --archive STATE/agents/{agent}`"
+                ));
+                return By::Unknown;
+            }
             Some(agent) => format!(
-                "Agent {agent} heals it by itself when its time is over; if it does not, run `cosmark faults heal` on its machine"
+                "Agent {agent} tries it again every 30 s; should that not help, heal it on its machine by hand or by `cosmark faults \
+                 heal --archive STATE/agents/{agent} --force`"
             ),
             None => format!("Heal it by `cosmark faults heal {}`", self.stage.playing.run),
         };
-        self.stage
-            .tell(&format!("{} COULD NOT BE HEALED: {last}; no further fault is made. {remedy}", self.name));
+        self.stage.tell(&format!("{name} COULD NOT BE HEALED: {last}; no further fault is made. {remedy}"));
         By::Nobody
+    }
+
+    /// Whether what failed so often is tried again. Who cannot be reached may be soon, and the load goes on meanwhile.
+    fn is_tried_again(&self, attempt: u32, begun: Instant) -> bool {
+        let is_unknown = self.hand.outcome() == Outcome::Unknown;
+        let is_left = self.stage.is_ended(|state| state.left);
+        attempt < HEAL_TRIES || (is_unknown && !is_left && begun.elapsed() < ASKED_FOR)
+    }
+
+    /// It is in force no more.
+    fn healed(&self, note: FaultNote, output: &str) -> By {
+        self.send_away();
+        self.stage.tell_output(self.name, output);
+        let by = match (self.hand.outcome(), &self.by_agent) {
+            (Outcome::Before(why, ago), Some(agent)) => {
+                let text = format!(
+                    "healed {:.0} s before its run asked for it, says agent {agent}: {why}",
+                    ago.as_secs_f64()
+                );
+                self.stage.tell(&format!("{}: {text}", self.name));
+                By::Agent(text, ago)
+            }
+            _ => {
+                self.stage.tell(&format!("{}: healed", self.name));
+                By::This
+            }
+        };
+        if let Err(error) = note.forget() {
+            self.stage.tell(&format!("{}: healed, and still written down as in force: {error}", self.name));
+        }
+        by
     }
 
     /// What this process has healed, or could not heal, is no work for its guardian.

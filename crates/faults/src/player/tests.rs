@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{Archive, Timestamp};
+use cosmark_archive::{Archive, Heal, Timestamp};
 use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultPlace, FaultSpec};
 
@@ -203,26 +203,41 @@ struct OneAgent {
     steps: Arc<Mutex<Vec<Step>>>,
     /// It has healed the fault by itself before it was asked to.
     heals_by_itself: bool,
+    /// What it answers when it is to heal it, where that is something else.
+    heals: Option<Result<Said, String>>,
 }
 
 impl Agents for OneAgent {
+    fn became(&self, _agent: &str, _ticket: u64) -> Result<Said, String> {
+        unreachable!("its run lives")
+    }
+
     fn open(&self, agent: &str, wish: &Wish) -> Result<Box<dyn FaultThere>, String> {
         assert_eq!((agent, wish.run.as_str(), wish.slot.as_str()), ("s1", "w1", "gone 1"));
         assert_eq!((wish.fault.as_str(), wish.hold), ("file there", Duration::from_secs(1)));
-        Ok(Box::new(OneFault { steps: Arc::clone(&self.steps), heals_by_itself: self.heals_by_itself }))
+        let (steps, heals_by_itself) = (Arc::clone(&self.steps), self.heals_by_itself);
+        Ok(Box::new(OneFault { steps, heals_by_itself, heals: self.heals.clone() }))
     }
 }
 
 struct OneFault {
     steps: Arc<Mutex<Vec<Step>>>,
     heals_by_itself: bool,
+    heals: Option<Result<Said, String>>,
 }
 
 impl FaultThere for OneFault {
+    fn ticket(&self) -> Option<u64> {
+        Some(7)
+    }
+
     fn step(&mut self, step: Step, _wanted: &dyn Fn() -> bool) -> Result<Option<Said>, String> {
         let mut steps = self.steps.lock().unwrap();
         let was_proved = steps.contains(&Step::Prove);
         steps.push(step);
+        if let Some(said) = self.heals.clone().filter(|_| step == Step::Heal) {
+            return said.map(Some);
+        }
         Ok(Some(match step {
             Step::Prove if was_proved && self.heals_by_itself => {
                 Said::Failed("it was healed already, because nothing was heard of its run".to_owned())
@@ -244,7 +259,7 @@ fn a_fault_by_an_agent_is_played_as_any_other_and_is_void_where_its_agent_had_to
             ..healed_at_once("unused", String::new(), Duration::from_secs(3))
         };
         let steps = Arc::new(Mutex::new(Vec::new()));
-        let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself };
+        let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself, heals: None };
         let agents = is_reached.then(|| Arc::new(agent) as Arc<dyn Agents>);
         let player = begin_with(path, vec![fault], agents);
         until_over(&player);
@@ -265,5 +280,68 @@ fn a_fault_by_an_agent_is_played_as_any_other_and_is_void_where_its_agent_had_to
         } else {
             assert_eq!((why.as_str(), steps.last()), ("", Some(&Step::Whole)), "{slot:?}");
         }
+    }
+}
+
+#[test]
+fn what_became_of_a_fault_of_an_agent_is_said_in_words_that_differ_and_only_what_is_unhealed_stays_noted() {
+    let ago = Duration::from_millis(400);
+    let ended = Said::Ended { why: "nothing was heard of its run for 10 s".to_owned(), ago };
+    // What the agent answers, what is said, what the slot is void for, whether it stays written down, whether it is healed.
+    for (heals, says, void, stays, is_healed) in [
+        (
+            Ok(ended),
+            "before its run asked for it, says agent s1: nothing was heard",
+            "nothing was heard",
+            false,
+            true,
+        ),
+        (
+            Err("agent s1 does not answer".to_owned()),
+            "IT IS NOT KNOWN WHETHER IT IS HEALED: agent s1 does not answer",
+            "it is not known whether it was healed",
+            true,
+            false,
+        ),
+        (
+            Ok(Said::Failed("it ended with 3".to_owned())),
+            "COULD NOT BE HEALED: agent s1: it ended with 3",
+            "it could not be healed",
+            true,
+            false,
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let fault = FaultSpec {
+            kind: FaultKind::Agent { agent: "s1".to_owned(), fault: "file there".to_owned() },
+            hold: Duration::from_secs(1),
+            whole: None,
+            ..healed_at_once("unused", String::new(), Duration::from_secs(3))
+        };
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let agent = OneAgent { steps, heals_by_itself: false, heals: Some(heals) };
+        let player = begin_with(path, vec![fault], Some(Arc::new(agent)));
+        // Nobody waits any more for an answer that does not come, once the fault was to be healed.
+        let mut news = String::new();
+        let until = Instant::now() + Duration::from_secs(60);
+        while !news.contains("it is there") {
+            assert!(Instant::now() < until, "{news}");
+            player.take().iter().for_each(|one| news.push_str(&format!("{}\n", one.text)));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(1500));
+        player.leave();
+        until_over(&player);
+        player.take().iter().for_each(|one| news.push_str(&format!("{}\n", one.text)));
+        assert!(news.contains(says), "{news}");
+        let results = player.results();
+        let slot = &results[0].slots[0];
+        assert!(slot.void.as_ref().is_some_and(|why| why.contains(void)), "{slot:?}");
+        assert_eq!(slot.healed_s.is_some(), is_healed, "{slot:?}");
+        let left = Archive::open(path).unwrap().fault_journal().all().unwrap();
+        assert_eq!(!left.is_empty(), stays, "{news}");
+        let is_named = |heal: &Heal| *heal == Heal::Agent { agent: "s1".to_owned(), ticket: Some(7) };
+        assert!(left.iter().all(|(_, fault)| is_named(&fault.heal)), "{left:?}");
     }
 }
