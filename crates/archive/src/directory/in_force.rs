@@ -2,9 +2,9 @@
 //! on the disk, before the fault is, so that whoever comes after a kill knows what to heal.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::directory::files::{read_bounded, write_whole};
 use crate::directory::notes::add_fault_event;
 use crate::directory::process::{may_be_alive, this_process};
+use crate::owned::is_ours;
 use crate::{Archive, ArchiveError, ProcessRecord};
 
 /// Directory of the archive in which they stand.
@@ -231,6 +232,9 @@ impl FaultJournal {
         let name = format!("{}-{}.json", fault.run, fault.since.as_nanosecond());
         let path = self.directory.join(name);
         write_whole(&path, true, |out| out.write_all(text.as_bytes()))?;
+        // Whatever the mask of this process lets a group do: it would not be read again.
+        fs::set_permissions(&path, Permissions::from_mode(0o644))
+            .map_err(ArchiveError::io("write", &path))?;
         self.sync();
         Ok(FaultNote { path })
     }
@@ -289,9 +293,9 @@ impl FaultJournal {
 }
 
 fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
-    let of = |path: &Path| fs::metadata(path).map_err(ArchiveError::io("read", path));
-    let (file, me) = (of(path)?, of(Path::new("/proc/self"))?);
-    if ![0, me.uid()].contains(&file.uid()) || file.mode() & 0o002 != 0 {
+    // Whoever may write its directory makes no file there that is this user's.
+    let file = fs::metadata(path).map_err(ArchiveError::io("read", path))?;
+    if !is_ours(&file) {
         return Err(ArchiveError::Damaged {
             path: path.to_owned(),
             line: 1,
@@ -456,6 +460,20 @@ mod tests {
         assert!(same.0.was_forgotten());
         fs::remove_dir_all(directory.path().join(DIRECTORY)).unwrap();
         assert!(!same.0.was_forgotten(), "who deletes the journal has healed nothing");
+    }
+
+    #[test]
+    fn what_a_group_or_others_may_have_written_heals_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let (note, _) = noted(directory.path());
+        assert_eq!(fs::metadata(note.path()).unwrap().mode() & 0o777, 0o644);
+        for mode in [0o664, 0o646] {
+            fs::set_permissions(note.path(), Permissions::from_mode(mode)).unwrap();
+            let why = FaultJournal::of(directory.path()).all().unwrap_err().to_string();
+            assert!(why.contains("others may write it") && why.contains("heal that by hand"), "{why}");
+        }
+        fs::set_permissions(note.path(), Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(FaultJournal::of(directory.path()).all().unwrap().len(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cosmark_archive::is_ours;
 use cosmark_study::journal::{Call, JOURNAL, digest, is_held};
 
 use crate::client::state_directory;
@@ -115,7 +116,7 @@ fn check_owner(directory: &Path) -> Result<(), String> {
     let me = unsafe { libc::geteuid() };
     for path in [directory.to_owned(), directory.join(JOURNAL)] {
         let meta = fs::symlink_metadata(&path).map_err(|cause| format!("the journal: {cause}"))?;
-        if meta.uid() != me || meta.mode() & 0o022 != 0 {
+        if meta.uid() != me || !is_ours(&meta) {
             return Err("the journal or its directory belongs to somebody else, or others may write it: the study is not started \
                         from here"
                 .to_owned());

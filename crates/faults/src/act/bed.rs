@@ -1,10 +1,9 @@
 //! Faults by the `faults` script of a test bed: what it makes fail, how it proves that, and the verb that heals it.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_archive::Heal;
+use cosmark_archive::{Heal, check_ours};
 
 use super::command::{run_wanted, run_watched};
 use super::process::Process;
@@ -47,18 +46,7 @@ pub fn check(bed: &str, allowed: bool) -> Result<(), String> {
     if allowed {
         return Ok(());
     }
-    // SAFETY: the call has no arguments and cannot fail.
-    let own = unsafe { libc::geteuid() };
-    let at = |path: &Path| {
-        let meta = std::fs::metadata(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-        let safe = [0, own].contains(&meta.uid()) && meta.mode() & 0o002 == 0;
-        let why =
-            format!("{} belongs to or can be written by others; allow it by --allow-faults", path.display());
-        if safe { Ok(()) } else { Err(why) }
-    };
-    let path = Path::new(&path);
-    at(path)?;
-    path.parent().map_or(Ok(()), at)
+    check_ours(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))
 }
 
 pub struct Bed {

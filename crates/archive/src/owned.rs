@@ -1,0 +1,154 @@
+//! The one rule by which a file counts as written by nobody but this user and the administrator: what it says is run here.
+//! Source: sshd_config(5) `StrictModes`, chmod(2), path_resolution(7).
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// More links on a way are a circle, as for the kernel.
+const MOST_LINKS: usize = 40;
+/// Others may write it: its group, anybody.
+const OTHERS: u32 = 0o022;
+/// In a directory of this kind nobody replaces what belongs to somebody else.
+const STICKY: u32 = 0o1000;
+
+/// Nobody but this user and the administrator may write a file or directory of this kind.
+#[must_use]
+pub fn is_ours(meta: &Metadata) -> bool {
+    is_owned(meta) && meta.mode() & OTHERS == 0
+}
+
+fn is_owned(meta: &Metadata) -> bool {
+    meta.uid() == 0 || fs::metadata("/proc/self").is_ok_and(|own| own.uid() == meta.uid())
+}
+
+/// Nobody but this user and the administrator can have written this file, or have put another one in its place: it and each
+/// directory on the way to it, through all links, belong to one of the two, and neither a group nor others may write them. A
+/// directory that anybody may write is borne where it is sticky, as /tmp is.
+///
+/// # Errors
+/// What is wrong and where, with the remedy.
+pub fn check_ours(path: &Path) -> Result<(), String> {
+    let cannot = |place: &Path, cause: io::Error| format!("{}: {cause}", place.display());
+    let whole = std::path::absolute(path).map_err(|cause| cannot(path, cause))?;
+    let mut left: Vec<PathBuf> = parts(&whole);
+    let mut place = PathBuf::from("/");
+    let mut links = 0;
+    check_directory(&place)?;
+    while let Some(part) = left.pop() {
+        if part == Path::new("..") {
+            place.pop();
+            continue;
+        }
+        let next = place.join(part);
+        let meta = fs::symlink_metadata(&next).map_err(|cause| cannot(&next, cause))?;
+        if meta.is_symlink() {
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(format!("{}: too many symbolic links, one after the other", path.display()));
+            }
+            let to = fs::read_link(&next).map_err(|cause| cannot(&next, cause))?;
+            if to.is_absolute() {
+                place = PathBuf::from("/");
+            }
+            left.extend(parts(&to));
+            continue;
+        }
+        place = next;
+        if meta.is_dir() {
+            check_directory(&place)?;
+        } else if !is_ours(&meta) {
+            return Err(wrong(&place));
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a path, the first one last.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    let named = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    });
+    let mut named: Vec<PathBuf> = named.collect();
+    named.reverse();
+    named
+}
+
+fn check_directory(place: &Path) -> Result<(), String> {
+    let meta = fs::metadata(place).map_err(|cause| format!("{}: {cause}", place.display()))?;
+    let good = is_owned(&meta) && (meta.mode() & OTHERS == 0 || meta.mode() & STICKY != 0);
+    if good { Ok(()) } else { Err(wrong(place)) }
+}
+
+fn wrong(place: &Path) -> String {
+    let place = place.display();
+    format!("{place} belongs to somebody else, or others may write it; chown it, and `chmod go-w {place}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_ours_where_nobody_else_may_write_it_or_any_directory_on_the_way_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let deep = directory.path().join("outer/inner");
+        fs::create_dir_all(&deep).unwrap();
+        let (outer, file) = (directory.path().join("outer"), deep.join("file"));
+        fs::write(&file, "").unwrap();
+        for place in [&outer, &deep] {
+            mode(place, 0o755);
+        }
+        mode(&file, 0o644);
+        check_ours(&file).unwrap();
+        for (place, bad, good) in
+            [(&file, 0o664, 0o600), (&file, 0o646, 0o640), (&deep, 0o775, 0o750), (&outer, 0o777, 0o700)]
+        {
+            mode(place, bad);
+            let why = check_ours(&file).unwrap_err();
+            let named = why.starts_with(&format!("{} belongs", place.canonicalize().unwrap().display()));
+            assert!(named && why.contains("chmod go-w"), "{why}");
+            mode(place, good);
+            check_ours(&file).unwrap();
+        }
+        // Who may write a sticky directory replaces nothing there that is somebody else's.
+        mode(&outer, 0o1777);
+        check_ours(&file).unwrap();
+        assert!(check_ours(&deep.join("none")).is_err());
+    }
+
+    #[test]
+    fn a_link_is_followed_and_the_way_to_it_and_from_it_is_looked_at() {
+        let directory = tempfile::tempdir().unwrap();
+        let (open, shut) = (directory.path().join("open"), directory.path().join("shut"));
+        for place in [&open, &shut] {
+            fs::create_dir(place).unwrap();
+            mode(place, 0o755);
+        }
+        let file = shut.join("file");
+        fs::write(&file, "").unwrap();
+        mode(&file, 0o644);
+        symlink("../shut/file", open.join("link")).unwrap();
+        // Out of the open directory and through it, although it is on neither end.
+        symlink(open.join("link"), shut.join("way")).unwrap();
+        symlink("circle", shut.join("circle")).unwrap();
+        for path in [open.join("link"), shut.join("way"), open.join("../shut/./file")] {
+            check_ours(&path).unwrap();
+        }
+        mode(&open, 0o777);
+        for path in [open.join("link"), shut.join("way"), open.join("../shut/file")] {
+            assert!(check_ours(&path).unwrap_err().contains("open belongs to"), "{}", path.display());
+        }
+        check_ours(&file).unwrap();
+        assert!(check_ours(&shut.join("circle")).unwrap_err().contains("too many"));
+    }
+}
