@@ -1,11 +1,11 @@
 //! `cosmark node`: reads this machine for runs of controllers elsewhere, and makes the faults that its operator has
 //! named.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cosmark_cluster::agent::{AgentOptions, serve};
+use cosmark_archive::check_ours;
+use cosmark_cluster::agent::{AgentOptions, heal_left, injector_of, serve};
 use cosmark_cluster::driver::{Leave, Talk};
 use cosmark_cluster::nats::Bus;
 use cosmark_nodes::collect::check_daemons;
@@ -22,7 +22,17 @@ use crate::{faults, host, nats, signals};
 
 /// Runs the subcommand.
 pub fn run(args: &NodeArgs) -> Outcome {
-    let options = options(args)?;
+    let talk: Talk = Arc::new(|text: &str| eprintln!("cosmark: {text}"));
+    let name = args.name.clone().unwrap_or_else(driver::name_of_host);
+    let state = args.state.clone().map_or_else(driver::state_directory, Ok)?;
+    let options = options(args, name.clone(), state.clone()).inspect_err(|_| {
+        // What an earlier start has left is healed, whatever keeps this one from starting.
+        if let Err(error) = heal_left(&state, &name, &talk) {
+            eprintln!("cosmark: {error}");
+        }
+    })?;
+    // Also while NATS is away.
+    let injector = injector_of(&options, &talk).map_err(|error| driver::problem(&error))?;
     host::runtime()?.block_on(async {
         let (level, leave) = watch::channel(Leave::Stay);
         tokio::spawn(signals::three_times(
@@ -32,28 +42,34 @@ pub fn run(args: &NodeArgs) -> Outcome {
         let nats = nats::options(&args.join, &args.login);
         let bus = Bus::join_as_agent(&nats, &options.name).await;
         let bus = bus.map_err(|error| nats::problem(&error))?;
-        let talk: Talk = Arc::new(|text: &str| eprintln!("cosmark: {text}"));
-        serve(bus, options, leave, talk).await.map_err(|error| driver::problem(&error))
+        serve(bus, options, injector, leave, talk).await.map_err(|error| driver::problem(&error))
     })?;
     Ok(Exit::Done)
 }
 
-fn options(args: &NodeArgs) -> Result<AgentOptions, Problem> {
+fn options(args: &NodeArgs, name: String, state: PathBuf) -> Result<AgentOptions, Problem> {
     check_daemons(&args.daemons).map_err(|why| Problem::usage(format!("--daemons: {why}")))?;
     driver::check_keys(&args.trust)?;
+    if args.faults.is_some() && args.trust.is_empty() {
+        return Err(Problem::usage(
+            "--faults: this machine is made to fail for whoever holds a controller's key, and not for the first one that a NATS \
+             happens to have: say whose by --trust KEY; a controller prints its key when it starts, and a run over NATS that \
+             misses this agent does",
+        ));
+    }
     let links = links(&args.links).map_err(|why| Problem::usage(format!("--links: {why}")))?;
     let ceph_sockets = args.ceph_sockets.as_ref().map(|directory| {
         let directory = directory.to_str().map(str::to_owned);
         directory.ok_or_else(|| Problem::usage("--ceph-sockets: its name is no UTF-8"))
     });
     Ok(AgentOptions {
-        name: args.name.clone().unwrap_or_else(driver::name_of_host),
+        name,
         role: args.role.clone(),
         daemons: args.daemons.clone(),
         links,
         requests: args.requests,
         ceph_sockets: ceph_sockets.transpose()?,
-        state: args.state.clone().map_or_else(driver::state_directory, Ok)?,
+        state,
         trust: args.trust.clone(),
         faults: args.faults.as_deref().map_or(Ok(Vec::new()), allowed)?,
         guardian: faults::guardian(),
@@ -69,14 +85,9 @@ const MOST_BYTES: u64 = 1 << 20;
 fn allowed(path: &Path) -> Result<Vec<AllowedFault>, Problem> {
     let shown = path.display();
     let cannot = |cause: std::io::Error| Problem::usage(format!("--faults {shown}: {cause}"));
+    check_ours(path)
+        .map_err(|why| Problem::usage(format!("--faults {shown}: its commands would run here, and {why}")))?;
     let meta = std::fs::metadata(path).map_err(cannot)?;
-    let own = std::fs::metadata("/proc/self").map_err(cannot)?.uid();
-    if ![0, own].contains(&meta.uid()) || meta.mode() & 0o022 != 0 {
-        return Err(Problem::usage(format!(
-            "--faults {shown}: it belongs to somebody else, or others may write it, and its commands would run here; chown and \
-             chmod it"
-        )));
-    }
     if !meta.is_file() || meta.len() > MOST_BYTES {
         return Err(Problem::usage(format!("--faults {shown}: it is no file, or larger than 1 MiB")));
     }
@@ -118,6 +129,10 @@ mod tests {
             assert!(read().unwrap_err().contains("others may write it"));
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        // Who may write the directory may put another file there.
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(read().unwrap_err().contains("others may write it"));
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(&path, good.replace("STOP", "HUP")).unwrap();
         let why = read().unwrap_err();
         assert!(why.contains("line 2: ") && why.contains("no signal of a fault"), "{why}");

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::machines::{Bed, Process};
 use crate::service::within;
-use crate::support::{cosmark, signal};
+use crate::support::{cosmark, key_of_controllers, signal};
 use crate::{ask, finished, leader, log_of, wait_for_drivers};
 
 /// An agent that allows one fault: a file that is there.
@@ -24,7 +24,7 @@ fn agent(bed: &Bed) -> Process {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let mut command = cosmark(bed.path());
     command.args(["node", "--join", &bed.url(), "--name", "s1", "--state", "state"]);
-    command.args(["--faults", "faults.yaml"]);
+    command.args(["--faults", "faults.yaml", "--trust", &key_of_controllers(&bed.path().join("a"))]);
     let mut agent = Process::start(command, bed.path().join("s1.log"));
     agent.wait_for("waits to be asked");
     agent

@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::EventKind;
+use cosmark_archive::{EventKind, FaultInForce, FaultJournal, Heal};
 
 use super::bed::{Bed, PATIENCE, Process};
-use crate::support::{cosmark, stdout};
+use crate::support::{cosmark, key_of_controllers, stdout};
 
 /// Allows one fault: a file that is there.
 fn allow(bed: &Bed) {
@@ -39,6 +39,8 @@ fn start(bed: &Bed, name: &str, log: &str) -> Process {
         "state",
         "--faults",
         "faults.yaml",
+        "--trust",
+        &key_of_controllers(&bed.path().join(".state/cosmark")),
     ]);
     Process::start(command, bed.path().join(format!("{log}.log")))
 }
@@ -177,21 +179,66 @@ fn what_an_agent_made_is_healed_whatever_is_killed() {
 }
 
 #[test]
-fn a_file_of_faults_that_is_wrong_starts_no_agent() {
+fn an_agent_that_does_not_start_heals_what_an_earlier_one_left_and_says_what_is_wrong() {
     let bed = Bed::new(0);
-    for (text, words) in [
+    let there = bed.path().join("there");
+    let own = bed.path().join("state/agents/s1");
+    fs::create_dir_all(&own).unwrap();
+    let leave = || {
+        fs::write(&there, "").unwrap();
+        let heal = Heal::Command {
+            words: ["rm", "there"].map(str::to_owned).to_vec(),
+            directory: bed.path().to_owned(),
+            within: Duration::from_secs(30),
+            proof: None,
+        };
+        let mut left = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
+        left.process.started_ticks = left.process.started_ticks.map(|ticks| ticks + 1);
+        FaultJournal::of(&own).note(&left).unwrap();
+    };
+    let path = bed.path().join("faults.yaml");
+    for (number, (text, words)) in [
         (
             "faults:\n- {name: a, type: proxy, of: 'h:1', stall: true, longest: 1m}\n",
             "line 2: an agent makes no fault",
         ),
         ("faults:\n- {name: a, type: signal, signal: STOP, process: x}\n", "needs `longest`"),
         ("faults: []\n", "names no faults"),
-    ] {
-        let path = bed.path().join("faults.yaml");
+    ]
+    .into_iter()
+    .enumerate()
+    {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let mut refused = start(&bed, "s1", "wrong");
+        leave();
+        let mut refused = start(&bed, "s1", &format!("wrong{number}"));
         assert_eq!(refused.wait(), 2, "{}", refused.log());
         assert!(refused.log().contains(words), "{words}: {}", refused.log());
+        assert!(
+            !there.exists() && refused.log().contains("w1 s1-main gone 1 (x) is healed by"),
+            "{}",
+            refused.log()
+        );
     }
+    // A file that is gone, and nobody's key.
+    allow(&bed);
+    for (options, words) in [
+        (&["--faults", "none.yaml"][..], "none.yaml"),
+        (&["--faults", "faults.yaml"][..], "say whose by --trust KEY"),
+    ] {
+        leave();
+        let mut command = cosmark(bed.path());
+        command.args(["node", "--join", &bed.url(), "--name", "s1", "--state", "state"]).args(options);
+        let refused = command.output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!((refused.status.code(), there.exists()), (Some(2), false), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+    // NATS is away.
+    leave();
+    let mut command = cosmark(bed.path());
+    command.args(["node", "--join", "nats://127.0.0.1:1", "--name", "s1", "--state", "state"]);
+    let mut agent = Process::start(command, bed.path().join("away.log"));
+    eventually("healed", || agent.log(), || !there.exists());
+    agent.kill();
 }

@@ -20,6 +20,12 @@ pub fn cosmark(directory: &Path) -> Command {
     command
 }
 
+/// The public key of the controllers whose state is in this directory, as the runs of [`cosmark`] there are.
+pub fn key_of_controllers(state: &Path) -> String {
+    let state = cosmark_service::StateDir::open(state).unwrap();
+    cosmark_service::ClusterKey::open(&state).unwrap().identity().unwrap().public().to_owned()
+}
+
 /// The repository's root.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

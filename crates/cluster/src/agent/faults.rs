@@ -2,14 +2,11 @@
 //! ([`OverNats`]) has them made, proved and healed step by step, says every other second that its run lives, and looks
 //! before a run whether they are to be had.
 
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use async_nats::client::RequestErrorKind;
-use cosmark_archive::FaultJournal;
-use cosmark_faults::{Agents, FaultThere, Injector, Patience, Progress, Said, Step, Wish};
+use cosmark_faults::{Agents, FaultThere, Injector, Progress, Said, Step, Wish};
 use cosmark_wire::agent::{AgentFault, AgentPresence, FaultAnswer, FaultAsk, FaultStep};
 use cosmark_wire::message::{decode, encode};
 use cosmark_workload::Workload;
@@ -17,7 +14,6 @@ use cosmark_workload::model::faults::FaultKind;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::AgentOptions;
 use super::follow::joined;
 use crate::nats::{Bus, Identity, names};
 
@@ -35,26 +31,6 @@ const UNHEARD: Duration = Duration::from_secs(15);
 const UNHEARD_AT_FIRST: Duration = Duration::from_secs(6);
 /// No step is waited for any longer.
 const LONGEST_STEP: Duration = Duration::from_secs(600);
-
-/// What makes the faults of an agent whose state is in `directory`, and heals what an earlier start has left in force
-/// there, also where the operator allows no faults any more; `None` where there is neither.
-///
-/// # Errors
-/// When there is no thread for it.
-pub(super) fn injector_of(
-    options: &AgentOptions,
-    directory: &Path,
-    talk: crate::driver::Talk,
-) -> io::Result<Option<Injector>> {
-    // What cannot be read is said by it.
-    let is_clean = FaultJournal::of(directory).all().is_ok_and(|left| left.is_empty());
-    if options.faults.is_empty() && is_clean {
-        return Ok(None);
-    }
-    let (allowed, guardian) = (options.faults.clone(), options.guardian.clone());
-    let begun = Injector::begin(allowed, directory, guardian, Patience::default(), move |text| talk(text));
-    begun.map(Some).map_err(io::Error::other)
-}
 
 /// The agent's answer.
 pub(super) fn answer(injector: &Injector, ask: FaultAsk) -> FaultAnswer {
@@ -144,24 +120,25 @@ pub async fn all_there(bus: &Bus, workload: &Workload) -> Result<(), String> {
     if wanted(workload).next().is_none() {
         return Ok(());
     }
+    let me = bus.identity().map(Identity::public).unwrap_or("KEY");
     let found = joined(bus).await.map_err(|error| format!("agents are not asked: {error}"))?;
     wanted(workload).try_for_each(|(agent, fault, hold)| {
         let there = found.agents.iter().find(|one| one.name == agent);
         let Some(there) = there else {
             let own = format!("agent {agent} is left out");
             let left_out = found.troubles.iter().find(|text| text.starts_with(&own));
-            return Err(left_out.cloned().unwrap_or_else(|| nobody(agent, &found.agents)));
+            return Err(left_out.cloned().unwrap_or_else(|| nobody(agent, &found.agents, me)));
         };
         is_allowed(there, fault, hold).map_err(|why| format!("fault {fault} by agent {agent}: {why}"))
     })
 }
 
-fn nobody(agent: &str, all: &[AgentPresence]) -> String {
+fn nobody(agent: &str, all: &[AgentPresence], me: &str) -> String {
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     format!(
         "there is no agent {agent} at this NATS; there are: {names}. Its operator starts it on that machine by `cosmark node --name \
-         {agent} --faults FILE`"
+         {agent} --faults FILE --trust {me}`"
     )
 }
 
@@ -401,50 +378,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cosmark_archive::{FaultInForce, Heal};
-
     use super::*;
-
-    #[test]
-    fn what_an_agent_has_left_is_healed_by_the_next_one_that_may_make_no_faults() {
-        let directory = tempfile::tempdir().unwrap();
-        let state = directory.path();
-        let options = AgentOptions {
-            name: "s1".to_owned(),
-            role: "storage".to_owned(),
-            daemons: Vec::new(),
-            links: Vec::new(),
-            requests: false,
-            ceph_sockets: None,
-            state: state.to_owned(),
-            trust: Vec::new(),
-            faults: Vec::new(),
-            guardian: Vec::new(),
-            host: String::new(),
-            version: String::new(),
-        };
-        let talk: crate::driver::Talk = Arc::new(|_: &str| {});
-        assert!(injector_of(&options, state, Arc::clone(&talk)).unwrap().is_none());
-        let there = state.join("there");
-        std::fs::write(&there, "").unwrap();
-        let heal = Heal::Command {
-            words: ["rm", "there"].map(str::to_owned).to_vec(),
-            directory: state.to_owned(),
-            within: Duration::from_secs(30),
-            proof: None,
-        };
-        let mut left = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
-        left.process.started_ticks = left.process.started_ticks.map(|ticks| ticks + 1);
-        FaultJournal::of(state).note(&left).unwrap();
-        let injector = injector_of(&options, state, talk).unwrap().unwrap();
-        assert!(injector.allowed().is_empty());
-        let until = Instant::now() + Duration::from_secs(60);
-        while there.exists() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        drop(injector);
-        assert!(!there.exists() && FaultJournal::of(state).all().unwrap().is_empty());
-    }
 
     #[test]
     fn what_an_agent_prints_is_cut_at_a_sign_and_steps_come_back_as_they_were() {
@@ -475,7 +409,7 @@ mod tests {
         assert!(why.contains("for 60s at most"), "{why}");
         let why = is_allowed(&agent, "rm", Duration::from_secs(1)).unwrap_err();
         assert!(why.contains("allowed are: hangs") && why.contains("cosmark node --faults"), "{why}");
-        let why = nobody("s2", &[agent]);
-        assert!(why.contains("there are: s1") && why.contains("cosmark node --name s2"), "{why}");
+        let why = nobody("s2", &[agent], "UABC");
+        assert!(why.contains("there are: s1") && why.contains("--name s2 --faults FILE --trust UABC"), "{why}");
     }
 }

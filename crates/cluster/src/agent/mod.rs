@@ -5,11 +5,10 @@
 
 mod faults;
 mod follow;
+mod guard;
 mod store;
 
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +34,7 @@ use store::Store;
 
 pub use faults::{OverNats, all_there};
 pub use follow::{Joined, agents, everybody, joined};
+pub use guard::{heal_left, injector_of};
 
 /// Time between two readings.
 pub const EVERY: Duration = Duration::from_secs(1);
@@ -64,7 +64,8 @@ pub struct AgentOptions {
     pub ceph_sockets: Option<String>,
     /// Directory for the keys that it trusts.
     pub state: PathBuf,
-    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins.
+    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins. Who makes faults
+    /// has one.
     pub trust: Vec<String>,
     /// Faults that its operator lets controllers ask for.
     pub faults: Vec<AllowedFault>,
@@ -76,17 +77,19 @@ pub struct AgentOptions {
     pub version: String,
 }
 
-/// Answers and reads until it is asked to leave; what it has made to fail is healed then.
+/// Answers and reads until it is asked to leave; what it has made to fail is healed then. `injector` makes that
+/// ([`injector_of`]).
 ///
 /// # Errors
 /// [`DriverError`] when it cannot begin.
 pub async fn serve(
     bus: Bus,
     options: AgentOptions,
+    injector: Option<Injector>,
     mut leave: watch::Receiver<Leave>,
     talk: Talk,
 ) -> Result<(), DriverError> {
-    let mut agent = Agent::open(bus, options, talk).await?;
+    let mut agent = Agent::open(bus, options, injector, talk).await?;
     let subscribe = |subject: String| {
         let client = agent.bus.client().clone();
         async move { client.subscribe(subject).await }
@@ -171,18 +174,20 @@ struct Agent {
 }
 
 impl Agent {
-    async fn open(bus: Bus, options: AgentOptions, talk: Talk) -> Result<Self, DriverError> {
+    async fn open(
+        bus: Bus,
+        options: AgentOptions,
+        injector: Option<Injector>,
+        talk: Talk,
+    ) -> Result<Self, DriverError> {
         let AgentOptions { name, role, .. } = &options;
-        for (flag, word) in [("--name", name), ("--role", role)] {
-            if !names::is_token(word) {
-                return Err(DriverError::Name(format!(
-                    "{flag} {word}: up to 64 letters, digits, - and _; give another one"
-                )));
-            }
+        if !names::is_token(role) {
+            return Err(DriverError::Name(format!(
+                "--role {role}: up to 64 letters, digits, - and _; give another one"
+            )));
         }
-        let directory = options.state.join("agents").join(name);
+        let directory = guard::directory_of(&options.state, name)?;
         let fail = |cause| DriverError::State { path: directory.display().to_string(), cause };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(fail)?;
         let trust = Trust::open(&directory, name, &options.trust, Arc::clone(&talk)).map_err(fail)?;
         let others = follow::who(&bus, ANYBODY).await?;
         if let Some(other) = others.iter().find(|other| other.name == *name) {
@@ -195,13 +200,6 @@ impl Agent {
         if options.trust.is_empty() {
             trust.learn(&bus).await;
         }
-        if !options.faults.is_empty() && options.trust.is_empty() {
-            talk(
-                "it makes faults for the controller whose key this NATS published first; where others may write there, say which \
-                 one that is by --trust KEY",
-            );
-        }
-        let injector = faults::injector_of(&options, &directory, Arc::clone(&talk)).map_err(fail)?;
         Ok(Self {
             bus,
             injector,
