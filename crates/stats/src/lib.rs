@@ -1,6 +1,7 @@
 //! Statistics on measured series and counts. Pure functions of their arguments, deterministic: the same data give the
 //! same answer, on any machine. Each file names the paper its method is from.
 
+pub mod amounts;
 pub mod batches;
 pub mod bootstrap;
 pub mod changepoint;

@@ -6,7 +6,7 @@ use crate::measured::Observation;
 use crate::metric::is_bandwidth;
 use crate::select::{Found, NO_KNEE, UNREADABLE, one_sided, quantity, repetitions, why_none};
 use crate::spec::{Claim, Condition, Quantity, Take};
-use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
+use crate::statistics::{Interval, interval_of_amount, interval_of_ratio};
 
 /// Fewer repetitions show nothing.
 pub const LEAST_REPETITIONS: usize = 5;
@@ -173,7 +173,7 @@ fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Resu
     }
     let (center, interval) = interval_of_ratio(&values).unwrap_or_else(|| {
         let mean = cosmark_stats::bootstrap::mean(&values);
-        (mean, interval_of_mean(&values))
+        (mean, interval_of_amount(&values))
     });
     Ok(Seen { values, center, interval, is_false })
 }

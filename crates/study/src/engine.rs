@@ -8,7 +8,7 @@ use crate::estimate;
 use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, digest, ended};
 use crate::measured::{Observation, Origin};
 use crate::spec::System;
-use crate::statistics::interval_of_mean;
+use crate::statistics::interval_of_amount;
 
 /// After so many cells in a row that failed nobody believes in the next.
 const MOST_FAILED_IN_A_ROW: u32 = 3;
@@ -293,7 +293,7 @@ impl<'a> Engine<'a> {
         }
         rates
             .values()
-            .map(|rates| interval_of_mean(rates).map_or(f64::INFINITY, |known| known.half_percent()))
+            .map(|rates| interval_of_amount(rates).map_or(f64::INFINITY, |known| known.half_percent()))
             .reduce(f64::max)
     }
 

@@ -8,7 +8,7 @@ use crate::design::{Cell, Design, Levels};
 use crate::journal::{CellEnd, CellState, Step, ended};
 use crate::measured::Observation;
 use crate::metric::is_figure;
-use crate::statistics::interval_of_mean;
+use crate::statistics::interval_of_amount;
 
 /// How a run of a cell stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,7 +150,7 @@ pub fn spots(design: &Design<'_>, all: &[Observation], metric: &str, op: &str) -
             let repetitions = u32::try_from(values.len()).unwrap_or(u32::MAX);
             let worth = (!values.is_empty()).then(|| Worth {
                 mean: cosmark_stats::bootstrap::mean(&values),
-                ends: interval_of_mean(&values).map(|known| (known.low, known.high)),
+                ends: interval_of_amount(&values).map(|known| (known.low, known.high)),
                 repetitions,
             });
             let too_long = || seen.iter().find_map(|one| one.too_long.clone());

@@ -1,7 +1,7 @@
 //! Intervals over repetitions. One value has none.
 
-use cosmark_stats::bootstrap::{deviation, mean};
-use cosmark_stats::special::t_critical;
+use cosmark_stats::amounts;
+use cosmark_stats::bootstrap::mean;
 
 /// A mean and where it lies with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,21 +22,19 @@ impl Interval {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of repetitions")]
-fn real(count: usize) -> f64 {
-    count as f64
-}
-
 /// Student's interval of the mean; `None` for fewer than two values.
 #[must_use]
 pub fn interval_of_mean(values: &[f64]) -> Option<Interval> {
-    if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let n = real(values.len());
-    let center = mean(values);
-    let reach = t_critical(0.05, n - 1.0) * deviation(values) / n.sqrt();
-    Some(Interval { mean: center, low: center - reach, high: center + reach })
+    let (low, high) = amounts::interval_of_mean(values)?;
+    Some(Interval { mean: mean(values), low, high })
+}
+
+/// The mean of an amount, which is never below 0, and where the amount lies ([`amounts::interval`]): the one rule for every
+/// interval of a figure in tables, pictures and the grid; `None` for fewer than two values.
+#[must_use]
+pub fn interval_of_amount(values: &[f64]) -> Option<Interval> {
+    let (low, high) = amounts::interval(values)?;
+    Some(Interval { mean: mean(values), low, high })
 }
 
 /// The geometric mean with its interval where there are two values or more; `None` where a value is not above 0.

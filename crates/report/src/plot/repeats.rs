@@ -1,20 +1,16 @@
-//! Repetitions put together: the mean, and the interval that holds the true mean. Source: Student's t, NIST/SEMATECH e-Handbook
-//! 1.3.5.2.
+//! Repetitions put together: the mean, and the interval in which the value lies, by the rule of [`cosmark_stats::amounts`].
 
-use cosmark_stats::special::t_critical;
-
-/// Share of such intervals that do not hold the true mean.
-const ALPHA: f64 = 0.05;
+use cosmark_stats::amounts;
 
 /// What is said below pictures with whiskers.
-pub const WHISKERS: &str = "Whiskers: 95 % intervals of the mean over repetitions (Student's t).";
+pub const WHISKERS: &str = "Whiskers: 95 % intervals over repetitions (Student's t of the logarithms).";
 
 /// Values of repetitions as one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Together {
     /// Their mean.
     pub mean: f64,
-    /// The interval of the mean, for two values or more.
+    /// The interval of the value, for two values or more.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -27,13 +23,7 @@ pub fn together(values: &[f64]) -> Option<Together> {
     #[expect(clippy::cast_precision_loss, reason = "repetitions are few")]
     let number = values.len() as f64;
     let mean = values.iter().sum::<f64>() / number;
-    if values.len() < 2 {
-        return Some(Together { mean, interval: None });
-    }
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (number - 1.0);
-    let half = t_critical(ALPHA, number - 1.0) * (variance / number).sqrt();
-    // What is counted and timed is not negative.
-    Some(Together { mean, interval: Some(((mean - half).max(0.0), mean + half)) })
+    Some(Together { mean, interval: amounts::interval(values) })
 }
 
 impl Together {
@@ -55,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repetitions_become_their_mean_with_the_interval_of_the_tables() {
+    fn repetitions_become_their_mean_with_an_interval_that_stays_above_0() {
         assert_eq!(together(&[]), None);
         assert_eq!(together(&[3.0]), Some(Together { mean: 3.0, interval: None }));
         let three = together(&[9.0, 10.0, 11.0]).unwrap();
         let (low, high) = three.interval.unwrap();
-        // t(0.975, 2) = 4.302653.
-        assert!((three.mean - 10.0).abs() < 1e-12 && (high - 10.0 - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-5);
-        assert!((10.0 - low - (high - 10.0)).abs() < 1e-9);
+        assert!((three.mean - 10.0).abs() < 1e-12, "{three:?}");
+        assert!((low * high - 990.0_f64.powf(2.0 / 3.0)).abs() < 1e-9, "{low} to {high}");
+        assert!(together(&[1.0, 2.0, 60.0]).unwrap().ends().0 > 0.0);
         assert_eq!(together(&[0.0, 10.0]).unwrap().ends().0, 0.0);
         assert_eq!(three.over(10.0).mean, 1.0);
     }

@@ -108,9 +108,9 @@ pub fn knee(subject: &Subject<'_>) -> Option<Sketch> {
             .filter_map(|level| {
                 let mut own = cells.clone();
                 own.insert(figure.x.clone(), OneOrMore(vec![level.clone()]));
-                let rate = Dot::of(level.clone(), &values(subject, &own, RATE, 1.0), figure.log)?;
+                let rate = Dot::of(level.clone(), &values(subject, &own, RATE, 1.0))?;
                 let time = values(subject, &own, &figure.metric, figure.times);
-                let dot = Dot::of(level, &time, figure.log)?;
+                let dot = Dot::of(level, &time)?;
                 let is_false = rate.is_false || dot.is_false;
                 Some(Load { rate: rate.value, is_false, dot: Dot { is_false, ..dot } })
             })
@@ -209,9 +209,8 @@ pub fn percentiles(subject: &Subject<'_>) -> Option<Sketch> {
     let mut lines = Vec::new();
     let mut series = Vec::new();
     for (look, (name, cells)) in groups(subject).into_iter().enumerate() {
-        let dot = |(id, _): &(&str, f64)| {
-            Dot::of((*id).to_owned(), &values(subject, &cells, id, figure.times), figure.log)
-        };
+        let dot =
+            |(id, _): &(&str, f64)| Dot::of((*id).to_owned(), &values(subject, &cells, id, figure.times));
         let points: Vec<Dot> = known.iter().filter_map(dot).collect();
         let line = Drawn { name, cells, metric: figure.metric.clone(), times: figure.times, points };
         if look < MOST_LINES && !line.points.is_empty() {
@@ -264,7 +263,7 @@ pub fn formulas(subject: &Subject<'_>) -> Option<Sketch> {
                 .into_iter()
                 .map(|value| Found { value: value * figure.times, is_false, is_too_long: false })
                 .collect();
-            Dot::of(level.to_owned(), &found, true)
+            Dot::of(level.to_owned(), &found)
         };
         let points = factor.levels.iter().map(crate::spec::Level::name).filter_map(dot).collect();
         let (cells, metric) = (one.of.cells.clone(), one.of.metric.clone());
@@ -294,7 +293,7 @@ pub fn distances(subject: &Subject<'_>) -> Option<Sketch> {
     let mut lines = Vec::new();
     for (name, cells) in groups(subject) {
         let bin = |(at, (_, label)): (usize, &(u32, &str))| {
-            Dot::of((*label).to_owned(), &values(subject, &cells, &bin_id(at), 1.0), false)
+            Dot::of((*label).to_owned(), &values(subject, &cells, &bin_id(at), 1.0))
         };
         let points: Vec<Dot> = BINS.iter().enumerate().filter_map(bin).collect();
         lines.push(Drawn { name, cells, metric: String::new(), times: 1.0, points });

@@ -8,7 +8,7 @@ use crate::measured::Observation;
 use crate::published::Published;
 use crate::select::{Found, one_sided, quantity, repetitions};
 use crate::spec::{Base, OneOrMore, Overlay, Quantity, Take, Where};
-use crate::statistics::{interval_of_mean, interval_of_ratio, median};
+use crate::statistics::{interval_of_amount, median};
 
 /// A line: its points with intervals.
 pub struct Drawn {
@@ -39,19 +39,14 @@ pub struct Dot {
 }
 
 impl Dot {
-    /// A point from the values of repetitions; `by_ratio`: its interval is that of logarithms, whose lower end is above 0.
-    pub fn of(level: String, found: &[Found], by_ratio: bool) -> Option<Self> {
+    /// A point from the values of repetitions.
+    pub fn of(level: String, found: &[Found]) -> Option<Self> {
         let values: Vec<f64> = found.iter().map(|one| one.value).collect();
         let value = median(&values).filter(|value| value.is_finite())?;
-        let known = if by_ratio {
-            interval_of_ratio(&values).and_then(|(_, known)| known)
-        } else {
-            interval_of_mean(&values)
-        };
         Some(Self {
             level,
             value,
-            ends: known.map(|known| (known.low.max(0.0), known.high)),
+            ends: interval_of_amount(&values).map(|known| (known.low, known.high)),
             is_false: found.iter().any(|one| one.is_false),
             is_too_long: found.iter().any(|one| one.is_too_long),
         })
@@ -112,11 +107,10 @@ pub fn lines(subject: &Subject<'_>) -> Vec<Drawn> {
 
 fn line(subject: &Subject<'_>, name: String, cells: Where, metric: &str, times: f64) -> Drawn {
     let levels = levels(subject.design, subject.all, &subject.figure.x, &cells);
-    let by_ratio = subject.figure.log || subject.figure.to.is_some();
     let point = |level: String| {
         let mut own = cells.clone();
         own.insert(subject.figure.x.clone(), OneOrMore(vec![level.clone()]));
-        Dot::of(level, &values(subject, &own, metric, times), by_ratio)
+        Dot::of(level, &values(subject, &own, metric, times))
     };
     let points = levels.into_iter().filter_map(point).collect();
     Drawn { name, cells, metric: metric.to_owned(), times, points }
