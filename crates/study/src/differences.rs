@@ -6,7 +6,7 @@ use cosmark_stats::special::t_critical;
 
 use crate::design::{Design, Levels};
 use crate::measured::Observation;
-use crate::select::{Series, series};
+use crate::select::{Series, is_said_already, series};
 
 /// Fewer pairs say nothing about a difference.
 const LEAST_PAIRS: usize = 3;
@@ -78,7 +78,7 @@ pub fn differences(design: &Design<'_>, all: &[Observation]) -> Vec<Difference> 
     let mut found = Vec::new();
     for first in series.iter().filter(|one| system(one) == base.name) {
         let same = |one: &&Series| system(one) != base.name && without(one) == without(first);
-        for other in series.iter().filter(same) {
+        for other in series.iter().filter(same).filter(|other| !is_said_already(other, &series)) {
             let logarithms = pairs(first, other);
             if logarithms.is_empty() {
                 continue;

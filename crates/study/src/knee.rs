@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use cosmark_archive::{GoalStatus, RunRecord, SearchRecord, StageRecord, TrialRecord};
 
+/// Begins the reason of a cell whose knee was found and is not settled.
+pub(crate) const UNSETTLED: &str = "the knee is not settled: ";
+
 /// What a search came to.
 pub(crate) struct Knee<'a> {
     /// The trial at the knee; of a search that found none, the one with the least load that measured something.
@@ -31,6 +34,8 @@ impl<'a> Knee<'a> {
             let id = if search.over == "rate" { "knee_per_s" } else { "knee_workers" };
             values.insert(id.to_owned(), best);
             values.extend(search.missed_at.map(|load| ("knee_missed_at".to_owned(), load)));
+            let highest = search.trials.iter().map(|trial| trial.load).fold(best, f64::max);
+            values.insert("knee_highest".to_owned(), highest);
         }
         let measured = search.trials.iter().filter(|trial| trial.throughput_per_s.is_some());
         let shown = at_knee.or_else(|| measured.min_by(|a, b| a.load.total_cmp(&b.load)));

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::design::{Levels, Order, Point};
 use crate::failure::FaultCost;
 use crate::journal::{CellEnd, CellState};
-use crate::knee::Knee;
+use crate::knee::{Knee, UNSETTLED};
 use crate::metric::{ATTEMPTS, BINS, BUSY, DISTANCES, SPREAD, bin_id};
 use crate::spec::{Block, Text};
 use crate::template::fill;
@@ -303,8 +303,7 @@ fn of_search(
         for one in all.iter_mut().filter(|one| !one.unreadable) {
             one.values.extend(knee.values.clone());
             if let Some(why) = knee.unsettled.as_ref().filter(|_| one.verdict < Overall::NotProven) {
-                (one.verdict, one.why) =
-                    (Overall::NotProven, Some(format!("the knee is not settled: {why}")));
+                (one.verdict, one.why) = (Overall::NotProven, Some(format!("{UNSETTLED}{why}")));
             }
         }
         return all;
@@ -350,6 +349,9 @@ fn by_op(results: &[OperationResult]) -> BTreeMap<&str, Vec<&OperationResult>> {
     }
     all
 }
+
+/// The operation that is the sum of those of a point.
+pub const SUM: &str = "all";
 
 /// A window that is shorter than this many mean responses of each worker says more about its edges than about the
 /// store.
@@ -476,7 +478,7 @@ pub fn of_fio_run(order: &Order<'_>, record: &RunRecord, place: &str) -> Vec<Obs
         let failed_share = all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
         all.push(Observation {
             levels: levels_of(order),
-            op: "all".to_owned(),
+            op: SUM.to_owned(),
             repetition: order.repetition,
             values: BTreeMap::from(values),
             verdict: judged.0,
@@ -526,7 +528,7 @@ pub fn of_fio(order: &Order<'_>, value: &Value, place: &str) -> Vec<Observation>
             ("bandwidth_bytes_per_s".to_owned(), sums.1),
         ]);
         let reads = all.iter().any(|one| one.op == "read");
-        all.push(fio_observation(order, "all", values, verdict_of_fio(order, value, reads), place));
+        all.push(fio_observation(order, SUM, values, verdict_of_fio(order, value, reads), place));
     }
     all
 }

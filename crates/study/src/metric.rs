@@ -55,11 +55,13 @@ pub(crate) fn is_bandwidth(id: &str) -> bool {
     id.ends_with("bytes_per_s")
 }
 
-/// Figures of a search and their titles: the load that it found, the lowest one above that missed, how many trials it made.
-pub(crate) const KNEE: [(&str, &str); 4] = [
+/// Figures of a search and their titles: the load that it found, the lowest one above that missed, the highest one that was
+/// tried, how many trials it made.
+pub(crate) const KNEE: [(&str, &str); 5] = [
     ("knee_per_s", "Rate at the knee (/s)"),
     ("knee_workers", "Workers at the knee"),
     ("knee_missed_at", "Load above the knee that missed"),
+    ("knee_highest", "Highest load that was tried"),
     ("knee_trials", "Trials of the search"),
 ];
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{Design, Levels, matches};
-use crate::measured::Observation;
+use crate::measured::{Observation, SUM};
 use crate::metric::{KNEE, fault_figure};
 use crate::spec::{Quantity, Sla, Take, Where};
 
@@ -273,6 +273,20 @@ impl Series {
     pub fn is_false(&self) -> bool {
         self.all.iter().any(Observation::is_false)
     }
+}
+
+/// The sum of the operations of a point that did but one: it says the same again.
+#[must_use]
+pub fn is_said_already(one: &Series, among: &[Series]) -> bool {
+    let op = |one: &Series| one.levels.get("op").cloned();
+    let place = |one: &Series| {
+        let mut levels = one.levels.clone();
+        levels.remove("op");
+        levels
+    };
+    let is_other =
+        |other: &&Series| op(other).is_some() && op(other) != op(one) && place(other) == place(one);
+    op(one).as_deref() == Some(SUM) && among.iter().filter(is_other).count() == 1
 }
 
 /// Observations by point and operation, in the order of the study.

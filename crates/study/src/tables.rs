@@ -16,15 +16,16 @@ use crate::measured::Observation;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
 use crate::select::{
-    Found, MOST_FAILED_SHARE, Series, has_all_levels, one_sided, quantity, repetitions, series, why_none,
+    Found, MOST_FAILED_SHARE, Series, has_all_levels, is_said_already, one_sided, quantity, repetitions,
+    series, why_none,
 };
 use crate::spec::{OneOrMore, Sla, Take, Where};
-use crate::statistics::{interval_of_mean, interval_of_ratio, median};
+use crate::statistics::{interval_of_amount, interval_of_ratio, median};
 
 /// A value over repetitions with its interval.
 fn with_interval(metric: &str, values: &[f64]) -> String {
     let Some(middle) = median(values) else { return "-".to_owned() };
-    match interval_of_mean(values) {
+    match interval_of_amount(values) {
         Some(known) => {
             format!(
                 "{} ({} to {})",
@@ -52,36 +53,13 @@ fn look_of(one: &Series) -> Look {
 pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
     let mut columns: Vec<String> = vec!["system".to_owned()];
     columns.extend(design.spec.factors.iter().map(|factor| factor.name.clone()));
-    let more = ["operation", "op/s", "MB/s", "median ms", "p95 ms", "p99 ms", "failed", "runs", "verdict"];
+    // What can be believed stands before the figures, so that it is seen wherever the page ends.
+    let more =
+        ["operation", "verdict", "op/s", "MB/s", "median ms", "p95 ms", "p99 ms", "failed", "runs", "why"];
     columns.extend(more.map(str::to_owned));
-    let mut rows = Vec::new();
-    for one in series(design, all) {
-        let level = |name: &str| one.levels.get(name).cloned().unwrap_or_default();
-        let mut row: Vec<Field> = vec![Field::new(level("system"))];
-        row.extend(design.spec.factors.iter().map(|factor| Field::new(level(&factor.name))));
-        row.push(Field::new(level("op")));
-        let look = look_of(&one);
-        row.push(Field::with(with_interval("throughput_per_s", &one.values("throughput_per_s")), look));
-        let bandwidth = one.values("bandwidth_bytes_per_s");
-        row.push(Field::new(median(&bandwidth).map_or_else(|| "-".to_owned(), |bytes| short(bytes / 1e6))));
-        for id in ["response_ms.p50", "response_ms.p95", "response_ms.p99"] {
-            row.push(Field::new(median(&one.values(id)).map_or_else(|| "-".to_owned(), short)));
-        }
-        let failed = one.all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
-        row.push(Field::new(if failed == 0.0 {
-            "0".to_owned()
-        } else {
-            format!("{} %", short(failed * 100.0))
-        }));
-        row.push(Field::new(one.all.len().to_string()));
-        let worst = one.all.iter().max_by_key(|one| one.verdict);
-        let verdict = worst.map_or(Overall::NotProven, |one| one.verdict);
-        let why = worst.and_then(|one| one.why.clone()).filter(|_| verdict != Overall::True);
-        let word = if worst.is_some_and(|one| one.no_knee) { "no load found" } else { verdict.words() };
-        let text = why.map_or_else(|| word.to_owned(), |why| format!("{word}: {why}"));
-        row.push(Field::new(text));
-        rows.push(row);
-    }
+    let series = series(design, all);
+    let shown = series.iter().filter(|one| !is_said_already(one, &series));
+    let mut rows: Vec<Vec<Field>> = shown.map(|one| cell_row(design, one)).collect();
     for cell in &design.cells {
         for point in cell.points.iter() {
             if let Some(why) = &point.refused {
@@ -100,9 +78,35 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
             }
         }
     }
-    let caption = "Every cell: the median of its runs, in brackets the 95 % interval of the mean where there are several. Hatched: \
+    let caption = "Every cell: the median of its runs, in brackets the 95 % interval (of logarithms) where there are several. Hatched: \
                    FALSE, its numbers cannot be believed, or its search found no load. Dashed: responses too long for the window.";
     Part::Table { caption: caption.to_owned(), columns, rows }
+}
+
+/// What a point measured: its levels, its verdict, its figures.
+fn cell_row(design: &Design<'_>, one: &Series) -> Vec<Field> {
+    let level = |name: &str| one.levels.get(name).cloned().unwrap_or_default();
+    let mut row: Vec<Field> = vec![Field::new(level("system"))];
+    row.extend(design.spec.factors.iter().map(|factor| Field::new(level(&factor.name))));
+    row.push(Field::new(level("op")));
+    let worst = one.all.iter().max_by_key(|one| one.verdict);
+    let verdict = worst.map_or(Overall::NotProven, |one| one.verdict);
+    let word = if worst.is_some_and(|one| one.no_knee) { "no load found" } else { verdict.words() };
+    row.push(Field::new(word));
+    let rates = with_interval("throughput_per_s", &one.values("throughput_per_s"));
+    row.push(Field::with(rates, look_of(one)));
+    let bandwidth = one.values("bandwidth_bytes_per_s");
+    row.push(Field::new(median(&bandwidth).map_or_else(|| "-".to_owned(), |bytes| short(bytes / 1e6))));
+    for id in ["response_ms.p50", "response_ms.p95", "response_ms.p99"] {
+        row.push(Field::new(median(&one.values(id)).map_or_else(|| "-".to_owned(), short)));
+    }
+    let failed = one.all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
+    let failed = if failed == 0.0 { "0".to_owned() } else { format!("{} %", short(failed * 100.0)) };
+    row.push(Field::new(failed));
+    row.push(Field::new(one.all.len().to_string()));
+    let why = worst.and_then(|one| one.why.clone()).filter(|_| verdict != Overall::True);
+    row.push(Field::new(why.unwrap_or_default()));
+    row
 }
 
 /// Published, here and their ratio, for each published number whose cell was run.

@@ -17,7 +17,9 @@ td.false{background:repeating-linear-gradient(135deg,transparent 0 5px,rgba(200,
 td.hollow{outline:2px dashed var(--warn);outline-offset:-3px}td.best{background:var(--best);font-weight:600}td.notrun{color:var(--dim);font-style:italic}
 figure{margin:18px 0;background:#fff;border:1px solid var(--line);border-radius:6px;padding:8px}figure svg{width:100%;height:auto;max-width:860px;display:block;margin:0 auto}
 figcaption{color:#444;font-size:14px;padding:4px 8px}nav{font-size:14px;columns:2;margin:10px 0 24px}nav a{color:inherit}
-@media print{nav{display:none}main{max-width:none}}
+tr,figure{break-inside:avoid}h2,h3,caption{break-after:avoid}
+@media print{:root{color-scheme:light;--ink:#000;--dim:#444;--line:#999;--paper:#fff;--soft:#eee;--best:#d9efe2;--warn:#b3541e}
+nav{display:none}main{max-width:none;padding:0}.wide{overflow:visible}table{font-size:9px;width:100%}th{position:static}td.n{white-space:normal}*{print-color-adjust:exact}}
 ";
 
 fn escaped(text: &str) -> String {
@@ -89,16 +91,29 @@ fn part_of(out: &mut String, at: usize, part: &Part) {
     }
 }
 
+/// Whether every field of a column that says something is a number, maybe with an interval or a unit.
+fn has_numbers(rows: &[Vec<Field>], at: usize) -> bool {
+    let is_number = |text: &str| {
+        let first = text.split([' ', '%']).next().unwrap_or_default();
+        first.parse::<f64>().is_ok_and(f64::is_finite)
+    };
+    let texts = rows.iter().filter_map(|row| row.get(at)).map(|field| field.text.as_str());
+    let mut said = texts.filter(|text| !text.is_empty() && *text != "-").peekable();
+    said.peek().is_some() && said.all(is_number)
+}
+
 fn table(out: &mut String, caption: &str, columns: &[String], rows: &[Vec<Field>]) {
     let _ = writeln!(out, "<div class=\"wide\"><table><caption>{}</caption>\n<thead><tr>", escaped(caption));
     for column in columns {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escaped(column));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
+    // A column is one of numbers as a whole, or its fields would stand at both edges.
+    let is_numeric: Vec<bool> = (0..columns.len()).map(|at| has_numbers(rows, at)).collect();
     for row in rows {
         out.push_str("<tr>");
-        for field in row {
-            let number = field.text.starts_with(|sign: char| sign.is_ascii_digit()) && field.text.len() < 40;
+        for (at, field) in row.iter().enumerate() {
+            let number = is_numeric.get(at) == Some(&true) && field.text.len() < 40;
             let look = match field.look {
                 Look::Plain => "",
                 Look::False => "false",
@@ -112,4 +127,21 @@ fn table(out: &mut String, caption: &str, columns: &[String], rows: &[Vec<Field>
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_column_stand_at_one_edge() {
+        let rows: Vec<Vec<Field>> = [["4k", "12.5 (11.0 to 14.0)", "-"], ["-", "7 %", "3"], ["1m", "-", "-"]]
+            .map(|row| row.map(Field::new).to_vec())
+            .to_vec();
+        assert_eq!((0..4).map(|at| has_numbers(&rows, at)).collect::<Vec<_>>(), [false, true, true, false]);
+        let mut out = String::new();
+        table(&mut out, "", &["block", "here", "more"].map(str::to_owned), &rows);
+        assert_eq!(out.matches("<td class=\"n\">").count(), 6, "{out}");
+        assert!(out.contains("<td class=\"\">4k</td>") && out.contains("<td class=\"n\">-</td>"), "{out}");
+    }
 }

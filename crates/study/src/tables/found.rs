@@ -3,6 +3,7 @@
 use super::{look_of, with_interval};
 use crate::claims::short;
 use crate::design::Design;
+use crate::knee::UNSETTLED;
 use crate::measured::Observation;
 use crate::metric::{fault_figure, own_title};
 use crate::page::{Field, Look, Part};
@@ -41,8 +42,8 @@ pub fn knees(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         row.push(Field::new(one.levels.get("op").cloned().unwrap_or_default()));
         let load = with_interval("knee_per_s", &loads);
         row.push(Field::with(if loads.is_empty() { load } else { format!("{load} {unit}") }, look));
-        for id in ["knee_missed_at", "throughput_per_s", "response_ms.mean", "response_ms.p95", "knee_trials"]
-        {
+        row.push(Field::new(missed(&one, loads.len())));
+        for id in ["throughput_per_s", "response_ms.mean", "response_ms.p95", "knee_trials"] {
             // Trials are counted.
             let words = if id == "knee_trials" { |value: f64| format!("{value:.0}") } else { short };
             row.push(Field::new(median(&known(id)).map_or_else(|| "-".to_owned(), words)));
@@ -50,9 +51,14 @@ pub fn knees(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         let found = one.all.iter().filter(|one| !one.no_knee && !one.unreadable).count();
         row.push(Field::new(format!("{found} of {}", one.all.len())));
         let why = one.all.iter().find(|one| one.no_knee).and_then(|one| one.why.clone());
+        // A knee that is not settled says why, too.
+        let open = || one.all.iter().find_map(|one| one.why.clone().filter(|why| why.starts_with(UNSETTLED)));
         // One that is FALSE for another reason says it among all cells.
         let is_false = look == Look::False && why.is_some();
-        row.push(Field::with(why.unwrap_or_default(), if is_false { Look::False } else { Look::Plain }));
+        row.push(Field::with(
+            why.or_else(open).unwrap_or_default(),
+            if is_false { Look::False } else { Look::Plain },
+        ));
         rows.push(row);
     }
     let more = [
@@ -64,12 +70,25 @@ pub fn knees(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         "p95 ms there",
         "trials",
         "runs that found one",
-        "why not",
+        "remark",
     ];
-    let caption = "The highest load that met the thresholds, the median of the runs that found one, in brackets the 95 % interval of \
-                   their mean; the other figures are those of the trial at that load. Hatched: FALSE, or a run found none."
+    let caption = "The highest load that met the thresholds, the median of the runs that found one, in brackets the 95 % interval \
+                   (of logarithms); the other figures are those of the trial at that load. Hatched: FALSE, or a run found none."
         .to_owned();
     (!rows.is_empty()).then(|| Part::Table { caption, columns: columns_of(design, &more), rows })
+}
+
+/// The lowest load above the knee that missed the thresholds, in as many of the `found` runs as have one.
+fn missed(one: &Series, found: usize) -> String {
+    let missed = one.values("knee_missed_at");
+    match (median(&missed), median(&one.values("knee_highest"))) {
+        (Some(load), _) if missed.len() < found => {
+            format!("{} in {} of {found} runs", short(load), missed.len())
+        }
+        (Some(load), _) => short(load),
+        (None, Some(highest)) => format!("none up to {}", short(highest)),
+        (None, None) => "-".to_owned(),
+    }
 }
 
 /// What faults cost at each point: a row for each figure; `None` without faults.
@@ -98,7 +117,7 @@ pub fn faults(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         }
     }
     let caption = "What each fault cost: the median over runs of the mean of the slots that count, in brackets the 95 % interval over \
-                   runs. A fault that was never there makes its cell one that cannot be read."
+                   runs (of logarithms). A fault that was never there makes its cell one that cannot be read."
         .to_owned();
     let columns = columns_of(design, &["figure", "here", "runs"]);
     (!rows.is_empty()).then_some(Part::Table { caption, columns, rows })

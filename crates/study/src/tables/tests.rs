@@ -118,6 +118,59 @@ fn a_row_is_within_a_limit_only_where_it_is_believed_and_next_to_nothing_failed(
 }
 
 #[test]
+fn a_search_in_which_no_load_missed_says_up_to_which_it_looked() {
+    let spec = spec();
+    let found = |repetition: u32, more: &[(&str, f64)]| {
+        let mut figures = vec![("knee_per_s", 100.0), ("knee_trials", 9.0), ("knee_highest", 800.0)];
+        figures.extend_from_slice(more);
+        Observation { repetition, ..seen("fast", "4KB", "1", &figures) }
+    };
+    let row = |all: &[Observation]| parts(knees(&design(&spec), all).unwrap()).1.remove(0);
+    let mut never = found(1, &[]);
+    never.verdict = Overall::NotProven;
+    never.why =
+        Some(format!("{}every load up to 800 met the thresholds: look higher", crate::knee::UNSETTLED));
+    let said = row(std::slice::from_ref(&never));
+    assert_eq!(said[5], "none up to 800", "{said:?}");
+    assert!(said[11].ends_with("look higher"), "{said:?}");
+    let missed = [("knee_missed_at", 200.0)];
+    assert_eq!(row(&[never, found(2, &missed)])[5], "200 in 1 of 2 runs");
+    assert_eq!(row(&[found(1, &missed), found(2, &missed)])[5], "200");
+}
+
+#[test]
+fn the_sum_of_one_operation_is_not_said_again_and_that_of_two_is() {
+    let spec = spec();
+    let of = |op: &str, size: &str, rate: f64| Observation {
+        op: op.to_owned(),
+        ..seen("fast", size, "1", &[("throughput_per_s", rate)])
+    };
+    let all = [
+        of("write", "4KB", 10.0),
+        of("all", "4KB", 10.0),
+        of("read", "8KB", 5.0),
+        of("write", "8KB", 6.0),
+        of("all", "8KB", 11.0),
+    ];
+    let (_, rows) = parts(cells(&design(&spec), &all));
+    let mut said: Vec<(&str, &str)> = rows.iter().map(|row| (row[1].as_str(), row[3].as_str())).collect();
+    said.sort_unstable();
+    assert_eq!(said, [("4KB", "write"), ("8KB", "all"), ("8KB", "read"), ("8KB", "write")]);
+}
+
+#[test]
+fn no_interval_of_a_rate_reaches_below_0() {
+    let spec = spec();
+    let run = |repetition: u32, rate: f64| Observation {
+        repetition,
+        ..seen("fast", "4KB", "1", &[("throughput_per_s", rate)])
+    };
+    let all = [run(1, 10.0), run(2, 20.0), run(3, 69.0)];
+    let (_, rows) = parts(cells(&design(&spec), &all));
+    assert!(rows[0][5].starts_with("20.0 (") && !rows[0][5].contains('-'), "{rows:?}");
+}
+
+#[test]
 fn a_published_ratio_to_the_same_cells_is_a_mistake() {
     let (spec, mistakes) = read(&TEXT.replace("    to: {system: slow}", "    to: {system: fast}"));
     assert!(
@@ -167,7 +220,8 @@ figures: [{{title: knees, x: size, metric: knee_per_s, where: {{n: 1}}}}]\n"
     assert!(said[4].starts_with("102 (") && said[4].ends_with("/s"), "{said:?}");
     assert_eq!((said[10], said[11]), ("5 of 6", "no load met p95 <= 20 ms"));
     let (_, rows) = parts(cells(&design, &all));
-    assert!(rows[0].iter().any(|text| text == "no load found: no load met p95 <= 20 ms"), "{rows:?}");
+    assert_eq!(rows[0][3..5], ["read", "no load found"], "{rows:?}");
+    assert_eq!(rows[0].last().map(String::as_str), Some("no load met p95 <= 20 ms"), "{rows:?}");
     let nowhere = crate::measured::Files { directory: std::path::Path::new("nowhere") };
     let drawn = crate::figures::figures(&design, &all, &[], &nowhere);
     let Some(Part::Figure { svg, .. }) = drawn.first() else { panic!("{drawn:?}") };
