@@ -24,6 +24,7 @@
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
 #   LIFTED_LAST        a glob of those notes whose fault can only be lifted when what was killed runs again
+#   bed_limits         print what stands for hardware and holds now, a line each, for status; see limits.sh
 #
 # Each bed has one knob from here, NAME_MEMORY (SWIFT_MEMORY=2G): so much memory for all its processes together.
 #
@@ -211,10 +212,20 @@ process_start() {
   if [[ $(stat -c %s "$LOG_DIR/$name.log" 2>/dev/null || echo 0) -gt 20000000 ]]; then
     mv "$LOG_DIR/$name.log" "$LOG_DIR/$name.log.1"
   fi
-  (memory_enter && cd / && exec setsid "$@" </dev/null >>"$LOG_DIR/$name.log" 2>&1 9>&-) &
+  (process_enter "$name" && cd / && exec setsid "$@" </dev/null >>"$LOG_DIR/$name.log" 2>&1 9>&-) &
   local pid=$!
   ticks=$(process_ticks "$pid") || die "$name ended at once; see $LOG_DIR/$name.log"
   printf '%s %s %s %s\n' "$pid" "$ticks" "$BOOT_ID" "$program" >"$RUN_DIR/$name.pid"
+}
+
+# process_enter NAME: take this shell into the groups of that process.
+process_enter() { memory_enter && { ! declare -F limits_enter >/dev/null || limits_enter "$1"; }; }
+
+# anything_runs: whether a process of the bed does.
+anything_runs() {
+  local names
+  mapfile -t names < <(process_names)
+  ((${#names[@]})) && [[ -n $(process_members "${names[@]}") ]]
 }
 
 # process_signal SIGNAL NAME...: to every process of those sessions.
@@ -258,18 +269,18 @@ memory_group() {
   [[ -s $RUN_DIR/memory ]] && read -r MEM_VERSION MEM_BYTES MEM_GROUP <"$RUN_DIR/memory"
 }
 
-# memory_root: print version and directory of a hierarchy with the controller memory that may be written; fail if there is
-# none.
-memory_root() {
+# control_root ONE TWO: print version and directory of a hierarchy that may be written, with the controller called ONE
+# in version 1 and TWO in version 2; fail if there is none.
+control_root() {
   local place kind options
   while read -r _ place kind options _; do
-    [[ $kind == cgroup && ,$options, == *,memory,* && -w $place ]] || continue
+    [[ $kind == cgroup && ,$options, == *",$1,"* && -w $place ]] || continue
     echo "1 $place"
     return 0
   done </proc/mounts
   while read -r _ place kind _; do
-    [[ $kind == cgroup2 && -w $place ]] && grep -qw memory "$place/cgroup.controllers" 2>/dev/null || continue
-    grep -qw memory "$place/cgroup.subtree_control" || echo +memory >"$place/cgroup.subtree_control" || continue
+    [[ $kind == cgroup2 && -w $place ]] && grep -qw "$2" "$place/cgroup.controllers" 2>/dev/null || continue
+    grep -qw "$2" "$place/cgroup.subtree_control" || echo "+$2" >"$place/cgroup.subtree_control" || continue
     echo "2 $place"
     return 0
   done 2>/dev/null </proc/mounts
@@ -294,7 +305,7 @@ memory_prepare() {
   fi
   memory_release
   ((bytes)) || return 0
-  read -r version root < <(memory_root) ||
+  read -r version root < <(control_root memory memory) ||
     die "$knob=$asked: this machine lets nobody limit memory here (control groups of version 1 or 2, and root); leave it out"
   group=$root/cosmark-$BED_NAME-$(cksum <<<"$BED_DIR" | cut -d' ' -f1)
   mkdir -p "$group" || die "$knob=$asked: $group cannot be made; leave it out"
@@ -673,6 +684,7 @@ up_failed() {
     (memory_release) || true # what ran before may still be in it
     warn "if it fails again, what it kept may be damaged: ${0%/*}/down --wipe deletes it, and up makes it anew"
   fi
+  if declare -F limits_release >/dev/null && ! anything_runs; then (limits_release) || true; fi
   exit "$((status ? status : 1))"
 }
 
@@ -690,6 +702,7 @@ bed_down() {
   fault_clear_all
   if declare -F bed_release >/dev/null; then bed_release; fi
   memory_release
+  ! declare -F limits_release >/dev/null || limits_release
   if [[ ${1:-} == --wipe ]]; then
     ! grep -qF " $BED_DIR/" /proc/mounts || die "something is still mounted under $BED_DIR; unmount it and try again"
     rm -rf --one-file-system "$BED_DIR"
@@ -732,6 +745,9 @@ bed_status() {
     say "${#up[@]} of ${#names[@]} up; $(memory_of "${up[@]}")"
     limit=$(memory_line)
     [[ -z $limit ]] || say "$limit"
+    if declare -F bed_limits >/dev/null && ((${#up[@]})); then
+      while read -r limit; do say "$limit"; done < <(bed_limits)
+    fi
     ((${#faults[@]} == 0)) || say "faults in force: ${faults[*]}"
     ((${#up[@]} == 0)) || bed_endpoints
   fi

@@ -5,6 +5,8 @@
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$HERE/../lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../limits.sh
+. "$HERE/../limits.sh"
 # A second set of data beside the usual one, for other rings; the ports are the same, so one is up at a time.
 SWIFT_BED=${SWIFT_BED:-}
 [[ $SWIFT_BED =~ ^[a-z0-9]{0,16}$ ]] || die "SWIFT_BED=$SWIFT_BED: use at most 16 small letters and digits"
@@ -22,6 +24,7 @@ NODES=(1 2 3 4)
 KINDS=(object container account)
 DEVICE_TARGETS='node.*'            # for lib.sh
 BED_VERBS='lose replace fill heal' # for lib.sh, beside those of every bed
+LIMITS=SWIFT LIMITS_CPU=SWIFT_PROXY_CPU LIMITS_SHARE='all proxies' # for limits.sh
 AUTH_URL=http://127.0.0.1:$PROXY_PORT/auth/v1.0
 
 node_ip() { echo "127.0.0.1$1"; }
@@ -38,14 +41,17 @@ kind_port() { # kind_port NODE KIND
 
 # ---- knobs -----------------------------------------------------------------------------------------------------
 
-# The settings of the last `up` are on file, for status and faults; `up` itself takes them from its environment.
-# Only what the data were laid out by is kept over a down and an up: file system, replicas, place of the databases, and the
-# erasure code.
+# The settings of the last `up` are on file, for status and faults; `up` itself takes them from its environment. Only
+# what the data were laid out by is kept over a down and an up: file system, replicas, place of the databases, the
+# erasure code, and whether the devices lie on one disk.
 settings_load() {
   local key value
   [[ -f $SETTINGS ]] || return 0
   while IFS='=' read -r key value; do
-    case $key in SWIFT_FS | SWIFT_DAEMONS | SWIFT_REPLICAS | SWIFT_DB | SWIFT_EC) printf -v "$key" %s "$value" ;; esac
+    case $key in
+      SWIFT_FS | SWIFT_DAEMONS | SWIFT_REPLICAS | SWIFT_DB | SWIFT_EC | SWIFT_DISKS | SWIFT_DISK_IOPS | SWIFT_DISK_RATE | \
+        SWIFT_LINK | SWIFT_PROXY_CPU) printf -v "$key" %s "$value" ;;
+    esac
   done <"$SETTINGS"
 }
 
@@ -59,12 +65,13 @@ settings_choose() {
   local asked_fs=${SWIFT_FS:-} asked_daemons=${SWIFT_DAEMONS:-min} asked_replicas=${SWIFT_REPLICAS:-} asked_db=${SWIFT_DB:-}
   local asked_ec=${SWIFT_EC:-}
   SWIFT_FS='' SWIFT_DAEMONS='' SWIFT_REPLICAS='' SWIFT_DB='' SWIFT_EC=''
+  limits_asked
   settings_load
   if [[ -n $SWIFT_DAEMONS && $SWIFT_DAEMONS != "$asked_daemons" && -n $(process_members proxy) ]]; then
     die "the bed is up with SWIFT_DAEMONS=$SWIFT_DAEMONS; run down first"
   fi
   # A bed from before these were settings has what is now their default.
-  if [[ -n $SWIFT_FS ]]; then : "${SWIFT_REPLICAS:=3}" "${SWIFT_DB:=shared}" "${SWIFT_EC:=none}"; fi
+  if [[ -n $SWIFT_FS ]]; then : "${SWIFT_REPLICAS:=3}" "${SWIFT_DB:=shared}" "${SWIFT_EC:=none}" "${SWIFT_DISKS:=own}"; fi
   kept SWIFT_FS "$asked_fs" dir
   kept SWIFT_REPLICAS "$asked_replicas" 3
   kept SWIFT_DB "$asked_db" shared
@@ -78,6 +85,11 @@ settings_choose() {
   [[ $SWIFT_DB == shared || $SWIFT_FS == xfs ]] || die "SWIFT_DB=own: a device of its own needs SWIFT_FS=xfs"
   knob_number SWIFT_DB_IOPS 0
   ((SWIFT_DB_IOPS == 0)) || [[ $SWIFT_DB == own ]] || die "SWIFT_DB_IOPS limits the devices of SWIFT_DB=own"
+  limits_choose
+  if [[ $SWIFT_DISKS == one ]] || disks_are_limited; then
+    [[ $SWIFT_FS == xfs ]] || die "SWIFT_DISKS=one, SWIFT_DISK_IOPS and SWIFT_DISK_RATE are of devices, which SWIFT_FS=xfs has"
+  fi
+  [[ $SWIFT_DISKS == own || $SWIFT_DB == shared ]] || die "SWIFT_DB=own: with SWIFT_DISKS=one there is no other device"
   SWIFT_LOG_LEVEL=${SWIFT_LOG_LEVEL:-WARNING} SWIFT_DEVICE_SIZE=${SWIFT_DEVICE_SIZE:-10G}
   knob_number SWIFT_INTERVAL 30
   knob_number SWIFT_PROXY_WORKERS 2
@@ -85,6 +97,14 @@ settings_choose() {
   [[ $SWIFT_LOG_LEVEL =~ ^(DEBUG|INFO|WARNING|ERROR)$ ]] ||
     die "SWIFT_LOG_LEVEL=$SWIFT_LOG_LEVEL: use DEBUG, INFO, WARNING or ERROR"
   [[ $SWIFT_DEVICE_SIZE =~ ^[0-9]+[MGT]$ ]] || die "SWIFT_DEVICE_SIZE=$SWIFT_DEVICE_SIZE: use a number and M, G or T"
+}
+
+# for limits.sh
+bed_limits_devices() { ((${SWIFT_DB_IOPS:-0})); }
+limits_shares() { [[ $1 == proxy ]]; }
+bed_limits() {
+  settings_load
+  limits_lines "$(node_device 1)"
 }
 
 knob_number() { # knob_number NAME DEFAULT
@@ -107,20 +127,25 @@ bed_prepare() {
   fi
   bed_install
   check_xattrs
-  printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" "SWIFT_REPLICAS=$SWIFT_REPLICAS" \
-    "SWIFT_DB=$SWIFT_DB" "SWIFT_EC=$SWIFT_EC" >"$SETTINGS"
+  {
+    printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" "SWIFT_REPLICAS=$SWIFT_REPLICAS" "SWIFT_DB=$SWIFT_DB" \
+      "SWIFT_EC=$SWIFT_EC"
+    limits_settings
+  } >"$SETTINGS"
+  limits_prepare 127.0.0.11 127.0.0.12 127.0.0.13 127.0.0.14
   rings_commit
   write_configuration
   build_rings
   replaced_forget
   if [[ $SWIFT_FS == xfs ]]; then
     local n
+    disks_mount $(($(numfmt --from=iec "$SWIFT_DEVICE_SIZE") * ${#NODES[@]} * 21 / 20))
     for n in "${NODES[@]}"; do device_mount "$n"; done
   fi
   if [[ $SWIFT_DB == own ]]; then
     for n in "${NODES[@]}"; do
       image_mount "c$n" "$(database_device "$n")"
-      device_limit "$(database_device "$n")" "$SWIFT_DB_IOPS"
+      device_limit "$(database_device "$n")" "$SWIFT_DB_IOPS" 0
     done
   fi
 }
@@ -239,9 +264,13 @@ build_ring() ( # build_ring RING KIND REPLICAS DEVICE
 is_mounted() { grep -qF " $1 " /proc/mounts; }
 
 device_mount() { # device_mount NODE
-  ! is_mounted "$(node_device "$1")" || return 0
-  image_mount "$(device_name "$1")" "$(node_device "$1")"
-  device_mounted "$(node_device "$1")" "node.$1"
+  local place
+  place=$(node_device "$1")
+  if ! is_mounted "$place"; then
+    image_mount "$(device_name "$1")" "$place"
+    device_mounted "$place" "node.$1"
+  fi
+  disk_limit "$place"
 }
 
 image_mount() { # image_mount IMAGE PLACE
@@ -259,29 +288,6 @@ image_mount() { # image_mount IMAGE PLACE
 }
 
 device_unmount() { place_unmount "$(node_device "$1")"; }
-
-place_unmount() { # place_unmount PLACE
-  local try
-  for ((try = 0; try < 50; try++)); do
-    is_mounted "$1" || return 0
-    umount "$1" 2>>"$LOG_DIR/devices.log" || sleep 0.1
-  done
-  die "$1 is busy (fuser -vm shows by whom); end that and try again"
-}
-
-# device_limit PLACE IOPS: at most so many reads and so many writes a second of the device below PLACE; 0: no limit. A
-# limit of the root group holds for whoever writes, the kernel's own writing back included.
-device_limit() {
-  local group=/sys/fs/cgroup/blkio number verb
-  if [[ ! -w $group/blkio.throttle.write_iops_device ]]; then
-    (($2 == 0)) && return 0
-    die "SWIFT_DB_IOPS: this kernel has no control group blkio (version 1) that throttles; leave it out"
-  fi
-  number=$(mountpoint -d "$1") || die "$1 is not mounted"
-  for verb in read write; do
-    echo "$number $2" >"$group/blkio.throttle.${verb}_iops_device" || die "$1 could not be limited to $2 I/Os a second"
-  done
-}
 
 # dir: the device's directory is swapped for a dangling link, and the servers answer 507 from the next request on.
 # xfs: the file system is shut down, and every access to it is an I/O error.
@@ -402,9 +408,13 @@ device_replace() { # device_replace NODE
   done
   if [[ $SWIFT_FS == xfs ]]; then
     # What holds a file of it goes on and lets it go in time: nobody ends a server to change a disk.
-    ! is_mounted "$BED_DIR/srv/$n/$old" || umount --lazy "$BED_DIR/srv/$n/$old"
+    if is_mounted "$BED_DIR/srv/$n/$old"; then
+      device_limit "$BED_DIR/srv/$n/$old" 0 0
+      umount --lazy "$BED_DIR/srv/$n/$old"
+    fi
     SWIFT_DEVICE_SIZE=$(stat -c %s "$(node_image "$old")")
     image_mount "$new" "$BED_DIR/srv/$n/$new"
+    disk_limit "$BED_DIR/srv/$n/$new"
   else
     mkdir "$BED_DIR/srv/$n/$new"
   fi
@@ -577,16 +587,16 @@ bed_prefill() {
 
 databases_limit() { # databases_limit IOPS
   local n
-  for n in "${NODES[@]}"; do device_limit "$(database_device "$n")" "$1"; done
+  for n in "${NODES[@]}"; do device_limit "$(database_device "$n")" "$1" 0; done
 }
 
 bed_release() {
   local n
   for n in "${NODES[@]}"; do
     device_unmount "$n"
-    ! is_mounted "$(database_device "$n")" || device_limit "$(database_device "$n")" 0
     place_unmount "$(database_device "$n")"
   done
+  disks_unmount
 }
 
 # ---- processes -------------------------------------------------------------------------------------------------
@@ -694,15 +704,14 @@ bed_version() {
   settings_load
   echo "OpenStack Swift $SWIFT_VERSION, SWIFT_FS=${SWIFT_FS:-dir}, SWIFT_DAEMONS=${SWIFT_DAEMONS:-min}, \
 ${SWIFT_REPLICAS:-3} replicas, $(has_erasure && printf 'erasure coding %s, ' "$SWIFT_EC")container databases on \
-${SWIFT_DB:-shared} devices$(limits_in_force)"
+${SWIFT_DB:-shared} devices$(database_limit)"
 }
 
-limits_in_force() {
-  local file=/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device place=$BED_DIR/srv/1/c1 number limit
-  is_mounted "$place" && [[ -r $file ]] || return 0
-  number=$(mountpoint -d "$place") || return 0
-  limit=$(awk -v device="$number" '$1 == device { print $2 }' "$file")
-  [[ -z $limit ]] || printf ' of at most %s I/Os a second' "$limit"
+database_limit() {
+  local place=$BED_DIR/srv/1/c1 iops
+  is_mounted "$place" || return 0
+  read -r iops _ < <(device_now "$place") || return 0
+  ((iops == 0)) || printf ' of at most %s I/Os a second (emulated)' "$iops"
 }
 
 bed_endpoints() {

@@ -5,6 +5,8 @@
 mod console;
 #[path = "gate/lanes.rs"]
 mod lanes;
+#[path = "gate/limits.rs"]
+mod limits;
 #[path = "gate/memory.rs"]
 mod memory;
 mod support;

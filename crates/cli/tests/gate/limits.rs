@@ -1,0 +1,280 @@
+//! What stands for hardware that a machine has not (`testbeds/limits.sh`), tried on a bed of two processes and two devices.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::script;
+use super::support::{skipped, skipped_part};
+
+/// Its worker has a share of the processor, the other has not; `cut` kills its `up` when all limits are there.
+const BED: &str = r#"HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$HERE/../lib.sh"
+. "$HERE/../limits.sh"
+bed_init one-slow
+LIMITS=SLOW LIMITS_CPU=SLOW_CPU LIMITS_SHARE='the worker'
+SETTINGS=$BED_DIR/settings
+settings_load() {
+  local key value
+  [[ -f $SETTINGS ]] || return 0
+  while IFS='=' read -r key value; do printf -v "$key" %s "$value"; done <"$SETTINGS"
+}
+place() { echo "$BED_DIR/srv/$1"; }
+bed_prepare() {
+  local n image
+  limits_asked
+  settings_load
+  limits_choose
+  limits_settings >"$SETTINGS"
+  limits_prepare 127.0.0.11 127.0.0.12
+  mkdir -p "$BED_DIR/images" "$(place 1)" "$(place 2)"
+  if [[ $SLOW_DISKS == one ]] || disks_are_limited; then
+    disks_mount 900000000
+    for n in 1 2; do
+      image=$BED_DIR/images/$n.xfs
+      [[ -e $image ]] || { truncate -s 320M "$image" && mkfs.xfs -q "$image"; }
+      grep -qF " $(place $n) " /proc/mounts || mount -o loop "$image" "$(place $n)" || die "cannot mount $image"
+      disk_limit "$(place $n)"
+    done
+  fi
+  [[ ! -e $BED_DIR/cut ]] || kill -9 $$
+}
+bed_processes() { echo worker; echo other; }
+bed_start() { process_start "$1" sleep 600; }
+bed_port() { :; }
+bed_check() { :; }
+bed_endpoints() { :; }
+bed_targets() { echo worker; }
+bed_target() { [[ $1 == worker ]] && echo worker; }
+limits_shares() { [[ $1 == worker ]]; }
+bed_limits() { settings_load; limits_lines "$(place 1)"; }
+bed_release() { place_unmount "$(place 1)"; place_unmount "$(place 2)"; disks_unmount; }
+"#;
+
+/// A bed of its own below a directory of its own, taken down when the test is over, however.
+struct Bed(tempfile::TempDir);
+
+impl Bed {
+    fn new() -> Self {
+        let bed = Self(tempfile::tempdir().unwrap());
+        let folder = bed.path("one-slow");
+        fs::create_dir(&folder).unwrap();
+        for shared in ["lib.sh", "limits.sh"] {
+            fs::copy(script(&format!("../testbeds/{shared}")), bed.path(shared)).unwrap();
+        }
+        fs::write(folder.join("bed.sh"), BED).unwrap();
+        for verb in ["up", "down", "status", "faults"] {
+            let text = format!(
+                "#!/usr/bin/env bash\nset -euo pipefail\n. \"$(dirname \"${{BASH_SOURCE[0]}}\")/bed.sh\"\nbed_{verb} \"$@\"\n"
+            );
+            fs::write(folder.join(verb), text).unwrap();
+            fs::set_permissions(folder.join(verb), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        bed
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.path("data/one-slow").join(name)
+    }
+
+    /// Exit code, and what was said to whom.
+    fn says(&self, words: &str, knobs: &[(&str, &str)]) -> (Option<i32>, String) {
+        let (verb, arguments) = words.split_once(' ').unwrap_or((words, ""));
+        let mut command = Command::new(self.path("one-slow").join(verb));
+        command.args(arguments.split_whitespace()).env("COSMARK_TESTBED_DIR", self.path("data"));
+        answer(command.envs(knobs.iter().copied()))
+    }
+
+    /// A script with the bed's own network, of which nothing is left when it is over.
+    fn alone(&self, kind: &str, script: &str) -> (Option<i32>, String) {
+        let mut command = Command::new("unshare");
+        command.args([kind, "bash", "-c", script]).current_dir(self.0.path());
+        answer(command.env("COSMARK_TESTBED_DIR", self.path("data")))
+    }
+
+    /// What the kernel limits that this bed has made: its devices' lines, and the groups of the bed.
+    fn in_force(&self) -> (Vec<String>, Vec<PathBuf>) {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let ours = self.0.path().display().to_string();
+        let numbers: Vec<&str> = mounts
+            .lines()
+            .filter(|line| line.contains(&ours))
+            .filter_map(|line| line.split(' ').nth(2))
+            .collect();
+        let limits = ["write_iops", "write_bps", "read_iops", "read_bps"].map(|what| {
+            let file = format!("/sys/fs/cgroup/blkio/blkio.throttle.{what}_device");
+            fs::read_to_string(file).unwrap_or_default()
+        });
+        let of_ours = |line: &&str| line.split(' ').next().is_some_and(|number| numbers.contains(&number));
+        let lines = limits.iter().flat_map(|text| text.lines().filter(of_ours).map(str::to_owned)).collect();
+        let noted = fs::read_to_string(self.data("run/limits")).unwrap_or_default();
+        let groups =
+            noted.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect();
+        (lines, groups)
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        drop(self.says("down --wipe", &[]));
+    }
+}
+
+fn answer(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Why this machine cannot do what a test asks for.
+fn cannot(said: &str) -> bool {
+    ["lets nobody", "cannot mount", "needs root", "mkfs.xfs", "skipped:", "shapes no loopback"]
+        .iter()
+        .any(|word| said.contains(word))
+}
+
+#[test]
+fn one_slow_disk_below_all_devices_is_shared_by_them_and_goes_with_down() {
+    let bed = Bed::new();
+    let knobs = [("SLOW_DISKS", "one"), ("SLOW_DISK_RATE", "4M"), ("SLOW_DISK_IOPS", "300")];
+    let (code, said) = bed.says("up", &knobs);
+    if code != Some(0) && cannot(&said) {
+        return skipped("no disk may be throttled here");
+    }
+    assert_eq!(code, Some(0), "{said}");
+    let (_, status) = bed.says("status", &[]);
+    assert!(status.contains("one-slow: emulated: one disk below the devices of all nodes"), "{status}");
+    let words = "one-slow: emulated: a disk of 300 I/Os and 4.0M bytes a second for all nodes together";
+    assert!(status.contains(words), "{status}");
+    // Two devices at once have what one disk has: 8 MB at 4 MB/s.
+    let began = Instant::now();
+    let writers = ["1", "2"].map(|node| {
+        let to = format!("of={}", bed.data(&format!("srv/{node}/file")).display());
+        Command::new("dd")
+            .args(["if=/dev/zero", &to, "bs=1M", "count=4", "conv=fsync", "status=none"])
+            .spawn()
+            .unwrap()
+    });
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    assert!(began.elapsed() > Duration::from_secs(1), "{:?}", began.elapsed());
+    let (limited, _) = bed.in_force();
+    assert!(fs::metadata("/sys/fs/cgroup/blkio").is_err() || limited.len() == 4, "{limited:?}");
+    // The disk is that of the data; the limits are those of this up.
+    let (code, said) = bed.says("up", &[("SLOW_DISK_RATE", "9M")]);
+    assert!(code == Some(1) && said.contains("the bed is up with SLOW_DISK_IOPS=300"), "{said}");
+    assert_eq!(bed.says("down", &[]).0, Some(0));
+    let (code, said) = bed.says("up", &[("SLOW_DISKS", "own")]);
+    assert!(code == Some(1) && said.contains("this bed's data lie on SLOW_DISKS=one"), "{said}");
+    let (code, said) = bed.says("up", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let (_, status) = bed.says("status", &[]);
+    assert!(status.contains("one disk below") && !status.contains("a second for"), "{status}");
+    assert_eq!(bed.in_force(), (vec![], vec![]));
+}
+
+#[test]
+fn what_an_up_that_was_killed_has_limited_goes_with_down() {
+    let bed = Bed::new();
+    let knobs = [("SLOW_DISK_IOPS", "100"), ("SLOW_CPU", "20")];
+    let (code, said) = bed.says("up", &knobs);
+    if code != Some(0) && cannot(&said) {
+        return skipped("no disk or processor may be limited here");
+    }
+    assert_eq!(code, Some(0), "{said}");
+    let (_, status) = bed.says("status", &[]);
+    assert!(status.contains("emulated: a disk of 100 I/Os a second for each node"), "{status}");
+    let words = "emulated: 20 % of one processor for the worker together";
+    assert!(status.contains(words) && status.contains("1 processes in it"), "{status}");
+    // What is started again has the same share.
+    for fault in ["faults kill worker", "faults restart worker"] {
+        assert_eq!(bed.says(fault, &[]).0, Some(0));
+    }
+    assert!(bed.says("status", &[]).1.contains("1 processes in it"));
+    assert_eq!(bed.says("down", &[]).0, Some(0));
+    fs::write(bed.data("cut"), "").unwrap();
+    assert_eq!(bed.says("up", &knobs).0, None, "it was killed");
+    let (limited, groups) = bed.in_force();
+    assert!(!groups.is_empty() && groups.iter().all(|group| group.is_dir()), "{groups:?}");
+    let devices: Vec<&str> = limited.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(bed.says("down", &[]).0, Some(0));
+    assert!(groups.iter().all(|group| !group.exists()), "{groups:?}");
+    assert!(!bed.data("run/limits").exists());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(&bed.0.path().display().to_string()));
+    let throttled =
+        fs::read_to_string("/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device").unwrap_or_default();
+    assert!(throttled.lines().all(|line| !devices.iter().any(|number| line == format!("{number} 100"))));
+}
+
+#[test]
+fn a_link_is_that_of_the_front_to_the_nodes_and_never_in_the_way_of_anothers() {
+    let bed = Bed::new();
+    let script = "ip link set lo up || exit 90
+        SLOW_LINK=100 one-slow/up || exit 91
+        one-slow/status
+        SLOW_LINK=50 one-slow/up && exit 92
+        kill -9 $(cut -d' ' -f1 data/one-slow/run/worker.pid data/one-slow/run/other.pid)
+        SLOW_LINK=70 one-slow/up || exit 93
+        one-slow/status
+        one-slow/down || exit 94
+        tc qdisc show dev lo
+        tc qdisc add dev lo root handle 77: pfifo || exit 95
+        SLOW_LINK=70 one-slow/up && exit 96
+        tc qdisc show dev lo";
+    let (code, said) = bed.alone("-n", script);
+    if code == Some(90) || said.contains("unshare") || (code == Some(91) && cannot(&said)) {
+        return skipped_part("links of a bed", &said);
+    }
+    assert_eq!(code, Some(0), "{said}");
+    for rate in [100, 70] {
+        let words =
+            format!("emulated: a link of {rate} Mbit/s each way between 127.0.0.1 and all nodes together");
+        assert!(said.contains(&words), "{said}");
+    }
+    assert!(said.contains("the bed is up with SLOW_LINK=100 and 50 is asked for"), "{said}");
+    assert!(said.contains("qdisc noqueue 0:") && said.contains("lo has a queue already"), "{said}");
+    assert!(said.trim_end().lines().last().unwrap().contains("pfifo 77:"), "{said}");
+}
+
+#[test]
+fn what_a_machine_cannot_limit_is_said_before_anything_is_begun() {
+    let bed = Bed::new();
+    let wrong = [
+        ("SLOW_DISK_IOPS", "-1", "whole number of I/Os"),
+        ("SLOW_DISK_RATE", "5", "whole number and K, M or G"),
+        ("SLOW_LINK", "1M", "whole number of Mbit/s"),
+        ("SLOW_CPU", "4", "5 to 9999"),
+        ("SLOW_CPU", "$(reboot)", "5 to 9999"),
+        ("SLOW_DISKS", "two", "use own or one"),
+    ];
+    for (knob, value, why) in wrong {
+        let (code, said) = bed.says("up", &[(knob, value)]);
+        assert!(code == Some(1) && said.contains(why), "{knob}={value}: {said}");
+    }
+    // A machine that has no such groups: its mounts are taken away in a namespace of its own.
+    let script =
+        "for place in $(awk '$3 ~ /^cgroup/ { print $2 }' /proc/mounts); do umount -l $place || exit 90; done
+        SLOW_CPU=20 one-slow/up && exit 91
+        SLOW_DISK_RATE=5M one-slow/up && exit 92
+        true";
+    let (code, said) = bed.alone("-m", script);
+    if code == Some(90) || said.contains("unshare") {
+        return skipped_part("a machine without control groups", &said);
+    }
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("lets nobody limit processors here")
+            && said.contains("lets nobody throttle a disk here"),
+        "{said}"
+    );
+    assert!(!bed.data("run/worker.pid").exists() && !bed.data("run/limits").exists());
+    assert!(!Path::new(&bed.data("images")).exists());
+}
