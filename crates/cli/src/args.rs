@@ -9,6 +9,7 @@ mod faults;
 mod lbn;
 mod plan;
 mod results;
+mod run;
 mod shell;
 mod study;
 mod verify_data;
@@ -30,6 +31,7 @@ pub use plan::PlanArgs;
 pub use results::{
     AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, ImportArgs, LookArgs, PictureFormat, PlotArgs,
 };
+pub use run::{DemoArgs, LiveOptions, QuickArgs, RunArgs, RunOptions};
 pub use shell::{CompletionsArgs, ManArgs};
 pub use study::StudyArgs;
 pub use verify_data::VerifyDataArgs;
@@ -141,13 +143,19 @@ pub enum Command {
     Lbn(LbnArgs),
     /// Run a published comparison, or one of your own, and make its paper; goes on after a kill
     Study(StudyArgs),
-    /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
+    /// Draw runs for papers: PDF, SVG, PNG and tables, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
     Export(ExportArgs),
     /// Put runs side by side: what differs, how surely, and what could have been seen
     Compare(CompareArgs),
     /// Print the JSON Schema of native workloads, for editors
+    #[command(after_help = "Examples:
+  cosmark schema > cosmark.schema.json
+
+Editors with the YAML language server then complete and check a file that begins with
+  # yaml-language-server: $schema=cosmark.schema.json
+The schema of studies: `cosmark study schema`.")]
     Schema,
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -155,184 +163,14 @@ pub enum Command {
     Man(ManArgs),
 }
 
-/// What every run takes.
-#[derive(ClapArgs, Clone)]
-pub struct RunOptions {
-    /// Directory that keeps the results
-    #[arg(long, value_name = "DIR", default_value = "archive")]
-    pub archive: PathBuf,
-    /// Load threads; default: processors minus one, at least one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Seed of every random choice; the same seed asks for the same things
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Run the measuring stages this many times, the cells of a matrix in a drawn order each time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub repeat: Option<u32>,
-    /// Keep one record per operation (operations.parquet)
-    #[arg(long)]
-    pub oplog: bool,
-    /// Keep a ledger of what the store acknowledges, for `cosmark verify-data`; `check: durability` does so too
-    #[arg(long)]
-    pub ledger: bool,
-    /// Do not write report.html at the end
-    #[arg(long)]
-    pub no_report: bool,
-    /// Do not look at the machines of the store that `nodes:` names
-    #[arg(long)]
-    pub no_nodes: bool,
-    /// Let the workload's `faults:` run its commands and signal processes on this machine: read them first
-    #[arg(long)]
-    pub allow_faults: bool,
-    /// Print run.json on stdout and nothing else there
-    #[arg(long)]
-    pub json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    pub quiet: bool,
-    /// End with exit code 7 when the verdict is FALSE
-    #[arg(long)]
-    pub strict: bool,
-    /// Seconds that operations in flight may take after the load has ended
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
-    pub drain: u64,
-    #[command(flatten)]
-    pub live: LiveOptions,
-}
-
-/// Metrics that leave while a run lasts.
-#[derive(ClapArgs, Clone, Default)]
-#[command(next_help_heading = "Metrics while the run lasts")]
-pub struct LiveOptions {
-    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub metrics_listen: Option<SocketAddr>,
-    /// Accept a metrics address that other machines can reach
-    #[arg(long, requires = "metrics_listen")]
-    pub metrics_allow_remote: bool,
-    /// Send metrics to a Prometheus remote-write receiver
-    #[arg(long, value_name = "URL")]
-    pub remote_write: Option<String>,
-    /// Send metrics to an OpenTelemetry receiver (OTLP over HTTP, JSON)
-    #[arg(long, value_name = "URL")]
-    pub otlp: Option<String>,
-    /// Send metrics to InfluxDB, such as http://host:8086/api/v2/write?org=O&bucket=B
-    #[arg(long, value_name = "URL")]
-    pub influx: Option<String>,
-}
-
-/// `cosmark demo`
-#[derive(ClapArgs)]
-pub struct DemoArgs {
-    #[command(flatten)]
-    pub options: RunOptions,
-    /// How long the main stage measures: 1s to 3600s
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = seconds_of_demo)]
-    pub runtime: u64,
-}
-
-/// Whole seconds, with or without their unit.
-fn seconds_of_demo(text: &str) -> Result<u64, String> {
-    let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
-    seconds
-        .filter(|seconds| (1..=3600).contains(seconds))
-        .ok_or_else(|| "give 1s to 3600s, such as 20s".to_owned())
-}
-
-/// `cosmark run`
-#[derive(ClapArgs)]
-#[command(after_help = "Examples:
-  cosmark run workloads/mixed.yaml --target testbeds/swift/target.yaml
-  cosmark run workload-config.xml --set main.runtime=60s --set main.workers=64
-  cosmark run workload.xml --json > result.json
-
-Ctrl-C once: operations in flight may end, the archive is written. Twice: at once.")]
-pub struct RunArgs {
-    /// Workload file; - reads standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Change a field: [stage.[work.]]key=value, e.g. workers=16, main.runtime=60s, storage.timeout=5s
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// File with the auth and storage to use instead of the workload's
-    #[arg(long, value_name = "FILE")]
-    pub target: Option<PathBuf>,
-    /// Directory of trigger scripts; default: `scripts` beside the workload file
-    #[arg(long, value_name = "DIR")]
-    pub scripts: Option<PathBuf>,
-    #[command(flatten)]
-    pub options: RunOptions,
-    #[command(flatten)]
-    pub many: ManyArgs,
-}
-
-/// `cosmark quick`
-#[derive(ClapArgs)]
-#[command(
-    after_help = "URLs (percent-encode special characters; KEY and SECRET may come from AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
-  s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..
-  swift+http://ACCOUNT%3AUSER:KEY@host:port/auth/v1.0[?container=NAME]
-  dav+http://USER:PASSWORD@host:port/path       file:///directory
-  rados://USER@monitor:port/POOL?keyring=FILE   or USER:KEY@; ?conf=/etc/ceph/ceph.conf instead of the monitor
-
-It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote,
-also after Ctrl-C (twice: at once)."
-)]
-pub struct QuickArgs {
-    /// Where the store is
-    #[arg(value_name = "URL")]
-    pub url: String,
-    /// Object size
-    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
-    pub size: String,
-    /// Operations and their shares: read, write, delete, list, head
-    #[arg(long, value_name = "MIX", default_value = "read=80,write=20")]
-    pub mix: String,
-    /// Concurrent workers; default: 16, with --search at most 512
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub workers: Option<u32>,
-    /// Open loop: arrivals per second, whatever the store does; workers bound the pool
-    #[arg(long, value_name = "N/s")]
-    pub rate: Option<String>,
-    /// How long to measure; default: until the headline figures are known within 5 %, with --search 10s for each trial
-    #[arg(long, value_name = "TIME")]
-    pub runtime: Option<String>,
-    /// Without --runtime: measure no longer than this; no less than 60s is measured
-    #[arg(long, value_name = "TIME", default_value = "5m", conflicts_with_all = ["runtime", "search"])]
-    pub max: String,
-    /// Look for the highest rate that still meets this, e.g. "p95 <= 50 ms" or "p99 <= 200 ms + size / 1 MB/s"; may be
-    /// given several times. "error_rate <= 1 %" is always among the conditions, unless one of them names error_rate
-    #[arg(long, value_name = "THRESHOLD", conflicts_with = "rate")]
-    pub search: Vec<String>,
-    /// What --search varies: rate (open loop), or workers (closed loop, as published tables of other tools)
-    #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = ["rate", "workers"])]
-    pub over: String,
-    /// Where --search begins; default: 50 per second, 1 worker
-    #[arg(long, value_name = "LOAD")]
-    pub from: Option<String>,
-    /// Beyond which --search does not look; default: 1000000 per second, 512 workers
-    #[arg(long, value_name = "LOAD")]
-    pub to: Option<String>,
-    /// Objects to prepare
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub objects: u64,
-    /// Compare every byte that is read with what was written
-    #[arg(long)]
-    pub verify: bool,
-    /// Accept any TLS certificate
-    #[arg(long)]
-    pub insecure: bool,
-    /// Print the workload instead of running it
-    #[arg(long)]
-    pub print: bool,
-    #[command(flatten)]
-    pub options: RunOptions,
-}
-
 /// `cosmark check`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark check workload-config.xml
+  cosmark check workloads/mixed.yaml --target target.yaml --set main.workers=64
+
+It shows each mistake with its line and a remedy, then what every stage would do, how long it takes, how much it writes, and what \
+can be said about the verdict before any load. Exit codes: 0 it can be run, 2 it cannot, 7 with --strict as below.")]
 pub struct CheckArgs {
     /// Workload file; - reads standard input
     #[arg(value_name = "FILE")]
@@ -358,10 +196,13 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// `cosmark convert`
 #[derive(ClapArgs)]
-#[command(
-    after_help = "An access log (S3 server access log, Apache's or nginx's combined format, or lines of \
-timestamp[,op,size]) is told by its first line and becomes a file for `rate: {shape: recorded, file: ..}`."
-)]
+#[command(after_help = "Examples:
+  cosmark convert workload-config.xml > workload.yaml
+  cosmark convert workloads/mixed.yaml -o mixed.xml
+  cosmark convert access.log --only read,write -o arrivals.csv
+
+An access log (S3 server access log, Apache's or nginx's combined format, or lines of \
+timestamp[,op,size]) is recognised by its first line and becomes a file for `rate: {shape: recorded, file: ..}`.")]
 pub struct ConvertArgs {
     /// Workload file or access log; - reads standard input
     #[arg(value_name = "FILE")]
@@ -388,7 +229,12 @@ pub struct ConvertArgs {
 
 /// `cosmark serve`
 #[derive(ClapArgs)]
-#[command(after_help = "Runs until Ctrl-C. Without a directory the objects are deleted at the end.")]
+#[command(after_help = "Examples:
+  cosmark serve                                              an S3 store at 127.0.0.1:9000; prints its keys
+  cosmark serve --behaviour crates/simstore/behaviours/stall.yaml   one that stands still for a while
+  cosmark serve --directory /mnt/disk/objects --listen 127.0.0.1:9100
+
+Runs until Ctrl-C. Without a directory the objects are deleted at the end.")]
 pub struct ServeArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9000")]
@@ -409,6 +255,10 @@ pub struct ServeArgs {
 
 /// `cosmark adaptors`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark adaptors              all storage types and auths, and what each can do
+  cosmark adaptors s3           its keys, with values, defaults and meaning
+  cosmark adaptors s3 --json    the same for programs")]
 pub struct AdaptorsArgs {
     /// Storage or auth type, or with --plugins the file of a plugin
     #[arg(value_name = "NAME")]
@@ -423,11 +273,17 @@ pub struct AdaptorsArgs {
 
 /// `cosmark show`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark show last
+  cosmark show w3 --json | jq .verdict.overall     the fields are in docs/reference/archive.md
+  cosmark show /data/cosbench/archive/w3-mix       a run of COSBench
+
+Runs that were killed are shown as far as they came. See also: list, judge, report, compare, plot, export.")]
 pub struct ShowArgs {
     /// Run: a directory, its number (3 or w3), `last` or `baseline`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Archive to look for the id in
+    /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Print run.json
@@ -441,7 +297,7 @@ pub struct ShowArgs {
   cosmark recover            every run of ./archive that was killed
   cosmark recover w3         one run; nothing changes when it is over
 
-`show`, `report`, `judge` and `export` read a run that was killed without this; it makes COSBench's tables, the verdict and the
+`show`, `report`, `judge` and `export` read a run that was killed without this; it makes COSBench's tables, the verdict and the \
 report, and ends the run. A run over NATS that is to go on (`cosmark run --take-over`) must not be ended.")]
 pub struct RecoverArgs {
     /// Runs: a directory, a number (3 or w3) or `last`; default: all that were killed
@@ -461,15 +317,15 @@ pub struct RecoverArgs {
   cosmark clean w7 --dry-run                    what would be removed
   cosmark clean w7 --target target.yaml         of a run that was killed, ended twice by Ctrl-C, or lost its driver
 
-What the stages that had begun would have written is looked for in its containers; names that they do not give stay and are told. With
-a whole operation log (--oplog) only what it has goes; without one, who else writes the same names into the same containers loses
-them: look with --dry-run. A container that the run made goes when nothing is in it; one that was there before never does. The archive keeps no
+What the stages that had begun would have written is looked for in its containers; names that they do not give stay and are named. With \
+a whole operation log (--oplog) only what it has goes; without one, who else writes the same names into the same containers loses \
+them: look with --dry-run. A container that the run made goes when nothing is in it; one that was there before never does. The archive keeps no \
 secrets: they come from the environment and files that the workload names, or with --target. May be ended and begun again at any time.")]
 pub struct CleanArgs {
     /// Run: a directory, its number (7 or w7) or `last`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Archive to look for it in
+    /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// File with the auth and storage that the run used
@@ -496,10 +352,10 @@ pub struct CleanArgs {
   cosmark judge w3 w4 w5 w6 w7              the same, and whether five runs of one workload agree
   cosmark judge /srv/cosbench/archive/w3-mix   what a reader must not believe of a run that COSBench made")]
 pub struct JudgeArgs {
-    /// Directory of a run, ours or COSBench's, or its id (w3) in the archive; several are taken as repetitions
+    /// Run: a directory, of Cosmark or of COSBench, its number (3 or w3), `last` or `baseline`; several are repetitions
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
-    /// Archive to look for the ids in
+    /// Archive to look for the runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Print the verdicts as JSON
@@ -512,11 +368,14 @@ pub struct JudgeArgs {
 
 /// `cosmark report`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark report w3                       writes archive/w3-NAME/report.html
+  cosmark report last -o /tmp/last.html --open")]
 pub struct ReportArgs {
-    /// Directory of a run, or its id (w3) in the archive
+    /// Run: a directory, its number (3 or w3), `last` or `baseline`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Archive to look for the id in
+    /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Write here instead of report.html in the run's directory
@@ -529,10 +388,14 @@ pub struct ReportArgs {
 
 /// `cosmark list`
 #[derive(ClapArgs)]
-#[command(
-    after_help = "Newest first. op/s is of the stage with the highest rate, without what prepares and cleans up; p99 is the 99th \
-percentile of the response time of its slowest operation. What does not fit the terminal is left out; --json has everything."
-)]
+#[command(after_help = "Examples:
+  cosmark list --limit 5 --tag nvme
+  cosmark list --since 7d --state failed
+  cosmark list --json --archive /srv/cosmark
+  cosmark list --controller http://bench:19088
+
+Newest first. op/s is of the stage with the highest rate, without what prepares and cleans up; p99 is the 99th \
+percentile of the response time of its slowest operation. What does not fit the terminal is left out; --json has everything.")]
 pub struct ListArgs {
     /// Directory that keeps the results; default: archive
     #[arg(long, value_name = "DIR")]
@@ -545,7 +408,7 @@ pub struct ListArgs {
     pub tags: Vec<String>,
     /// Only runs in this state: finished, failed, terminated, cancelled, running, killed; of a controller also queuing,
     /// processing and active
-    #[arg(long, value_name = "STATE", value_parser = ["finished", "failed", "terminated", "cancelled", "running", "killed", "queuing", "processing", "active"])]
+    #[arg(long, value_name = "STATE", hide_possible_values = true, value_parser = ["finished", "failed", "terminated", "cancelled", "running", "killed", "queuing", "processing", "active"])]
     pub state: Option<String>,
     /// Only runs submitted since a day (2026-11-21), or not longer ago than this (90m, 12h, 7d)
     #[arg(long, value_name = "WHEN")]
@@ -553,11 +416,11 @@ pub struct ListArgs {
     /// No more than this many, the newest; 0 = all. Default: 40 on a terminal, else all
     #[arg(long, short = 'n', value_name = "N")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    pub client: ClientArgs,
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
 }
 
 /// `cosmark watch`
@@ -579,6 +442,7 @@ pub struct WatchArgs {
     #[command(flatten)]
     pub client: ClientArgs,
 }
+
 /// `cosmark tag`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -599,7 +463,7 @@ pub struct TagArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     use super::Args;
 
@@ -623,6 +487,46 @@ mod tests {
             }
         });
         assert!(seen > 5 && wrong.is_empty(), "{seen} options: {wrong:?}");
+    }
+
+    /// The call in a line of examples, without what a shell does with it; behind two blanks stands what it is for.
+    fn call_in(line: &str) -> Option<Vec<String>> {
+        let line = line.strip_prefix("  ").filter(|line| line.starts_with("cosmark "))?;
+        let mut call = line.split("  ").next()?;
+        for end in [" > ", " | ", " && "] {
+            call = call.split(end).next()?;
+        }
+        let (mut words, mut quote) = (vec![String::new()], None);
+        for sign in call.chars() {
+            match (quote, sign) {
+                (Some(open), _) if sign == open => quote = None,
+                (None, '"' | '\'') => quote = Some(sign),
+                (None, ' ') => words.push(String::new()),
+                _ => words.last_mut()?.push(sign),
+            }
+        }
+        Some(words)
+    }
+
+    #[test]
+    fn every_command_begins_its_last_words_with_examples_and_takes_them() {
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for command in Args::command().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            if !text.starts_with("Examples:\n") {
+                wrong.push(format!("{}: no examples", command.get_name()));
+            }
+            for call in text.lines().filter_map(call_in) {
+                seen += 1;
+                if let Err(error) = Args::try_parse_from(&call) {
+                    wrong.push(format!("{call:?}: {}", error.kind()));
+                }
+            }
+        }
+        assert!(seen > 100 && wrong.is_empty(), "{seen} examples: {wrong:#?}");
+        assert_eq!(call_in("  cosmark tag 'a b' +c   why").map(|words| words.len()), Some(4));
+        assert_eq!(call_in("  cosmark list --json | jq .").map(|words| words.len()), Some(3));
+        assert!(Args::try_parse_from(["cosmark", "list", "--fast"]).is_err());
     }
 
     #[test]

@@ -12,10 +12,10 @@ use clap::Args as ClapArgs;
   cosmark baseline target.yaml --directory storage1=/srv/node/sdb --directory storage2=/srv/node/sdb
   cosmark baseline target.yaml --import storage1=fio.json --import proxy1=iperf3.json
 
-Of a target file: what the machines under `nodes:` can do by themselves, without the store. Programs run only on machines of type local
-or ssh: fio in the directories that are named (a file of --size, which is removed at the end, also after Ctrl-C), iperf3 between this
-machine and each, openssl. Whatever is on these machines is disturbed meanwhile: do it while nobody needs the store. The result is an
-entry of the archive; runs of the same machines that follow say their share of it. Measure again after a run to see whether the
+Of a target file: what the machines under `nodes:` can do by themselves, without the store. Programs run only on machines of type local \
+or ssh: fio in the directories that are named (a file of --size, which is removed at the end, also after Ctrl-C), iperf3 between this \
+machine and each, openssl. Whatever is on these machines is disturbed meanwhile: do it while nobody needs the store. The result is an \
+entry of the archive; runs of the same machines that follow say their share of it. Measure again after a run to see whether the \
 machines changed.")]
 pub struct BaselineArgs {
     /// Run: a directory, its number (12 or w12) or `last`; or a target file. Without it, all baselines are shown

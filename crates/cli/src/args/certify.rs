@@ -7,15 +7,15 @@ use clap::Args as ClapArgs;
 /// `cosmark certify`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark certify testbeds/swift/s3.yaml                 a target file (auth: and storage:), as for `cosmark run --target`
-  cosmark certify s3+http://KEY:SECRET@host:9000 --quick a URL, as for `cosmark quick`; at most 5 minutes
+  cosmark certify testbeds/swift/s3.yaml                  a target file (auth: and storage:), as for `cosmark run --target`
+  cosmark certify s3+http://KEY:SECRET@host:9000 --quick  a URL, as for `cosmark quick`; at most 5 minutes
   cosmark certify target.yaml --restart 'systemctl restart minio'
   cosmark certify compare certify/a/certify.json certify/b/certify.json
-  cosmark certify questions                              what is asked and what is right, without asking
+  cosmark certify questions                               what is asked and what is right, without asking
 
-It takes 15 minutes at most. A container is made for it and removed; with --container everything is written below a prefix of its own in
-yours, and nothing else is touched. Answers: yes (as the protocol's documents say), differs (another way, nothing is lost by it), no,
-not asked. certify.json, certify.md and certify.html are written to --output, with history.edn and history.jsonl for Jepsen's checkers and
+It takes 15 minutes at most. A container is made for it and removed; with --container everything is written below a prefix of its own in \
+yours, and nothing else is touched. Answers: yes (as the protocol's documents say), differs (another way, nothing is lost by it), no, \
+not asked. certify.json, certify.md and certify.html are written to --output, with history.edn and history.jsonl for Jepsen's checkers and \
 Porcupine where consistency was asked about; no secret is in them.")]
 pub struct CertifyArgs {
     /// Target file or URL of the store; or compare A.json B.json; or questions

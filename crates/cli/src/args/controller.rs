@@ -34,7 +34,7 @@ pub struct ClientArgs {
   cosmark controller --add-token wall-screen --role view
   cosmark controller --write-nats-config /etc/cosmark/nats --nats-listen 0.0.0.0 --nats-driver d1 --nats-driver d2
 
-At its first start it shows a token, once. In the browser, open the address that it shows and log in with the token.
+At its first start it shows a token, once. In the browser, open the address that it shows and log in with the token. \
 Ctrl-C ends it; what waits in the queue waits on, what runs is stopped and archived.")]
 pub struct ControllerArgs {
     /// Make the load in this process; without it, drivers join over NATS
@@ -182,6 +182,9 @@ pub struct SubmitArgs {
 
 /// `cosmark cancel`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark cancel w12            operations in flight may end; what was measured is archived
+  cosmark cancel w12 --abort    they are dropped")]
 pub struct CancelArgs {
     /// Its id, such as w12
     #[arg(value_name = "ID")]
@@ -198,6 +201,9 @@ pub struct CancelArgs {
 
 /// `cosmark logs`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark logs w12 --follow
+  cosmark logs w12 --tail 50 --json")]
 pub struct LogsArgs {
     /// Its id, such as w12
     #[arg(value_name = "ID")]
@@ -217,6 +223,10 @@ pub struct LogsArgs {
 
 /// `cosmark drivers`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark drivers                 what each does, its load, its clock, when it was last heard of
+  cosmark drivers --drain d1      d1 ends what it does and gets nothing new
+  cosmark drivers --json          for programs, with the drivers' public keys")]
 pub struct DriversArgs {
     /// Give this driver no new work
     #[arg(long, value_name = "NAME")]

@@ -13,7 +13,7 @@ use clap::{Args as ClapArgs, Subcommand};
   cosmark datasets check pebbles --sample 10000     is it there, byte by byte; says what the sample proves
   cosmark datasets clean pebbles --dry-run          what would be removed
 
-A data set is written by a stage with fill:, and read by operations with dataset: NAME in any later run of the same archive. What it
+A data set is written by a stage with fill:, and read by operations with dataset: NAME in any later run of the same archive. What it \
 consists of follows from its seed and numbers, which stand in .datasets of the archive.")]
 pub struct DatasetsArgs {
     /// What to do.

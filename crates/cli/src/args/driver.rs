@@ -95,7 +95,7 @@ impl ReachArgs {
   cosmark driver --join nats://controller:4222 --nats-token-file token --labels zone=a
   cosmark driver --mission main.yaml --share 1/4
 
-It dials out only. Several may run on a machine, each with its own --name.
+It dials out only. Several may run on a machine, each with its own --name. \
 Ctrl-C once: operations in flight may end and what there is to tell is told. Twice: at once.")]
 pub struct DriverArgs {
     /// NATS to join, such as nats://host:4222
@@ -152,19 +152,19 @@ pub struct DriverArgs {
 
 /// An agent on one of the store's machines.
 #[derive(ClapArgs)]
-#[command(after_help = "\
+#[command(after_help = "Examples:
   cosmark node --join nats://controller:4222 --role storage --daemons swift-object,rsync
   cosmark node --join nats://controller:4222 --name proxy1 --role proxy --nats-nkey-file agent.nk --trust KEY
   cosmark node --join nats://controller:4222 --name s1 --trust KEY --faults /etc/cosmark/faults.yaml
   cosmark node --join nats://controller:4222 --ceph-sockets /var/run/ceph --links eth0=40Mbit/s
 
-Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes.
-While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network,
-memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc` with `show`, where it is
-there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not
+Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes. \
+While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network, \
+memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc` with `show`, where it is \
+there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not \
 asked for again within 15 seconds. Needs no rights beyond reading those files, and root for --requests.
 
-With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload
+With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload \
 says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
 
   faults:
@@ -172,10 +172,10 @@ says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
     - {name: daemon dies, type: command, inject: systemctl kill -s KILL my-store, proof: '! systemctl is-active my-store',
        heal: systemctl start my-store, longest: 2m}
 
---faults needs --trust: the key of a controller, which that prints when it starts. Nobody but root and the user of the agent may
-write the file or a directory on the way to it.
-The agent heals a fault when its run asks for it, 5 s after its time, when it has heard nothing of its run for 10 s, and when it
-is ended itself; after kill -9 a guardian does, or the next start. It has the rights of the user that starts it.
+--faults needs --trust: the key of a controller, which that prints when it starts. Nobody but root and the user of the agent may \
+write the file or a directory on the way to it. \
+The agent heals a fault when its run asks for it, 5 s after its time, when it has heard nothing of its run for 10 s, and when it \
+is ended itself; after kill -9 a guardian does, or the next start. It has the rights of the user that starts it. \
 Ctrl-C: it heals what it holds and leaves.")]
 pub struct NodeArgs {
     /// NATS to join, such as nats://host:4222

@@ -7,14 +7,14 @@ use clap::Args as ClapArgs;
 /// `cosmark plan`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark plan w12                              what limits the measured store, and how it would go on
-  cosmark plan w12 --nodes 2x                   twice the machines of every role
-  cosmark plan w12 --nodes proxy=3 --workers 96 three proxies, 96 workers
+  cosmark plan w12                                what limits the measured store, and how it would go on
+  cosmark plan w12 --nodes 2x                     twice the machines of every role
+  cosmark plan w12 --nodes proxy=3 --workers 96   three proxies, 96 workers
   cosmark plan w12 --units swift-proxy-server=2x  twice the processes of a daemon on the same machines
   cosmark plan w12 --mix read=50,write=50 --size 1MiB --rate 800/s
-  cosmark plan w12 --check                      leaves out the upper third of the loads, and predicts it
+  cosmark plan w12 --check                        leaves out the upper third of the loads, and predicts it
 
-RUN is a ladder: a run with `nodes:` that did the same operations at three or more loads (workloads/ladder.yaml). Another mix or
+RUN is a ladder: a run with `nodes:` that did the same operations at three or more loads (workloads/ladder.yaml). Another mix or \
 size can be predicted if the run measured several of them.
 
 A file of prices, for --prices (all parts may be left out):

@@ -55,8 +55,8 @@ fn plot_metrics() -> impl clap::builder::TypedValueParser<Value = String> {
   cosmark plot w7 --kind knee,ccdf --format pdf,csv,tex --width 8.5cm --font-size 8 --ylim 0..50
   cosmark plot /data/cosbench/archive/w3-mix --kind timeline --metric response --format svg,png
 
-RUN is a directory of a run, its number (12 or w12), `last` or `baseline`; NAME=RUN names it in the pictures,
-NAME=RUN,RUN joins several runs to one series: runs of the same workload are repetitions and become their mean with a 95 %
+RUN is a directory of a run, its number (12 or w12), `last` or `baseline`; NAME=RUN names it in the pictures, \
+NAME=RUN,RUN joins several runs to one series: runs of the same workload are repetitions and become their mean with a 95 % \
 interval. A name of a stage may have * for any text. A kind that has nothing to show is said and does not stop the others.")]
 pub struct PlotArgs {
     /// Runs to draw: [NAME=]RUN[,RUN..]
@@ -209,7 +209,7 @@ pub enum CompareFormat {
   cosmark compare w3,w5,w7 w4,w6,w8            repetitions, made in turns
   cosmark compare old/w12-mixed new/w1-mixed --fail-on \"p95 +5%\" --fail-on \"throughput -5%\"
 
-A run is a directory, of Cosmark or of COSBench, its number (12 or w12) in the archive, `last` or `baseline`. Runs with
+A run is a directory, of Cosmark or of COSBench, its number (12 or w12) in the archive, `last` or `baseline`. Runs with \
 faults get a table of what these cost as well, a column for each run.")]
 pub struct CompareArgs {
     /// The first is compared with each other one; several runs of one side are joined by commas
@@ -249,7 +249,7 @@ pub struct CompareArgs {
   cosmark import disk.json --iops-log disk_iops.1.log
   cosmark import raw.json && cosmark import rbd.json && cosmark compare w1 w2
 
-Of json+ the histogram of all times is imported, of json the percentiles that fio printed. A log of rates gives the course over
+Of json+ the histogram of all times is imported, of json the percentiles that fio printed. A log of rates gives the course over \
 time, by which the verdict sees whether the rate was steady. Archives of COSBench need no import: name their directory.")]
 pub struct ImportArgs {
     /// What fio 3 printed with --output-format=json or json+

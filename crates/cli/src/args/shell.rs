@@ -17,6 +17,10 @@ pub struct ManArgs {
 
 /// `cosmark completions`
 #[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark completions bash > ~/.local/share/bash-completion/completions/cosmark
+  cosmark completions zsh > ~/.zfunc/_cosmark                  with fpath+=~/.zfunc before compinit in ~/.zshrc
+  cosmark completions fish > ~/.config/fish/completions/cosmark.fish")]
 pub struct CompletionsArgs {
     /// Which shell
     #[arg(value_name = "SHELL")]

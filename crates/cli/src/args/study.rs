@@ -18,7 +18,7 @@ use clap::Args as ClapArgs;
   cosmark study new mine                             write mine/study.yaml, then: cosmark study mine/study.yaml --plan
   cosmark study schema                               the JSON Schema of study.yaml, for editors
 
-A study leaves a directory study-NAME-SCALE: archive (one run for each cell), journal.jsonl, report.html, report.md, tables.tex and
+A study leaves a directory study-NAME-SCALE: archive (one run for each cell), journal.jsonl, report.html, report.md, tables.tex and \
 figures. Ctrl-C ends the cell that runs, deletes what it wrote, and stops what was started.")]
 pub struct StudyArgs {
     /// Name of a study, a study.yaml or its directory; or list, status, new, schema

@@ -9,15 +9,15 @@ use cosmark_workload::units::parse_duration;
 /// `cosmark verify-data`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark run load.yaml --ledger                    write, and keep what was acknowledged
-  cosmark verify-data last                          the same day or weeks later: is all of it there
-  cosmark verify-data w7 --sample 100000 --rate 500 some of it, slowly; says what that proves
-  cosmark verify-data w7 --target swift.yaml        written through S3, read through Swift
-  cosmark verify-data w7 --resume                   goes on after Ctrl-C, kill -9 or a store that was away
+  cosmark run load.yaml --ledger                     write, and keep what was acknowledged
+  cosmark verify-data last                           the same day or weeks later: is all of it there
+  cosmark verify-data w7 --sample 100000 --rate 500  some of it, slowly; says what that proves
+  cosmark verify-data w7 --target swift.yaml         written through S3, read through Swift
+  cosmark verify-data w7 --resume                    goes on after Ctrl-C, kill -9 or a store that was away
 
-Every object that the ledger has is read and compared byte by byte with what was written, and each container with its listing. What
-looks broken is looked at again after --settle. Found are: lost, corrupt, stale, resurrected, listed_not_there, there_not_listed; told
-apart from them: late, unanswered_done, unanswered_not_done (changes that got no answer), undecided (the ledger misses changes),
+Every object that the ledger has is read and compared byte by byte with what was written, and each container with its listing. What \
+looks broken is looked at again after --settle. Found are: lost, corrupt, stale, resurrected, listed_not_there, there_not_listed; told \
+apart from them: late, unanswered_done, unanswered_not_done (changes that got no answer), undecided (the ledger misses changes), \
 unreadable. Nothing is written to the store. Ends with exit code 9 when the store broke its word.")]
 pub struct VerifyDataArgs {
     /// Run: a directory, its number (7 or w7) or `last`
