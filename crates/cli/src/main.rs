@@ -18,6 +18,7 @@ mod goals;
 mod host;
 mod live;
 mod load;
+mod mistyped;
 mod nats;
 mod nodes;
 mod output;
@@ -38,7 +39,7 @@ mod units;
 mod verdict;
 mod wrap;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 use exit::Exit;
@@ -47,7 +48,7 @@ fn main() -> std::process::ExitCode {
     signals::prepare();
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return out::arguments(&error),
+        Err(error) => return out::arguments(&meant(error)),
     };
     paint::choose(args.color);
     let result = match args.command {
@@ -91,6 +92,13 @@ fn main() -> std::process::ExitCode {
         Command::Watch(watch) => cmd::watch::run(&watch),
     };
     out::end(result).into()
+}
+
+/// The error of the parser, with what was probably meant.
+fn meant(error: clap::Error) -> clap::Error {
+    let given: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    mistyped::explained(error, &Args::command(), &given)
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -8,8 +8,8 @@ use cosmark_archive::{RunState, baselines, open_run};
 
 use crate::exit::Problem;
 
-/// The directory of the run that `run` names: a directory, `w12`, `12`, the name of a directory in `archive`, `last`,
-/// `baseline` (where there is one), or `baseline:NAME` of the workload NAME.
+/// The directory of the run that `run` names: a directory, one without the name of its run (`archive/w12`), `w12`, `12`, the
+/// name of a directory in `archive`, `last`, `baseline` (where there is one), or `baseline:NAME` of the workload NAME.
 ///
 /// # Errors
 /// When there is none, with what to do.
@@ -18,28 +18,57 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     if direct.join("run.json").is_file() || (direct.is_dir() && CosbenchRun::is_at(&direct)) {
         return Ok(direct);
     }
-    if direct.components().count() > 1 && direct.exists() {
-        return Err(Problem::usage(format!(
-            "{run} is no run: it has no run.json, and no files of COSBench; give the directory of one run, such as \
-             archive/w1-name, or its number"
-        )));
-    }
-    let shown = archive.display();
     if run == "baseline" || run.starts_with("baseline:") {
         return baseline(run.strip_prefix("baseline:"), archive);
     }
-    let runs = directories(archive)?;
+    if direct.components().count() > 1 {
+        let parent = direct.parent().filter(|parent| parent.is_dir() && !direct.exists());
+        let name = direct.file_name().and_then(|name| name.to_str()).filter(|name| number_of(name).is_some());
+        return match parent.zip(name) {
+            // `archive/w3` is what is called archive/w3-mixed there.
+            Some((parent, name)) => find(name, parent),
+            None => Err(not_a_run(&direct)),
+        };
+    }
+    let shown = archive.display();
+    let runs =
+        directories(archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })?;
     if run == "last" {
         return last(&runs, archive).ok_or_else(|| {
             Problem::usage(format!("no runs in {shown}; name another archive with --archive DIR"))
         });
     }
-    let number = run.strip_prefix('w').unwrap_or(run).parse::<u64>().ok();
+    let number = number_of(run);
     let found = runs.into_iter().find(|(own, name)| name == run || number == Some(*own));
     found.map(|(_, name)| archive.join(name)).ok_or_else(|| {
+        if direct.exists() {
+            return not_a_run(&direct);
+        }
         Problem::usage(format!(
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
         ))
+    })
+}
+
+/// 12 of `w12` and of `12`.
+fn number_of(run: &str) -> Option<u64> {
+    run.strip_prefix('w').unwrap_or(run).parse().ok()
+}
+
+/// Why a path names no run.
+fn not_a_run(given: &Path) -> Problem {
+    let shown = given.display();
+    Problem::usage(if given.is_dir() {
+        format!(
+            "{shown} is no run: it has no run.json, and no files of COSBench; give the directory of one run, such as \
+             archive/w1-name, or its number; runs of another archive are found with --archive DIR"
+        )
+    } else if given.exists() {
+        format!(
+            "{shown} is a file and no run; give the directory of one run, such as archive/w1-name, or its number"
+        )
+    } else {
+        format!("there is no {shown}; give the directory of one run, such as archive/w1-name, or its number")
     })
 }
 

@@ -671,6 +671,12 @@ fn help_teaches_and_adaptors_list_their_keys() {
         (&["demo", "--runtime", "3601"], "give 1s to 3600s"),
         (&["check", "no-such-file.yaml"], "name a file that can be read"),
         (&["run", "."], "name a file that can be read"),
+        (&["rnu", "x.yaml"], "'run'"),
+        (&["cmp", "w1", "w2"], "`cosmark compare w1 w2`"),
+        (&["quick", "s3://127.0.0.1"], "s3+https:// or s3+http://"),
+        (&["study", "slidse"], "did you mean slides?"),
+        (&["study", "status", "slides"], "no study was begun in this directory"),
+        (&["study", "status", "--dir", "nowhere"], "it is no directory of a study"),
     ] {
         let refused = run(directory.path(), arguments);
         let text = String::from_utf8_lossy(&refused.stderr).into_owned();

@@ -310,4 +310,26 @@ fn a_directory_that_is_no_run_is_told_from_a_run_that_is_missing() {
     assert!(stderr(&here).contains("some/where is no run"), "{}", stderr(&here));
     let missing = run(directory.path(), &["show", "w9"]);
     assert!(stderr(&missing).contains("no run w9 in archive"), "{}", stderr(&missing));
+    fs::write(directory.path().join("notes.txt"), "x").unwrap();
+    fs::create_dir_all(directory.path().join("other/w3-mixed")).unwrap();
+    fs::write(directory.path().join("other/w3-mixed/run.json"), "{}").unwrap();
+    for (name, said) in [
+        ("some", "some is no run"),
+        ("notes.txt", "notes.txt is a file and no run"),
+        ("nowhere/w1", "there is no nowhere/w1"),
+        ("other/w4", "no run w4 in other"),
+        // It is found, and no record.
+        ("other/w3", "other/w3-mixed/run.json"),
+    ] {
+        for command in ["show", "report"] {
+            let refused = run(directory.path(), &[command, name]);
+            let text = stderr(&refused);
+            assert!(refused.status.code() != Some(0) && text.contains(said), "{command} {name}: {text}");
+        }
+    }
+    fs::remove_dir(directory.path().join("archive")).unwrap();
+    let first = run(directory.path(), &["show", "w1"]);
+    assert!(stderr(&first).contains("there is no archive at archive"), "{}", stderr(&first));
+    let other = run(directory.path(), &["show", "some"]);
+    assert!(stderr(&other).contains("some is no run"), "{}", stderr(&other));
 }

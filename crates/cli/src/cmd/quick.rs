@@ -92,6 +92,26 @@ struct Store {
     secrets: Vec<String>,
 }
 
+/// How a URL has to begin, by how this one does.
+fn with_a_scheme(text: &str) -> String {
+    match text.split_once("://").map(|(scheme, _)| scheme) {
+        Some(scheme @ ("http" | "https")) => {
+            let with_tls = if scheme == "http" { "; with TLS s3+https:// and so on" } else { "" };
+            format!("say what it speaks: s3+{scheme}://, swift+{scheme}:// or dav+{scheme}://{with_tls}")
+        }
+        Some(kind @ ("s3" | "swift" | "dav" | "webdav")) => {
+            format!("say with or without TLS: {kind}+https:// or {kind}+http://")
+        }
+        None if text.ends_with(".yaml") || text.ends_with(".xml") => {
+            "it is no URL; a workload is run by `cosmark run FILE`, which takes a target by --target FILE"
+                .to_owned()
+        }
+        _ => {
+            "begin with s3+http://, s3+https://, swift+http://, dav+http://, rados:// or file:///".to_owned()
+        }
+    }
+}
+
 impl Store {
     fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_password(text));
@@ -102,8 +122,10 @@ impl Store {
                 rest.split_once('/').is_some_and(|(host, after)| !host.contains('@') && after.contains('@'));
             if cut {
                 bad("a / in a key or secret is written %2F, and an @ %40")
-            } else {
+            } else if text.contains("://") {
                 bad(&cause.to_string())
+            } else {
+                bad(&with_a_scheme(text))
             }
         })?;
         let (kind, transport) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
@@ -118,9 +140,7 @@ impl Store {
             return Ok(store);
         }
         if !matches!(transport, "http" | "https") {
-            return Err(bad(
-                "begin with s3+http://, s3+https://, swift+http://, dav+http://, rados:// or file:///",
-            ));
+            return Err(bad(&with_a_scheme(text)));
         }
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| bad("no host"))?;
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -417,6 +437,20 @@ mod tests {
         assert!(has(&store, "conf", "c.conf") && !store.storage.iter().any(|(key, _)| *key == "endpoint"));
         for bad in ["rados://bench@mon", "rados://bench@mon/p?keyrign=k"] {
             assert!(Store::parse(bad, false).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_url_without_protocol_or_transport_is_answered_by_what_is_missing() {
+        for (text, said) in [
+            ("s3://key:geheim@host", "s3+https:// or s3+http://"),
+            ("https://key:geheim@host", "s3+https://, swift+https://"),
+            ("host:9000", "begin with s3+http://"),
+            ("127.0.0.1", "begin with s3+http://"),
+            ("target.yaml", "--target FILE"),
+        ] {
+            let wrong = Store::parse(text, false).err().unwrap();
+            assert!(wrong.contains(said) && !wrong.contains("geheim"), "{text}: {wrong}");
         }
     }
 

@@ -19,6 +19,7 @@ use cosmark_study::place::{TARGET_LINE, forget_stop, is_changed, keep};
 use cosmark_study::published::{Published, numbers, read as read_published};
 use cosmark_study::selected::Selected;
 use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
+use cosmark_workload::diagnostics::nearest;
 use cosmark_workload::units::parse_duration;
 
 use crate::args::StudyArgs;
@@ -117,8 +118,13 @@ fn load(what: &str) -> Result<Loaded, Problem> {
     } else if let Some(entry) = find(what) {
         (entry.text.to_owned(), entry.published.to_owned(), format!("studies/{what}/study.yaml"))
     } else {
+        let words = ["list", "status", "new", "schema"];
         let names: Vec<&str> = LIBRARY.iter().map(|entry| entry.name).collect();
-        return Err(Problem::usage(format!("{what}: no such study or file; there are {}", names.join(", "))));
+        let remedy = match nearest(what, words.into_iter().chain(names.iter().copied())) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are {}; `cosmark study list` says what they are", names.join(", ")),
+        };
+        return Err(Problem::usage(format!("{what}: no such study or file; {remedy}")));
     };
     let (spec, mistakes) = read(&text);
     diagnose::show(&shown, &text, &mistakes);

@@ -50,10 +50,38 @@ pub fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
         found = true;
         print!("{}", lines_of(place, &shown, &look, name.is_some() || directory.is_some()));
     }
-    if !found {
-        println!("no study here; `cosmark study list` names those that can be run");
+    if found {
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    let of = |path: PathBuf| match look(&path).ok()?.steps.into_iter().next()? {
+        Step::Design { study, .. } => Some(study),
+        _ => None,
+    };
+    let mut begun: Vec<String> = places.into_iter().filter_map(of).collect();
+    begun.sort();
+    begun.dedup();
+    match (name, directory, begun.as_slice()) {
+        // Nothing was asked for that is not there.
+        (None, None, _) => {
+            println!(
+                "no study was begun in this directory; `cosmark study list` names those that can be run"
+            );
+            Ok(Exit::Done)
+        }
+        (_, Some(directory), []) => Err(Problem::usage(format!(
+            "{} has no journal.jsonl: it is no directory of a study; give one such as study-NAME-SCALE",
+            directory.display()
+        ))),
+        (name, _, []) => Err(Problem::usage(format!(
+            "{}: no study was begun in this directory; go to the one that has its study-NAME-SCALE, or name that with --dir",
+            name.unwrap_or_default()
+        ))),
+        (name, _, begun) => Err(Problem::usage(format!(
+            "{}: no such study was begun here; there are {}",
+            name.unwrap_or_default(),
+            begun.join(", ")
+        ))),
+    }
 }
 
 /// What there is to say of a study.

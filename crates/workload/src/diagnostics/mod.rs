@@ -4,6 +4,8 @@ pub(crate) mod suggest;
 
 use std::collections::HashSet;
 
+pub use suggest::nearest;
+
 /// A stretch of the source, in bytes from its start.
 ///
 /// Two spans are always equal: a workload read from XML equals the same workload read from YAML.

@@ -2,7 +2,7 @@
 
 /// The known word nearest to `word`, if it is near enough to be worth saying.
 #[must_use]
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Nobody misspells a word of that length, and the distance takes quadratic time.
     if word.is_empty() || word.len() > 64 {
         return None;
