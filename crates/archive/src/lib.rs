@@ -38,6 +38,7 @@ pub use datasets::{
     DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
     passes_as_begun,
 };
+pub use directory::files::{run_directory, write_whole};
 pub use directory::fio::{FioRun, NewFio};
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{Claim, FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};

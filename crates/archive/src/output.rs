@@ -27,17 +27,30 @@ pub fn write_output<E: From<ArchiveError>>(
     fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let failed = |source| ArchiveError::Output { path: path.to_owned(), source };
-    write(path, false, &failed, fill)
+    let opened = open(path).map_err(&failed)?;
+    write(opened, false, &failed, fill)
 }
 
-/// The same with its own words for what the system refuses; `durable` waits until the disk has it.
-pub(crate) fn write<E: From<ArchiveError>>(
+/// Writes a whole file of an archive, which may have come from anybody: what stands there and is no regular file, a link
+/// above all, is replaced and not followed. `durable` waits until the disk has it.
+pub(crate) fn write_own<E: From<ArchiveError>>(
     path: &Path,
     durable: bool,
     failed: &dyn Fn(io::Error) -> ArchiveError,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    match open(path).map_err(failed)? {
+    let is_own = fs::symlink_metadata(path).is_ok_and(|there| there.is_file() || there.is_dir());
+    let opened = if is_own { open(path) } else { Temporary::beside(path, None).map(Opened::Beside) };
+    write(opened.map_err(failed)?, durable, failed, fill)
+}
+
+fn write<E: From<ArchiveError>>(
+    opened: Opened,
+    durable: bool,
+    failed: &dyn Fn(io::Error) -> ArchiveError,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    match opened {
         Opened::Stream(stream) => {
             let mut out = BufWriter::with_capacity(BUFFER, stream);
             fill(&mut out)?;

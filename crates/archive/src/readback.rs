@@ -15,7 +15,7 @@ use crate::directory::files::{GrowingFile, read_bounded, write_whole};
 use crate::directory::reader::read_record;
 use crate::directory::run_dir::take_log;
 use crate::record::durability::{DurabilityFinding, DurabilityRecord};
-use crate::{ArchiveError, RunRecord};
+use crate::{ArchiveError, RunRecord, regular};
 
 const STEM: &str = "durability-";
 const HEAD: [&str; 4] = ["class", "container", "object", "detail"];
@@ -123,9 +123,12 @@ impl ReadBackFiles {
                 remedy: "delete the file and begin anew, without --resume",
             })?;
         let path = table_of(run, number);
-        let file = OpenOptions::new().write(true).open(&path).map_err(ArchiveError::io("write", &path))?;
+        let file = regular::open_to_write(&path, OpenOptions::new().write(true));
+        let file = file.map_err(ArchiveError::io("write", &path))?;
         lock(&path, &file)?;
-        file.set_len(progress.table_bytes).map_err(ArchiveError::io("write", &path))?;
+        // It is made shorter only, whatever is said.
+        let there = file.metadata().map_err(ArchiveError::io("read", &path))?.len();
+        file.set_len(progress.table_bytes.min(there)).map_err(ArchiveError::io("write", &path))?;
         let table = GrowingFile::reopen(&path, &[])?;
         let (lines, table_bytes) = (progress.lines, progress.table_bytes);
         Ok(Some((Self { dir: run.to_owned(), number, table, lines, table_bytes, _lock: file }, progress)))

@@ -1,17 +1,67 @@
-//! Opening files that are read. An archive may come from anybody: a pipe in place of a file would be waited for without end, a
-//! device has none.
+//! Opening files of an archive, which may come from anybody: a pipe in place of a file would be waited for without end, a device
+//! has none, and a link leads to any file of whoever reads or writes. No file of an archive is a link.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Opens a regular file, also behind a link.
+/// So often another file may take the place of one while it is opened.
+const MOST_TRIES: u32 = 100;
+
+/// Opens a regular file to read it.
 pub fn open(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"))
+    again(|| {
+        let there = look(path)?;
+        match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            opened => same(opened?, &there),
+        }
+    })
+}
+
+/// Opens a regular file as `how` says, which says nothing about making it: where there is none it is made.
+pub fn open_to_write(path: &Path, how: &OpenOptions) -> io::Result<File> {
+    again(|| {
+        let there = match look(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return match how.clone().create_new(true).open(path) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+                    made => made.map(Some),
+                };
+            }
+            looked => looked?,
+        };
+        match how.open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            opened => same(opened?, &there),
+        }
+    })
+}
+
+/// Until nobody has put another file there meanwhile.
+fn again(mut open: impl FnMut() -> io::Result<Option<File>>) -> io::Result<File> {
+    for _ in 0..MOST_TRIES {
+        if let Some(file) = open()? {
+            return Ok(file);
+        }
     }
+    Err(unfit())
+}
+
+fn look(path: &Path) -> io::Result<Metadata> {
+    let there = fs::symlink_metadata(path)?;
+    if there.is_file() { Ok(there) } else { Err(unfit()) }
+}
+
+/// The file that was looked at; `None` for another one that has taken its place since.
+fn same(file: File, there: &Metadata) -> io::Result<Option<File>> {
+    let opened = file.metadata()?;
+    Ok(((opened.dev(), opened.ino()) == (there.dev(), there.ino())).then_some(file))
+}
+
+fn unfit() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "a link, or no regular file")
 }
 
 /// Whether something of this name is there, and is no link.
@@ -28,11 +78,13 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
     use std::process::Command;
     use std::sync::mpsc;
     use std::time::Duration;
 
     use crate::cosbench::CosbenchRun;
+    use crate::directory::files::{GrowingFile, Lock, append_shared, write_whole};
     use crate::{HistogramLog, Run, last_lines, list};
 
     /// What is waited for without end fails the test.
@@ -73,6 +125,54 @@ mod tests {
             };
             assert_eq!(shown, !linked, "{name}");
         }
+    }
+
+    #[test]
+    fn nothing_is_read_or_written_through_a_link() {
+        let outer = tempfile::tempdir().unwrap();
+        let place = outer.path().join("w1-links");
+        std::fs::create_dir(&place).unwrap();
+        let (precious, new) = (outer.path().join("precious"), outer.path().join("new"));
+        std::fs::write(&precious, "precious").unwrap();
+        for (name, target) in [("there", &precious), ("dangling", &new)] {
+            let link = place.join(name);
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert!(super::open(&link).is_err(), "{name}");
+            assert!(super::open_to_write(&link, OpenOptions::new().append(true)).is_err(), "{name}");
+            assert!(append_shared(&link, "head\n", b"line\n").is_err(), "{name}");
+            assert!(GrowingFile::take(&link).is_err() && GrowingFile::reopen(&link, b"").is_err(), "{name}");
+            assert!(Lock::take(&link).is_err(), "{name}");
+            // Written as a whole, the file takes the place of the link.
+            write_whole(&link, true, |out| out.write_all(b"ours")).unwrap();
+            assert!(super::is_no_link(&link) && std::fs::read(&link).unwrap() == b"ours", "{name}");
+        }
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+        assert!(!new.exists());
+        let made = place.join("made");
+        append_shared(&made, "head\n", b"one\n").unwrap();
+        append_shared(&made, "head\n", b"two\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&made).unwrap(), "head\none\ntwo\n");
+        let nowhere = place.join("none/file");
+        let error = super::open_to_write(&nowhere, OpenOptions::new().append(true)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_all_the_time_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        write_whole(&path, false, |out| out.write_all(b"0")).unwrap();
+        let (written, over) = (path.clone(), std::sync::atomic::AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    write_whole(&written, false, |out| out.write_all(b"1")).unwrap();
+                }
+            });
+            let read: Vec<_> = (0..2000).map(|_| super::read(&path)).collect();
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(read.iter().all(Result::is_ok), "{:?}", read.iter().find(|one| one.is_err()));
+        });
     }
 
     #[test]

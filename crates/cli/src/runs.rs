@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{RunState, baselines, open_run};
+use cosmark_archive::{RunState, baselines, open_run, run_directory};
 
 use crate::exit::Problem;
 
@@ -153,13 +153,7 @@ fn directories(archive: &Path) -> Result<Vec<(u64, String)>, Problem> {
     let mut found = Vec::new();
     for entry in fs::read_dir(archive).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let number = name.strip_prefix('w').and_then(|rest| rest.split_once('-')?.0.parse::<u64>().ok());
-        if let Some(number) = number
-            && entry.path().is_dir()
-        {
-            found.push((number, name));
-        }
+        found.extend(run_directory(&entry));
     }
     found.sort();
     Ok(found)

@@ -177,7 +177,7 @@ impl Journal {
         let shown = path.display().to_string();
         let failed = |cause: std::io::Error| format!("{shown}: {cause}");
         std::fs::create_dir_all(directory).map_err(|cause| format!("{}: {cause}", directory.display()))?;
-        if path.exists() {
+        if path.exists() || path.is_symlink() {
             check_regular(&path).map_err(failed)?;
         }
         let mut file = OpenOptions::new()
@@ -236,12 +236,13 @@ fn hold(file: &File, shown: &str) -> Result<(), String> {
     Err(format!("{shown}: another cosmark runs this study; wait for it"))
 }
 
-/// Who unpacks a study of somebody else may find a pipe there, which would be waited for without end, or a device.
+/// Who unpacks a study of somebody else may find a pipe there, which would be waited for without end, a device, or a link to a
+/// file of his own, of which the last line would be cut off and to which steps would be added.
 fn check_regular(path: &Path) -> std::io::Result<()> {
-    if std::fs::metadata(path)?.is_file() {
+    if std::fs::symlink_metadata(path)?.is_file() {
         return Ok(());
     }
-    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "no regular file"))
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "a link, or no regular file"))
 }
 
 fn open_to_read(path: &Path) -> std::io::Result<File> {
@@ -342,6 +343,23 @@ mod tests {
         let found = from.recv_timeout(Duration::from_secs(20));
         let Ok((false, Err(read), Some(opened))) = &found else { panic!("{found:?}") };
         assert!(read.contains("no regular file") && opened.contains("no regular file"), "{read}, {opened}");
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_journal_is_not_written_through() {
+        let directory = tempfile::tempdir().unwrap();
+        let precious = directory.path().join("precious");
+        std::fs::write(&precious, "{\"step\":\"down\",\"system\":\"a\"}\nno end").unwrap();
+        for target in [&precious, &directory.path().join("new")] {
+            let place = directory.path().join("study");
+            std::fs::create_dir(&place).unwrap();
+            std::os::unix::fs::symlink(target, place.join(JOURNAL)).unwrap();
+            let refused = Journal::open(&place).err().unwrap();
+            assert!(refused.contains("a link") && !is_held(&place), "{refused}");
+            std::fs::remove_dir_all(&place).unwrap();
+        }
+        assert!(std::fs::read_to_string(&precious).unwrap().ends_with("no end"));
+        assert!(!directory.path().join("new").exists());
     }
 
     #[test]

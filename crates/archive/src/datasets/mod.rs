@@ -21,9 +21,9 @@ pub(crate) use admit::note_overwriting;
 pub use admit::{admit, passes_as_begun};
 pub use progress::Done;
 
-use crate::ArchiveError;
 use crate::datasets::progress::Progress;
 use crate::directory::files::{read_bounded, write_whole};
+use crate::{ArchiveError, regular};
 
 const DIRECTORY: &str = ".datasets";
 const HEAD: &str = "dataset.json";
@@ -290,7 +290,7 @@ pub fn known_datasets(archive: &Path) -> BTreeMap<String, DataSetFacts> {
 fn lock(dir: &Path, name: &str) -> Result<File, ArchiveError> {
     fs::create_dir_all(dir).map_err(ArchiveError::io("make directory", dir))?;
     let path = dir.join(LOCK);
-    let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+    let file = regular::open_to_write(&path, fs::OpenOptions::new().append(true));
     let file = file.map_err(ArchiveError::io("open", &path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -192,7 +192,7 @@ impl Progress {
     pub(crate) fn open(dir: &Path, step: u32, len: u64) -> Result<Self, ArchiveError> {
         let done = Done::read(dir, step, len)?;
         let path = log_path(dir, step);
-        let log = OpenOptions::new().create(true).append(true).open(&path);
+        let log = regular::open_to_write(&path, OpenOptions::new().append(true));
         let log = log.map_err(ArchiveError::io("open", &path))?;
         // An entry that a kill cut short would shift those behind it.
         let log_bytes = u64::from(log.metadata().map_err(ArchiveError::io("read", &path))?.len() > 0);

@@ -1,6 +1,6 @@
 //! Names, locks and whole-file writes on a disk that may be full, read-only, or shared with another process.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,6 +18,15 @@ pub(crate) const WORKLOADS: &str = "workloads.csv";
 pub(crate) fn number_of(directory: &str) -> Option<u64> {
     let (number, _) = directory.strip_prefix('w')?.split_once('-')?;
     if number.bytes().all(|byte| byte.is_ascii_digit()) { number.parse().ok() } else { None }
+}
+
+/// Number and name of an entry of an archive that is the directory of a run. A link is none, wherever it leads: no run is written
+/// so, and an archive that came from elsewhere could call any directory of this machine one of its own.
+#[must_use]
+pub fn run_directory(entry: &DirEntry) -> Option<(u64, String)> {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    let number = number_of(&name)?;
+    entry.file_type().is_ok_and(|kind| kind.is_dir()).then_some((number, name))
 }
 
 /// Longest file name that every part of ours needs to leave room for: 255 bytes less `w<N>-` and `-rt-histogram.csv`.
@@ -40,15 +49,18 @@ pub fn safe_name(name: &str) -> String {
     safe
 }
 
-/// Writes a whole file under a temporary name and renames it, so that nobody ever sees half of it. `durable` waits
-/// until the disk has it.
+/// Writes a whole file under a temporary name and renames it, so that nobody ever sees half of it. A link of its name is
+/// replaced. `durable` waits until the disk has it.
+///
+/// # Errors
+/// When it cannot be written, or `fill` says so.
 pub fn write_whole(
     path: &Path,
     durable: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), ArchiveError> {
     let failed = |source| ArchiveError::io("write", path)(source);
-    output::write(path, durable, &failed, |out| fill(out).map_err(failed))
+    output::write_own(path, durable, &failed, |out| fill(out).map_err(failed))
 }
 
 /// What a full disk did not take is kept for later, up to this many bytes of a file.
@@ -86,7 +98,7 @@ impl GrowingFile {
 
     /// The same for a file that several may want to go on with: `None` when somebody else has its lock.
     pub fn take(path: &Path) -> Result<Option<Self>, ArchiveError> {
-        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = regular::open_to_write(path, OpenOptions::new().append(true));
         let file = file.map_err(ArchiveError::io("open", path))?;
         let mut taken = Self { path: path.to_owned(), file, len: 0, waiting: Vec::new(), lost: false };
         if !taken.lock()? {
@@ -102,7 +114,8 @@ impl GrowingFile {
     }
 
     fn open(path: &Path, len: u64) -> Result<Self, ArchiveError> {
-        let file = OpenOptions::new().append(true).open(path).map_err(ArchiveError::io("open", path))?;
+        let file = regular::open_to_write(path, OpenOptions::new().append(true));
+        let file = file.map_err(ArchiveError::io("open", path))?;
         Ok(Self { path: path.to_owned(), file, len, waiting: Vec::new(), lost: false })
     }
 
@@ -197,7 +210,8 @@ pub fn append_shared(path: &Path, head: &str, lines: &[u8]) -> Result<(), Archiv
         Err(error) => return Err(cannot("read")(error)),
     }
     text.extend_from_slice(lines);
-    let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(cannot("open"))?;
+    let file = regular::open_to_write(path, OpenOptions::new().append(true));
+    let mut file = file.map_err(cannot("open"))?;
     file.write_all(&text).map_err(cannot("write"))
 }
 
@@ -255,12 +269,8 @@ pub struct Lock {
 impl Lock {
     /// Waits for it, for at most half a minute.
     pub fn take(path: &Path) -> Result<Self, ArchiveError> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)
-            .map_err(ArchiveError::io("open", path))?;
+        let file = regular::open_to_write(path, OpenOptions::new().write(true));
+        let file = file.map_err(ArchiveError::io("open", path))?;
         let began = Instant::now();
         loop {
             match file.try_lock() {

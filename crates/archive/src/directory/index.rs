@@ -1,11 +1,14 @@
-//! What is in an archive, fast: one line per run from an index (`.runs.index`) that is made again where a run changed.
-//! Beside that, what users say of their runs: tags (`tags.json` in the run's directory) and which run of a workload is its
-//! baseline (`.baselines.json` in the archive). Nothing of it is needed to read a run; all of it can be deleted.
+//! What is in an archive, fast: one line per run from an index (`.runs.index`) that is made again where a run changed. It is
+//! believed only where this user wrote it, and of the very files of this disk: an archive of somebody else's says nothing
+//! of its runs that they do not say themselves. Beside that, what users say of their runs: tags (`tags.json` in the run's
+//! directory) and which run of a workload is its baseline (`.baselines.json` in the archive). Nothing of it is needed to
+//! read a run; all of it can be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, DirEntry, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use cosmark_workload::model::{Config, ConfigEntry, ConfigValue};
 use cosmark_workload::{Environment, Format, parse_what_is_there};
@@ -14,10 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use crate::directory::LOCK;
-use crate::directory::files::number_of;
-use crate::directory::files::{Lock, read_bounded, write_whole};
+use crate::directory::files::{Lock, RECORD, number_of, read_bounded, run_directory, write_whole};
 use crate::directory::reader::{WORKLOAD, read_record};
-use crate::{ArchiveError, Overall, RunRecord, RunState, StageRecord};
+use crate::{ArchiveError, Overall, RunRecord, RunState, StageRecord, regular};
 
 /// Tags of a run.
 const TAGS: &str = "tags.json";
@@ -26,7 +28,7 @@ const BASELINES: &str = ".baselines.json";
 /// The index.
 const INDEX: &str = ".runs.index";
 /// Form of the index; another one is made again.
-const INDEX_FORM: u32 = 3;
+const INDEX_FORM: u32 = 4;
 /// A run has at most this many tags.
 pub const MOST_TAGS: usize = 100;
 /// A tag has at most this many characters.
@@ -102,9 +104,21 @@ pub struct Headline {
 /// An entry of the index: a glance and the `run.json` that it was read from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Indexed {
-    bytes: u64,
-    modified_ns: u64,
+    #[serde(flatten)]
+    stamp: Stamp,
     glance: RunGlance,
+}
+
+/// Which file it is, and as of when. When a file was last changed is the system's own word: whoever unpacks an archive or sets
+/// times cannot choose it, so that no entry fits that was made elsewhere. Source: inode(7), `ctime`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    bytes: u64,
+    inode: u64,
+    modified_s: i64,
+    modified_ns: i64,
+    changed_s: i64,
+    changed_ns: i64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -132,22 +146,21 @@ pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
     let mut changed = false;
     for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
         let entry = entry.map_err(ArchiveError::io("read directory", root))?;
-        let directory = entry.file_name().to_string_lossy().into_owned();
-        let Some(number) = number_of(&directory) else { continue };
         let path = entry.path();
-        let Some((bytes, modified_ns)) = stamp(&path.join("run.json")) else {
-            if path.is_dir() {
-                glances.push(RunGlance::without_record(number, directory, &path));
-            }
+        let Some((number, directory)) = run_directory(&entry) else {
+            glances.extend(RunGlance::of_a_link(&entry));
             continue;
         };
-        let known =
-            index.remove(&directory).filter(|old| (old.bytes, old.modified_ns) == (bytes, modified_ns));
+        let Some(stamp) = stamp(&path.join(RECORD)) else {
+            glances.push(RunGlance::without_record(number, directory, &path));
+            continue;
+        };
+        let known = index.remove(&directory).filter(|old| old.stamp == stamp);
         let fresh = known.is_none();
         let glance = known.map_or_else(|| RunGlance::read(number, directory, &path), |old| old.glance);
         // A run that goes on may end without a word; whether it did is looked up each time.
         if glance.state != Some(RunState::Running) && glance.state != Some(RunState::Killed) {
-            kept.push(Indexed { bytes, modified_ns, glance: glance.clone() });
+            kept.push(Indexed { stamp, glance: glance.clone() });
             changed |= fresh;
         }
         glances.push(glance);
@@ -157,18 +170,26 @@ pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
         drop(write_index(root, &kept));
     }
     for glance in &mut glances {
-        glance.tags = tags(&root.join(&glance.directory)).unwrap_or_default();
+        let path = root.join(&glance.directory);
+        glance.tags =
+            if regular::is_no_link(&path) { tags(&path).unwrap_or_default() } else { BTreeSet::new() };
         glance.baseline = baselines.get(&glance.name) == Some(&glance.directory);
     }
     glances.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
     Ok(glances)
 }
 
-/// Size and time of a file; `None` when it is not there.
-fn stamp(path: &Path) -> Option<(u64, u64)> {
-    let meta = fs::metadata(path).ok()?;
-    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some((meta.len(), u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
+/// What a file is now, a link as well; `None` when it is not there.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    Some(Stamp {
+        bytes: meta.len(),
+        inode: meta.ino(),
+        modified_s: meta.mtime(),
+        modified_ns: meta.mtime_nsec(),
+        changed_s: meta.ctime(),
+        changed_ns: meta.ctime_nsec(),
+    })
 }
 
 impl RunGlance {
@@ -232,6 +253,16 @@ impl RunGlance {
             }
             Err(error) => Self::empty(number, directory, Some(error.to_string())),
         }
+    }
+
+    /// A link that has the name of a run. What is behind it may be anything of this machine, so nothing of it is read.
+    fn of_a_link(entry: &DirEntry) -> Option<Self> {
+        let directory = entry.file_name().to_string_lossy().into_owned();
+        let number = number_of(&directory)?;
+        let problem =
+            "a link: an archive is read without following any; name the directory of the run itself";
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink()) && entry.path().is_dir();
+        is_link.then(|| Self::empty(number, directory, Some(problem.to_owned())))
     }
 
     /// A folder without `run.json`: a run that COSBench made, or none at all.
@@ -364,8 +395,12 @@ fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     seen
 }
 
-/// The index by directory. One that is damaged, too large or of another form counts as none.
+/// The index by directory. One that is damaged, too large or of another form counts as none, and so does one that another user
+/// wrote or may write.
 fn read_index(root: &Path) -> BTreeMap<String, Indexed> {
+    if !is_own(&root.join(INDEX)).unwrap_or(false) {
+        return BTreeMap::new();
+    }
     let Ok(text) = read_bounded(&root.join(INDEX), MOST_INDEX_BYTES) else { return BTreeMap::new() };
     let mut lines = text.lines();
     if lines.next() != Some(&index_head()) {
@@ -377,19 +412,30 @@ fn read_index(root: &Path) -> BTreeMap<String, Indexed> {
         .collect()
 }
 
+/// True for a file of this user that nobody else may write. Source: proc(5): the directory of a process belongs to its
+/// effective user.
+fn is_own(path: &Path) -> io::Result<bool> {
+    let (there, me) = (fs::symlink_metadata(path)?, fs::metadata("/proc/self")?);
+    Ok(there.is_file() && there.uid() == me.uid() && there.mode() & 0o022 == 0)
+}
+
 fn index_head() -> String {
     format!("cosmark index {INDEX_FORM}; can be deleted")
 }
 
 fn write_index(root: &Path, kept: &[Indexed]) -> Result<(), ArchiveError> {
-    write_whole(&root.join(INDEX), false, |out| {
+    let path = root.join(INDEX);
+    write_whole(&path, false, |out| {
         writeln!(out, "{}", index_head())?;
         for indexed in kept {
             serde_json::to_writer(&mut *out, indexed)?;
             out.write_all(b"\n")?;
         }
         Ok(())
-    })
+    })?;
+    // Whatever this user lets groups do with new files.
+    let only_own = Permissions::from_mode(0o600);
+    fs::set_permissions(&path, only_own).map_err(ArchiveError::io("set the permissions of", &path))
 }
 
 /// Tags of the run in `dir`; none when it has no such file.
@@ -435,7 +481,10 @@ pub fn change_tags(dir: &Path, add: &[String], remove: &[String]) -> Result<BTre
 /// # Errors
 /// When the file is damaged.
 pub fn baselines(root: &Path) -> Result<BTreeMap<String, String>, ArchiveError> {
-    Ok(read_small::<BaselineFile>(&root.join(BASELINES))?.baselines)
+    let mut all = read_small::<BaselineFile>(&root.join(BASELINES))?.baselines;
+    // Names of directories in the archive, and no ways out of it.
+    all.retain(|_, directory| number_of(directory).is_some() && !directory.contains('/'));
+    Ok(all)
 }
 
 /// Makes the run in `dir` the baseline of the workload `name`, or with `set` = false no longer; gives the directory of the

@@ -48,7 +48,7 @@ pub fn append_log(
 ) -> Result<(), ArchiveError> {
     let path = dir.join(LOG);
     let line = line_of(at, &TimeZone::system(), level, from, text);
-    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let file = regular::open_to_write(&path, OpenOptions::new().append(true));
     file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(ArchiveError::io("write", &path))
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::csv::events::{self, EVENTS};
 use crate::directory::files::RECORD;
-use crate::directory::files::{append_shared, write_whole};
+use crate::directory::files::{append_shared, run_directory, write_whole};
 use crate::directory::process::may_be_alive;
 use crate::directory::reader::read_record;
 use crate::directory::run_dir::{RunDir, take_log};
@@ -54,8 +54,8 @@ pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
 pub fn add_fault_event(archive: &Path, run: &str, stage: &str, text: &str) -> Result<bool, ArchiveError> {
     let own = format!("{run}-");
     let entries = std::fs::read_dir(archive).map_err(ArchiveError::io("read directory", archive))?;
-    let mut names = entries.flatten().map(|entry| entry.file_name());
-    let Some(name) = names.find(|name| name.to_string_lossy().starts_with(&own)) else { return Ok(false) };
+    let mut names = entries.flatten().filter_map(|entry| run_directory(&entry)).map(|(_, name)| name);
+    let Some(name) = names.find(|name| name.starts_with(&own)) else { return Ok(false) };
     let dir = archive.join(name);
     let record = read_record(&dir)?;
     let (now, stage) = (Timestamp::now(), Some(stage.to_owned()));

@@ -8,8 +8,7 @@ use cosmark_metrics::RawLimits;
 use jiff::Timestamp;
 
 use crate::directory::Archive;
-use crate::directory::files::number_of;
-use crate::directory::files::{read_bounded, safe_name, write_whole};
+use crate::directory::files::{read_bounded, run_directory, safe_name, write_whole};
 use crate::{ArchiveError, HostRecord, RunRecord, RunState};
 
 const FILE: &str = "baseline.json";
@@ -73,11 +72,9 @@ pub fn raw_limits(directory: &Path) -> Result<Option<RawLimits>, ArchiveError> {
 /// The newest entry of an archive for these machines: its directory and what it says. One that cannot be read is passed over.
 #[must_use]
 pub fn newest_raw_limits(root: &Path, machines: &str) -> Option<(String, RawLimits)> {
-    let names = fs::read_dir(root).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<(u64, String)> = names
-        .filter_map(|name| Some((number_of(&name)?, name)))
-        .filter(|(number, name)| name.starts_with(&format!("w{number}{NAMED}")))
-        .collect();
+    let names = fs::read_dir(root).ok()?.filter_map(|entry| run_directory(&entry.ok()?));
+    let mut names: Vec<(u64, String)> =
+        names.filter(|(number, name)| name.starts_with(&format!("w{number}{NAMED}"))).collect();
     names.sort_unstable_by(|a, b| b.cmp(a));
     names.into_iter().find_map(|(_, name)| {
         let limits = raw_limits(&root.join(&name)).ok().flatten()?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::csv::timeline::{TimelineEntry, read_timeline};
-use crate::directory::files::{self, RECORD, number_of, read_bounded};
+use crate::directory::files::{self, RECORD, read_bounded};
 use crate::directory::{process, signs};
 use crate::{
     ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, regular,
@@ -49,11 +49,8 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
         let entry = entry.map_err(ArchiveError::io("read directory", root))?;
-        let Some(number) = number_of(&entry.file_name().to_string_lossy()) else { continue };
+        let Some((number, _)) = files::run_directory(&entry) else { continue };
         let path = entry.path();
-        if !path.is_dir() {
-            continue;
-        }
         let record = match read_record(&path) {
             Err(ArchiveError::NotARun { .. }) => None,
             other => Some(other),

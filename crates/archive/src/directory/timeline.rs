@@ -1,11 +1,13 @@
 //! The timeline of a stage while it is written: `sN-NAME.csv`.
 
+use std::io::Read;
 use std::path::Path;
 
 use crate::ArchiveError;
 use crate::csv::cosbench as tables;
 use crate::csv::layout::StageLayout;
 use crate::directory::files::GrowingFile;
+use crate::regular;
 
 /// The file of one stage, and what is known of it.
 #[derive(Default)]
@@ -36,6 +38,14 @@ impl Timeline {
 
 /// Whole lines of a file.
 fn read_lines(path: &Path) -> Result<u64, ArchiveError> {
-    let bytes = std::fs::read(path).map_err(ArchiveError::io("read", path))?;
-    Ok(bytes.iter().filter(|byte| **byte == b'\n').count() as u64)
+    let mut lines = 0;
+    let mut block = vec![0; 1 << 16];
+    let mut file = regular::open(path).map_err(ArchiveError::io("read", path))?;
+    loop {
+        let read = file.read(&mut block).map_err(ArchiveError::io("read", path))?;
+        if read == 0 {
+            return Ok(lines);
+        }
+        lines += block.iter().take(read).filter(|byte| **byte == b'\n').count() as u64;
+    }
 }

@@ -1,9 +1,12 @@
 //! The list of runs, its index, tags and baselines.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use cosmark_archive::{ArchiveError, RunState, change_tags, overview, remove_run, set_baseline, tags};
+use cosmark_archive::{
+    ArchiveError, RunState, baselines, change_tags, list, open_run, overview, remove_run, set_baseline, tags,
+};
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
 
@@ -40,6 +43,83 @@ fn runs_are_listed_from_the_index_and_read_again_when_they_changed() {
     fs::remove_dir_all(&first).unwrap();
     let names: Vec<_> = overview(home.path()).unwrap().into_iter().map(|run| run.name).collect();
     assert_eq!(names, ["b", "cosbench"]);
+}
+
+/// An archive that came from elsewhere, or that others may write, has an index that says what its maker likes.
+#[test]
+fn an_index_that_another_may_have_written_is_not_believed() {
+    let home = tempfile::tempdir().unwrap();
+    let first = a_run(home.path(), "a");
+    overview(home.path()).unwrap();
+    let index = home.path().join(".runs.index");
+    let lie = fs::read_to_string(&index).unwrap().replace("\"name\":\"a\"", "\"name\":\"a lie\"");
+    let names =
+        |root: &Path| -> Vec<String> { overview(root).unwrap().into_iter().map(|run| run.name).collect() };
+    fs::write(&index, &lie).unwrap();
+    assert_eq!(names(home.path()), ["a lie"], "this one is believed, or the rest proves nothing");
+    for mode in [0o620, 0o602] {
+        fs::write(&index, &lie).unwrap();
+        fs::set_permissions(&index, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(names(home.path()), ["a"], "{mode:o}");
+        assert_eq!(fs::metadata(&index).unwrap().mode() & 0o777, 0o600, "{mode:o}");
+    }
+    // Unpacked elsewhere: the same bytes, with the same times, by the same user.
+    let other = tempfile::tempdir().unwrap();
+    let copy = other.path().join(first.file_name().unwrap());
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(&first).unwrap().map(Result::unwrap) {
+        if !entry.file_type().unwrap().is_file() {
+            continue;
+        }
+        let to = copy.join(entry.file_name());
+        fs::copy(entry.path(), &to).unwrap();
+        let modified = entry.metadata().unwrap().modified().unwrap();
+        fs::File::options().write(true).open(&to).unwrap().set_modified(modified).unwrap();
+    }
+    let place = other.path().join(".runs.index");
+    fs::write(&place, &lie).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(names(other.path()), ["a"]);
+}
+
+#[test]
+fn no_link_leads_out_of_an_archive() {
+    let home = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let run = a_run(elsewhere.path(), "secret");
+    let own = a_run(home.path(), "own");
+    symlink(&run, home.path().join("w7-secret")).unwrap();
+    let precious = elsewhere.path().join("precious");
+    fs::write(&precious, "precious").unwrap();
+    drop(fs::remove_file(home.path().join(".runs.index")));
+    symlink(&precious, home.path().join(".runs.index")).unwrap();
+    symlink(&precious, own.join("report.html")).unwrap();
+    let runs = overview(home.path()).unwrap();
+    let seen: Vec<_> = runs.iter().map(|run| (run.number, run.name.as_str(), run.operations)).collect();
+    assert_eq!(seen, [(1, "own", 6), (7, "secret", 0)], "its name is that of the link");
+    assert!(runs[1].problem.as_ref().unwrap().contains("a link"), "{runs:?}");
+    let found: Vec<_> = list(home.path()).unwrap().into_iter().map(|run| run.number).collect();
+    assert_eq!(found, [1]);
+    // Whoever names the run itself gets it, and what is written into an archive goes nowhere else.
+    open_run(&own).unwrap().write_report(b"page").unwrap();
+    assert!(!own.join("report.html").is_symlink() && !home.path().join(".runs.index").is_symlink());
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    assert!(overview(elsewhere.path()).unwrap()[0].problem.is_none());
+}
+
+#[test]
+fn no_baseline_lies_outside_of_the_archive() {
+    let home = tempfile::tempdir().unwrap();
+    let own = a_run(home.path(), "own");
+    set_baseline(&own, "own", true).unwrap();
+    let path = home.path().join(".baselines.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for place in ["../elsewhere", "/etc", "w1-x/../../elsewhere", "own"] {
+        fs::write(&path, text.replace("w1-own", place)).unwrap();
+        assert!(baselines(home.path()).unwrap().is_empty(), "{place}");
+    }
+    fs::write(&path, &text).unwrap();
+    assert_eq!(baselines(home.path()).unwrap()["own"], "w1-own");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use cosmark_archive::Timestamp;
+use cosmark_archive::{ArchiveError, Timestamp, write_whole};
 use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_study::claims::judge;
 use cosmark_study::design::{Choice, Design};
@@ -25,7 +25,6 @@ use cosmark_workload::units::parse_duration;
 use crate::args::StudyArgs;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::{load_text, read_text};
-use crate::output::write_bytes;
 use crate::registry::{CATALOG, READING};
 use crate::study::bed::{Bed, unique};
 use crate::study::fio::{Device, check};
@@ -460,6 +459,12 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
     Ok(out)
 }
 
+/// Writes a file of the report. The directory may have come from anybody: a link of this name is replaced, not followed.
+fn put(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    let written: Result<(), ArchiveError> = write_whole(path, false, |out| out.write_all(bytes));
+    Ok(written?)
+}
+
 /// Writes all forms of the report and says what the claims came to, and which runs cannot be read.
 fn write_report(
     design: &Design<'_>,
@@ -473,14 +478,18 @@ fn write_report(
     let pictures = directory.join("figures");
     std::fs::create_dir_all(&pictures)
         .map_err(|cause| Problem::usage(format!("{}: {cause}", pictures.display())))?;
+    if pictures.is_symlink() {
+        let shown = pictures.display();
+        return Err(Problem::usage(format!("{shown} is a link: nothing is written through it; remove it")));
+    }
     for part in &paper.parts {
         if let Part::Figure { name, svg, .. } = part {
-            write_bytes(Some(&pictures.join(format!("{name}.svg"))), svg.as_bytes())?;
+            put(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
         }
     }
-    write_bytes(Some(&directory.join("report.html")), page::html(&paper).as_bytes())?;
-    write_bytes(Some(&directory.join("report.md")), page::markdown(&paper, "figures").as_bytes())?;
-    write_bytes(Some(&directory.join("tables.tex")), page::latex(&paper).as_bytes())?;
+    put(&directory.join("report.html"), page::html(&paper).as_bytes())?;
+    put(&directory.join("report.md"), page::markdown(&paper, "figures").as_bytes())?;
+    put(&directory.join("tables.tex"), page::latex(&paper).as_bytes())?;
     let all = observations(design, done, &files);
     for claim in judge(design, &all) {
         println!("{:<6} {:<18} {}", claim.id, claim.finding.words(), claim.says);

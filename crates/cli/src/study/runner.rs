@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use cosmark_archive::fio::FioJob;
-use cosmark_archive::{Archive, FioRun, NewFio, RunState, Timestamp, list};
+use cosmark_archive::{Archive, ArchiveError, FioRun, NewFio, RunState, Timestamp, list, write_whole};
 use cosmark_controller::EndClass;
 use cosmark_nodes::requests::Beside;
 use cosmark_study::design::{Design, Order};
@@ -238,9 +238,9 @@ impl Here {
         let failed = |cause: std::io::Error| Trouble::Failed(format!("{}: {cause}", directory.display()));
         std::fs::create_dir_all(&directory).map_err(failed)?;
         let text = serde_json::to_vec_pretty(value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
-        let part = directory.join(format!("{place}.part"));
-        std::fs::write(&part, text).map_err(failed)?;
-        std::fs::rename(&part, directory.join(place)).map_err(failed)
+        let kept: Result<(), ArchiveError> =
+            write_whole(&directory.join(place), false, |out| out.write_all(&text));
+        kept.map_err(|error| Trouble::Failed(error.to_string()))
     }
 
     fn run_fio(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {

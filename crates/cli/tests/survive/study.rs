@@ -115,9 +115,15 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     // A run that was damaged since is not taken for one that was not run, and is run once more when that is asked for.
     let damaged = steps.split("\"place\":\"").nth(1).unwrap().split('"').next().unwrap();
     fs::write(place.join("study-planted-quick/archive").join(damaged).join("run.json"), "{\"sch").unwrap();
+    // Its report takes the place of a link, as a directory from elsewhere may have one, and goes nowhere else.
+    let (page, precious) = (place.join("study-planted-quick/report.html"), place.join("precious"));
+    fs::write(&precious, "precious").unwrap();
+    fs::remove_file(&page).unwrap();
+    std::os::unix::fs::symlink(&precious, &page).unwrap();
     let output = run(place, &[&args[..], &["--report"]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains(&format!("cannot be read: {damaged}")), "{}", stderr(&output));
+    assert!(!page.is_symlink() && fs::read_to_string(&precious).unwrap() == "precious");
     let report = fs::read_to_string(place.join("study-planted-quick/report.md")).unwrap();
     assert!(report.contains("FALSE: its run cannot be read"), "{report}");
     // Numbers of one scale are no report of another.

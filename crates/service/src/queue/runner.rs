@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
+    Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp, run_directory,
 };
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{
@@ -397,9 +397,6 @@ fn drivers_of(entry: &QueueEntry) -> DriversRecord {
 #[must_use]
 pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
     let prefix = format!("w{number}-");
-    let entries = std::fs::read_dir(archive).ok()?;
-    let mut found = entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir());
-    found.next().map(|entry| entry.path())
+    let mut found = std::fs::read_dir(archive).ok()?.flatten().filter_map(|entry| run_directory(&entry));
+    found.find(|(_, name)| name.starts_with(&prefix)).map(|(_, name)| archive.join(name))
 }
