@@ -85,6 +85,8 @@ const TC: &[&str] = &["/usr/sbin/tc", "/sbin/tc", "/usr/bin/tc", "/bin/tc"];
 const MOST_FAILED: u32 = 5;
 /// It answers within milliseconds, unless the kernel's network is being changed.
 const TC_PATIENCE: Duration = Duration::from_secs(1);
+/// Classes and filters of further links are left out once this time is over: readings wait for them.
+const CLASSES_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A thread of a daemon.
 #[derive(Debug)]
@@ -235,11 +237,13 @@ impl LocalReader {
         let texts = &mut self.queues.texts;
         if texts.is_empty() || self.readings.is_multiple_of(links::CLASSES_EVERY) {
             texts.clear();
-            for interface in links::with_classes(&text) {
+            let until = Instant::now() + CLASSES_PATIENCE;
+            let in_time = |_: &String| Instant::now() < until;
+            for interface in links::with_classes(&text).into_iter().take_while(in_time) {
                 let Ok(classes) = said_by(&program, &["class", "show", "dev", &interface]) else { break };
                 texts.insert(format!("{}{interface}", links::CLASSES), classes);
             }
-            for interface in links::with_filters(&text) {
+            for interface in links::with_filters(&text).into_iter().take_while(in_time) {
                 let asked = ["filter", "show", "dev", interface.as_str(), "ingress"];
                 let Ok(filters) = said_by(&program, &asked) else { break };
                 texts.insert(format!("{}{interface}", links::FILTERS), filters);
@@ -525,6 +529,25 @@ mod tests {
             assert!(began.elapsed() < Duration::from_secs(20), "{script}");
         }
         assert!(said_by(&root.join("gone"), &[]).is_err());
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn many_links_of_which_each_is_slow_hold_no_reading_up() {
+        let root = std::env::temp_dir().join(format!("cosmark-slow-tc-{}", std::process::id()));
+        let rows: Vec<String> = (0..16)
+            .map(|link| {
+                format!("{{\"kind\":\"htb\",\"dev\":\"eth{link}\",\"handle\":\"1:\",\"root\":true,\"options\":{{}}}}")
+            })
+            .collect();
+        tc(&root, "case $3 in (qdisc) cat q;; (*) echo x >>asked; sleep 0.7;; esac");
+        fs::write(root.join("usr/sbin/q"), format!("[{}]", rows.join(","))).unwrap();
+        let mut reader = LocalReader::below(&root, Vec::new());
+        let began = Instant::now();
+        reader.read();
+        let took = began.elapsed();
+        let asked = fs::read_to_string(root.join("usr/sbin/asked")).unwrap().lines().count();
+        assert!((1..=3).contains(&asked) && took < Duration::from_secs(9), "{asked} in {took:?}");
         fs::remove_dir_all(&root).unwrap();
     }
 

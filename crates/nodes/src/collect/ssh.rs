@@ -197,7 +197,7 @@ impl SshSession {
         format!(
             "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
-            queues(),
+            queues(""),
             self.interval_s
         )
     }
@@ -217,16 +217,21 @@ fn speeds(root: &str) -> String {
     )
 }
 
-/// Prints what the queues of links say, and their classes and policers where they have some; what they said last where it is
-/// not their turn.
-fn queues() -> String {
+/// Seconds after which classes and policers of further links are left out: each `tc` has its limit, and so have all together, which
+/// has to be less than [`PATIENCE`].
+const CLASSES_S: u32 = 3;
+
+/// Prints what the queues of links say, and their classes and policers where those below a directory have some; what they said last
+/// where it is not their turn.
+fn queues(root: &str) -> String {
     let (every, classes_every) = (links::EVERY, links::CLASSES_EVERY);
     let (queues, classes, filters, most) =
         (links::QUEUES, links::CLASSES, links::FILTERS, links::MOST_LOOKED_AT);
     format!(
         "if [ $((n % {every})) -eq 0 ]; then q=$(PATH=$PATH:/usr/sbin:/sbin; $w tc -s -j qdisc show); fi; if [ $((n % {classes_every})) \
-         -eq 0 ]; then k=; case $q in (*'\"htb\"'*|*'\"ingress\"'*|*'\"clsact\"'*) k=$(PATH=$PATH:/usr/sbin:/sbin; i=0; for d in \
-         /sys/class/net/*; do d=${{d##*/}}; c=$($w tc class show dev \"$d\"); case $c in (*'class htb'*) printf '%s\\n' \"$c\" | sed \
+         -eq 0 ]; then k=; case $q in (*'\"htb\"'*|*'\"ingress\"'*|*'\"clsact\"'*) k=$(PATH=$PATH:/usr/sbin:/sbin; i=0; \
+         b=0; read -r b c </proc/uptime; for d in {root}/sys/class/net/*; do e=0; read -r e c </proc/uptime; [ $((${{e%.*}} - ${{b%.*}})) -lt \
+         {CLASSES_S} ] || break; d=${{d##*/}}; c=$($w tc class show dev \"$d\"); case $c in (*'class htb'*) printf '%s\\n' \"$c\" | sed \
          \"s/^/{classes}$d:/\";; esac; c=$($w tc filter show dev \"$d\" ingress); case $c in (*police*) printf '%s\\n' \"$c\" | sed \
          \"s/^/{filters}$d:/\";; esac; i=$((i + 1)); [ $i -lt {most} ] || break; done);; esac; fi; case $q in (?*) printf \
          '{queues}:%s\\n' \"$q\"; case $k in (?*) printf '%s\\n' \"$k\";; esac;; esac; "
@@ -371,12 +376,30 @@ mod tests {
         let script = format!(
             "tc() {{ case $1 in (filter) [ $4 = lo ] && echo filter protocol all && echo ' police 0x1'; return 0;; esac; case $3 in (qdisc) [ $n -lt 2 ] && echo '[{{\"kind\":\"htb\"}}]';; (*) [ $4 = lo ] && echo class htb 1:1 root && \
              echo class htb 1:2;; esac; }}; n=0; q=; k=; w=; while [ $n -lt 3 ]; do {}echo $n; n=$((n + 1)); done",
-            queues()
+            queues("")
         );
         let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         let once = "tc-qdisc:[{\"kind\":\"htb\"}]\ntc-class lo:class htb 1:1 root\ntc-class lo:class htb 1:2\ntc-filter lo:filter protocol all\ntc-filter \
                     lo: police 0x1\n";
         assert_eq!(String::from_utf8_lossy(&said.stdout), format!("{once}0\n{once}1\n2\n"));
+    }
+
+    /// Each answers just within its own limit: so many of them would be more than a session may be silent.
+    #[test]
+    fn many_links_of_which_each_is_slow_hold_no_reading_up() {
+        let root = std::env::temp_dir().join(format!("cosmark-slow-links-{}", std::process::id()));
+        for link in 0..32 {
+            std::fs::create_dir_all(root.join(format!("sys/class/net/eth{link}"))).unwrap();
+        }
+        let script = format!(
+            "tc() {{ case $3 in (qdisc) echo '[{{\"kind\":\"htb\"}}]';; (dev) sleep 1; echo class htb of $4;; esac; }}; n=0; q=; k=; w=; {}",
+            queues(&root.display().to_string())
+        );
+        let began = std::time::Instant::now();
+        let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+        assert!(String::from_utf8_lossy(&said.stdout).starts_with("tc-qdisc:"), "{said:?}");
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[tokio::test]
