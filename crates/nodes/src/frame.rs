@@ -2,7 +2,7 @@
 //! cannot be read is left out, not the file. Sources: Linux kernel, Documentation/filesystems/proc.rst, admin-guide/iostats.rst,
 //! accounting/psi.rst, scheduler/sched-stats.rst.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::quantity as q;
 use crate::reading::Reading;
@@ -164,9 +164,12 @@ const SECTOR_BYTES: f64 = 512.0;
 /// Whole devices only: what a partition does its device does too.
 fn disks(text: &str, reading: &mut Reading) {
     let rows: Vec<Vec<&str>> = text.lines().map(fields).filter(|row| row.len() >= 14).collect();
+    let names: BTreeSet<&str> = rows.iter().map(|row| row[2]).collect();
     for row in &rows {
         let name = row[2];
-        if rows.iter().any(|other| is_part_of(name, other[2])) || row[3..14].iter().all(|n| *n == "0") {
+        if device_of(name).is_some_and(|device| names.contains(device))
+            || row[3..14].iter().all(|n| *n == "0")
+        {
             continue;
         }
         let of = |place: usize| number(row.get(place));
@@ -182,15 +185,12 @@ fn disks(text: &str, reading: &mut Reading) {
     }
 }
 
-/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`; `nvme0n1` is no part of `nvme0n`.
-fn is_part_of(name: &str, device: &str) -> bool {
-    let Some(rest) = name.strip_prefix(device) else { return false };
-    let number = if device.ends_with(|last: char| last.is_ascii_digit()) {
-        rest.strip_prefix('p')
-    } else {
-        Some(rest)
-    };
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+/// The device of which a name would be a part: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; `nvme0n` of `nvme0n1`, which is no
+/// device. `None` for a name without a number behind.
+fn device_of(name: &str) -> Option<&str> {
+    let before = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
+    let ends_in_a_number = |device: &&str| device.ends_with(|last: char| last.is_ascii_digit());
+    (before.len() < name.len()).then(|| before.strip_suffix('p').filter(ends_in_a_number).unwrap_or(before))
 }
 
 /// `eth0: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop ..`.

@@ -17,6 +17,9 @@ const CONTROLLERS: &[&str] = &["cpu", "cpuacct", "cpu,cpuacct", "cpuacct,cpu", "
 const DEEPEST: usize = 6;
 const MOST_LOOKED_AT: usize = 2000;
 const MOST_LIMITED: usize = 64;
+/// Devices on which a group is limited, and lines of what it did, five for each of them; no machine has more.
+const MOST_DEVICES: usize = 1_024;
+const MOST_COUNTED: usize = 8 * MOST_DEVICES;
 
 /// Limits of the first version on what a group does with a device, with the file that counts it and the word in that.
 const DEVICE_LIMITS: &[(&str, &str, &str, &str)] = &[
@@ -152,10 +155,10 @@ pub(crate) fn read(files: &BTreeMap<String, String>, path: &str, text: &str, rea
                 return;
             };
             let counted = files.get(&format!("{directory}/{counter}")).map_or("", String::as_str);
-            for line in text.lines() {
+            for line in text.lines().take(MOST_DEVICES) {
                 let Some((device, limit)) = line.split_once(' ') else { continue };
                 let start = format!("{device} {word} ");
-                let done = counted.lines().find_map(|line| line.strip_prefix(&start));
+                let done = counted.lines().take(MOST_COUNTED).find_map(|line| line.strip_prefix(&start));
                 limit_of(group, device, what, limit, done, reading);
             }
         }
@@ -169,9 +172,12 @@ fn device_limits(limits: &str, counts: &str, group: &str, reading: &mut Reading)
             .find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
             .map(str::to_owned)
     };
-    for line in limits.lines() {
+    for line in limits.lines().take(MOST_DEVICES) {
         let Some((device, _)) = line.split_once(' ') else { continue };
-        let counted = counts.lines().find(|line| line.split_ascii_whitespace().next() == Some(device));
+        let counted = counts
+            .lines()
+            .take(MOST_COUNTED)
+            .find(|line| line.split_ascii_whitespace().next() == Some(device));
         for (limit, counter, what) in IO_MAX {
             let Some(limit) = field(line, limit) else { continue };
             let done = counted.and_then(|line| field(line, counter));

@@ -280,7 +280,7 @@ impl NodeClock {
             self.later_ns.pop_front();
         }
         let least = self.later_ns.iter().copied().min().unwrap_or(later);
-        (stamp_ns.saturating_add_signed(least), Some(-least))
+        (stamp_ns.saturating_add_signed(least), Some(least.saturating_neg()))
     }
 }
 

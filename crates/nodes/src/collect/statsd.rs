@@ -294,6 +294,23 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+        /// Whoever reaches the port may send anything.
+        #[test]
+        fn whatever_a_packet_holds_is_a_number_or_counted(
+            lines in proptest::collection::vec("[a-z.]{0,4}:?(1e308|-?[0-9]{1,3}|NaN|inf|:){1,3}\\|?(ms|c|g|h|d)?(\\|@(1e-320|0|0.5|2|inf))?[\\|# é]{0,2}", 0..40),
+        ) {
+            let mut sums = Sums::default();
+            lines.iter().for_each(|line| sums.take(line));
+            proptest::prop_assert!(sums.others <= lines.len() as u64);
+            proptest::prop_assert!(sums.first_other.chars().count() <= SHOWN);
+            let reading = sums.reading(7);
+            proptest::prop_assert!(reading.samples.iter().all(|one| one.value.is_finite() && one.value >= 0.0));
+        }
+    }
+
     fn found(reading: &Reading) -> Vec<(&'static str, &str, f64)> {
         reading.samples.iter().map(|one| (one.quantity.id, one.unit.as_str(), one.value)).collect()
     }
