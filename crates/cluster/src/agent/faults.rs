@@ -410,6 +410,9 @@ mod tests {
         let why = is_allowed(&agent, "rm", Duration::from_secs(1)).unwrap_err();
         assert!(why.contains("allowed are: hangs") && why.contains("cosmark node --faults"), "{why}");
         let why = nobody("s2", &[agent], "UABC");
-        assert!(why.contains("there are: s1") && why.contains("--name s2 --faults FILE --trust UABC"), "{why}");
+        assert!(
+            why.contains("there are: s1") && why.contains("--name s2 --faults FILE --trust UABC"),
+            "{why}"
+        );
     }
 }

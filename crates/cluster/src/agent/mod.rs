@@ -3,6 +3,7 @@
 //! names, and heals them whatever happens. It opens no port, runs nothing else but `tc`, which tells of the queues of links, writes
 //! nothing else but the keys that it trusts, and can be asked for nothing else; what is not asked for again ends by itself.
 
+mod door;
 mod faults;
 mod follow;
 mod guard;
@@ -10,26 +11,29 @@ mod store;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_nats::Subscriber;
 use cosmark_faults::Injector;
 use cosmark_metrics::nodes::reading::Reading;
 use cosmark_nodes::collect::local::LocalReader;
 use cosmark_nodes::collect::set_by_ns;
 use cosmark_nodes::links;
 use cosmark_wire::agent::{AgentPresence, AgentReading, FaultAsk, LONGEST_LOOK_S, Look, LookAnswer};
-use cosmark_wire::message::{decode, encode};
+use cosmark_wire::message::{EnvelopeKind, decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 use cosmark_workload::model::faults::AllowedFault;
 use futures_util::StreamExt;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
-use crate::driver::trust::{SharedTrust, Trust};
+use crate::driver::trust::{Admitted, SharedTrust, Trust};
 use crate::driver::{DriverError, Leave, Talk};
 use crate::nats::{Bus, names};
 
+use door::{Count, Door};
 use store::Store;
 
 pub use faults::{OverNats, all_there};
@@ -40,8 +44,10 @@ pub use guard::{heal_left, injector_of};
 pub const EVERY: Duration = Duration::from_secs(1);
 /// Bytes of a reading at most: a machine with thousands of threads and disks needs less.
 const MOST_BYTES: usize = 256 << 10;
-/// Questions of each kind that are looked at in a second; what comes beyond is not answered.
-const MOST_QUESTIONS: u32 = 50;
+/// A reading that takes longer is said once, and waited for.
+const LONG_READING: Duration = Duration::from_secs(5);
+/// An answer about a fault is given within this time, or it is asked again: the disk may stand still.
+const ANSWERED: Duration = Duration::from_secs(5);
 /// NATS takes a reading within this time, or it is left out.
 const PUBLISH: Duration = Duration::from_millis(500);
 /// How long it is waited for another agent of this name.
@@ -64,8 +70,8 @@ pub struct AgentOptions {
     pub ceph_sockets: Option<String>,
     /// Directory for the keys that it trusts.
     pub state: PathBuf,
-    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins. Who makes faults
-    /// has one.
+    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins. Who makes
+    /// faults has one.
     pub trust: Vec<String>,
     /// Faults that its operator lets controllers ask for.
     pub faults: Vec<AllowedFault>,
@@ -89,88 +95,69 @@ pub async fn serve(
     mut leave: watch::Receiver<Leave>,
     talk: Talk,
 ) -> Result<(), DriverError> {
-    let mut agent = Agent::open(bus, options, injector, talk).await?;
+    let agent = Arc::new(Agent::open(bus, options, injector, talk).await?);
     let subscribe = |subject: String| {
         let client = agent.bus.client().clone();
         async move { client.subscribe(subject).await }
     };
     let problem = |cause: async_nats::SubscribeError| agent.bus.problem(cause.to_string());
-    let mut who = subscribe(names::WHO.to_owned()).await.map_err(problem)?;
-    let mut asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
+    let who = subscribe(names::WHO.to_owned()).await.map_err(problem)?;
+    let asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
+    let mut tasks = JoinSet::new();
+    // Each by itself: a reading that takes its time holds up no fault's end, and no fault holds up a reading.
+    tasks.spawn(Arc::clone(&agent).answer_questions(who, asked));
+    tasks.spawn(Arc::clone(&agent).read_while_asked());
     // A login from before may not hear of faults, and an agent that makes none need not.
-    let mut faulted = match agent.options.faults.is_empty() {
-        true => None,
-        false => Some(subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?),
-    };
+    if agent.injector.is_some() && !agent.options.faults.is_empty() {
+        let faulted = subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?;
+        tasks.spawn(Arc::clone(&agent).answer_about_faults(faulted));
+    }
     (agent.talk)(&format!(
         "{} ({}) has joined {} and waits to be asked",
         agent.options.name,
         agent.options.role,
         agent.bus.url()
     ));
-    let mut tick = interval(EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while *leave.borrow_and_update() == Leave::Stay {
-        tokio::select! {
-            _ = leave.changed() => {}
-            Some(message) = who.next() => agent.say_who(message.reply).await,
-            Some(message) = asked.next() => agent.follow(&message.payload, message.reply).await,
-            Some(message) = next_of(&mut faulted) => agent.about_fault(&message.payload, message.reply).await,
-            _ = tick.tick() => agent.read_if_asked().await,
-            else => break,
-        }
+    tokio::select! {
+        () = until_left(&mut leave) => {}
+        // None ends but with the connection.
+        _ = tasks.join_next() => {}
     }
-    if let Some(injector) = agent.injector.take() {
+    if let Some(injector) = agent.injector.clone() {
+        // Its run is answered meanwhile.
         drop(tokio::task::spawn_blocking(move || injector.end()).await);
     }
+    tasks.shutdown().await;
     Ok(())
 }
 
-async fn next_of(subscriber: &mut Option<async_nats::Subscriber>) -> Option<async_nats::Message> {
-    match subscriber {
-        Some(subscriber) => subscriber.next().await,
-        None => std::future::pending().await,
+async fn until_left(leave: &mut watch::Receiver<Leave>) {
+    while *leave.borrow_and_update() == Leave::Stay {
+        if leave.changed().await.is_err() {
+            return;
+        }
     }
-}
-
-/// How many questions of each kind may still be looked at. Each has its own number: whoever may ask who is there keeps
-/// nobody from having a fault healed.
-#[derive(Debug, Clone, Copy)]
-struct Questions {
-    who: u32,
-    look: u32,
-    fault: u32,
-}
-
-impl Questions {
-    fn of_a_second() -> Self {
-        Self { who: MOST_QUESTIONS, look: MOST_QUESTIONS, fault: MOST_QUESTIONS }
-    }
-}
-
-/// Takes one of those that are left; false where too many come.
-fn take(left: &mut u32) -> bool {
-    let may = *left > 0;
-    *left = left.saturating_sub(1);
-    may
 }
 
 struct Agent {
     bus: Bus,
     options: AgentOptions,
     trust: SharedTrust,
-    /// `None` while it reads on another thread.
-    reader: Option<LocalReader>,
-    store: Store,
     life: u64,
     /// It reads until then.
-    until: Option<Instant>,
-    /// Questions that may still be looked at in this second.
-    questions: Questions,
-    cut: bool,
+    until: Mutex<Option<Instant>>,
     /// Makes the faults that its operator has named, and heals what an earlier start has left; `None` without either.
-    injector: Option<Injector>,
+    injector: Option<Arc<Injector>>,
     talk: Talk,
+}
+
+/// What a machine is read with.
+struct Looking {
+    /// `None` after it failed.
+    reader: Option<LocalReader>,
+    store: Store,
+    is_cut: bool,
+    is_late: bool,
 }
 
 impl Agent {
@@ -200,25 +187,67 @@ impl Agent {
         if options.trust.is_empty() {
             trust.learn(&bus).await;
         }
-        Ok(Self {
-            bus,
-            injector,
-            trust,
-            reader: Some(LocalReader::new(options.daemons.clone())),
-            store: Store::new(options.ceph_sockets.as_deref()),
-            life: draw(),
-            until: None,
-            questions: Questions::of_a_second(),
-            cut: false,
-            options,
-            talk,
-        })
+        let (life, until, injector) = (draw(), Mutex::new(None), injector.map(Arc::new));
+        Ok(Self { bus, options, trust, life, until, injector, talk })
     }
 
-    async fn say_who(&mut self, reply: Option<async_nats::Subject>) {
-        let Some(reply) = reply.filter(|_| take(&mut self.questions.who)) else { return };
+    fn until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says who it is, and that it reads.
+    async fn answer_questions(self: Arc<Self>, mut who: Subscriber, mut asked: Subscriber) {
+        let (mut door, mut count) = (Door::new(EnvelopeKind::Look), Count::new());
+        loop {
+            tokio::select! {
+                Some(message) = who.next() => {
+                    if count.take(std::time::Instant::now()) {
+                        self.say_who(message.reply).await;
+                    }
+                }
+                Some(message) = asked.next() => self.follow(&mut door, &message.payload, message.reply).await,
+                else => return,
+            }
+        }
+    }
+
+    /// Has what it is asked about faults done.
+    async fn answer_about_faults(self: Arc<Self>, mut faulted: Subscriber) {
+        let mut door = Door::new(EnvelopeKind::Fault);
+        while let Some(message) = faulted.next().await {
+            self.about_fault(&mut door, &message.payload, message.reply).await;
+        }
+    }
+
+    /// Reads once a second while somebody asks.
+    async fn read_while_asked(self: Arc<Self>) {
+        let (reader, store) = (Some(self.reader()), Store::new(self.options.ceph_sockets.as_deref()));
+        let mut looking = Looking { reader, store, is_cut: false, is_late: false };
+        let mut tick = interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            self.read_if_asked(&mut looking).await;
+        }
+    }
+
+    fn reader(&self) -> LocalReader {
+        LocalReader::new(self.options.daemons.clone())
+    }
+
+    /// A request of this kind that is to be followed.
+    async fn admit(&self, door: &mut Door, payload: &[u8]) -> Option<Admitted> {
+        let now = std::time::Instant::now();
+        if self.trust.get().keys().is_empty() && door.may_learn(now) {
+            drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
+        }
+        door.admit(&self.trust, payload, now)
+    }
+
+    async fn say_who(&self, reply: Option<async_nats::Subject>) {
+        let Some(reply) = reply else { return };
         let AgentOptions { name, role, host, version, .. } = self.options.clone();
-        let (faults, held) = faults::presence(self.injector.as_ref());
+        let (faults, held) = faults::presence(self.injector.as_deref());
         let presence = AgentPresence {
             name,
             role,
@@ -235,82 +264,96 @@ impl Agent {
         }
     }
 
-    async fn follow(&mut self, payload: &[u8], reply: Option<async_nats::Subject>) {
-        if !take(&mut self.questions.look) {
-            return;
-        }
-        if self.trust.get().keys().is_empty() {
-            drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
-        }
-        let Some(admitted) = self.trust.get().look(payload) else { return };
+    async fn follow(&self, door: &mut Door, payload: &[u8], reply: Option<async_nats::Subject>) {
+        let Some(admitted) = self.admit(door, payload).await else { return };
         let Ok(look) = decode::<Look>(&admitted.sealed) else { return };
         let seconds = look.for_s.min(LONGEST_LOOK_S);
         let until = Instant::now() + Duration::from_secs(u64::from(seconds));
-        if self.until.is_none() {
+        let before = {
+            let mut reads = self.until();
+            let before = *reads;
+            *reads = Some(before.map_or(until, |before| before.max(until)));
+            before
+        };
+        if before.is_none() {
             let run: String = look.run.chars().filter(char::is_ascii_graphic).take(80).collect();
             (self.talk)(&format!("reads this machine once a second for run {run}"));
         }
-        self.until = Some(self.until.map_or(until, |before| before.max(until)));
         if let (Some(reply), Ok(bytes)) = (reply, encode(&LookAnswer { unix_ns: unix_ns(), life: self.life }))
         {
             self.publish(reply.into_string(), bytes).await;
         }
     }
 
-    async fn about_fault(&mut self, payload: &[u8], reply: Option<async_nats::Subject>) {
-        if !take(&mut self.questions.fault) {
-            return;
-        }
-        if self.trust.get().keys().is_empty() {
-            drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
-        }
-        let Some(admitted) = self.trust.get().fault(payload) else { return };
-        let (Some(injector), Ok(ask)) = (&self.injector, decode::<FaultAsk>(&admitted.sealed)) else {
+    async fn about_fault(&self, door: &mut Door, payload: &[u8], reply: Option<async_nats::Subject>) {
+        let Some(admitted) = self.admit(door, payload).await else { return };
+        let (Some(injector), Ok(ask)) = (self.injector.clone(), decode::<FaultAsk>(&admitted.sealed)) else {
             return;
         };
-        let answer = faults::answer(injector, ask);
+        // It looks at files, and writes some.
+        let answering = tokio::task::spawn_blocking(move || faults::answer(&injector, ask));
+        let Ok(Ok(answer)) = timeout(ANSWERED, answering).await else { return };
         if let (Some(reply), Ok(bytes)) = (reply, encode(&answer)) {
             self.publish(reply.into_string(), bytes).await;
         }
     }
 
-    async fn read_if_asked(&mut self) {
-        self.questions = Questions::of_a_second();
-        let Some(until) = self.until else { return };
-        if until <= Instant::now() {
-            self.until = None;
-            self.store.forget();
-            if let Some(reader) = &mut self.reader {
-                reader.leave_requests();
-            }
-            return (self.talk)("nobody asks any more; it waits");
+    /// Whether somebody asks for readings now; says when nobody does any more.
+    fn is_asked(&self, looking: &mut Looking) -> bool {
+        let mut reads = self.until();
+        let Some(until) = *reads else { return false };
+        if until > Instant::now() {
+            return true;
         }
-        let Some(mut reader) = self.reader.take() else { return };
-        self.store.ask();
+        *reads = None;
+        drop(reads);
+        looking.store.forget();
+        if let Some(reader) = &mut looking.reader {
+            reader.leave_requests();
+        }
+        (self.talk)("nobody asks any more; it waits");
+        false
+    }
+
+    async fn read_if_asked(&self, looking: &mut Looking) {
+        if !self.is_asked(looking) {
+            return;
+        }
+        let mut reader = looking.reader.take().unwrap_or_else(|| self.reader());
+        looking.store.ask();
         let requests = self.options.requests;
         // The files of hundreds of threads take milliseconds.
-        let read = tokio::task::spawn_blocking(move || {
+        let mut read = tokio::task::spawn_blocking(move || {
             if requests {
                 reader.follow_requests();
             }
             let reading = reader.read();
             (reader, reading)
         });
-        let Ok((reader, mut reading)) = read.await else {
-            self.reader = Some(LocalReader::new(self.options.daemons.clone()));
-            return;
+        let read = match timeout(LONG_READING, &mut read).await {
+            Ok(read) => read,
+            Err(_) => {
+                if !std::mem::replace(&mut looking.is_late, true) {
+                    (self.talk)(&format!(
+                        "reading this machine takes more than {} s; faults and questions do not wait for it",
+                        LONG_READING.as_secs()
+                    ));
+                }
+                read.await
+            }
         };
+        let Ok((reader, mut reading)) = read else { return };
         links::declare(&mut reading, &self.options.links);
         // Threads and groups come last, and are left out where there is no room.
-        let mut samples = self.store.answer().await;
+        let mut samples = looking.store.answer().await;
         samples.append(&mut reading.samples);
         reading.samples = samples;
-        let missing: Vec<String> = reader.missing().into_iter().chain(self.store.missing()).collect();
+        let missing: Vec<String> = reader.missing().into_iter().chain(looking.store.missing()).collect();
         let missing = (!missing.is_empty()).then(|| missing.join("; "));
-        self.reader = Some(reader);
+        looking.reader = Some(reader);
         let most_bytes = self.bus.most_bytes().min(MOST_BYTES);
         let Some((bytes, left_out)) = written(&reading, missing, self.life, most_bytes) else { return };
-        if left_out > 0 && !std::mem::replace(&mut self.cut, true) {
+        if left_out > 0 && !std::mem::replace(&mut looking.is_cut, true) {
             (self.talk)(&format!(
                 "{left_out} numbers of this machine have no room in a message and are left out; name fewer --daemons"
             ));
@@ -375,16 +418,6 @@ mod tests {
     use cosmark_metrics::nodes::quantity;
 
     use super::*;
-
-    #[test]
-    fn a_flood_of_one_kind_of_questions_leaves_room_for_the_others() {
-        let mut questions = Questions::of_a_second();
-        let taken = (0..1000).filter(|_| take(&mut questions.who)).count();
-        assert_eq!(taken, 50);
-        assert!(take(&mut questions.look) && take(&mut questions.fault));
-        let taken = (0..1000).filter(|_| take(&mut questions.fault)).count();
-        assert_eq!(taken, 49);
-    }
 
     #[test]
     fn a_reading_that_is_too_large_keeps_what_comes_first_and_says_how_much_is_missing() {

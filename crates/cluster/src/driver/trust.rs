@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Leave, Talk};
-use crate::nats::{Bus, Unsigned, open_signed};
+use crate::nats::{Bus, Unsigned, claimed, open_signed};
 
 /// Keys of controllers, one a line.
 const FILE: &str = "trusted";
@@ -158,18 +158,53 @@ impl Trust {
         self.newest(payload, EnvelopeKind::Fault)
     }
 
+    /// Whether a request of this kind to an agent may be one that is followed, before its signature is looked at, which
+    /// costs more than all else.
+    pub fn may_be_followed(&self, payload: &[u8], kind: EnvelopeKind) -> bool {
+        self.ruled_out(payload, kind).is_ok()
+    }
+
+    /// Counts a request of this kind that is not followed, and says why.
+    pub fn say_of(&mut self, payload: &[u8], kind: EnvelopeKind) {
+        match self.ruled_out(payload, kind) {
+            Err(Some(why)) => self.count(why),
+            // Nobody whom it trusts, says the message itself.
+            Err(None) => drop(self.open_message(payload, kind, "")),
+            Ok(()) => self.count("it is too large"),
+        }
+    }
+
+    /// Why a request is not followed, by what it says of itself; `None` where it does not even say that somebody has signed
+    /// it who is trusted.
+    fn ruled_out(&self, payload: &[u8], kind: EnvelopeKind) -> Result<(), Option<&'static str>> {
+        let Some((key, envelope)) = claimed(payload) else { return Err(None) };
+        if !self.keys.iter().any(|known| known == key) {
+            return Err(None);
+        }
+        let Envelope { id, issued_ns, .. } = &envelope;
+        if envelope.kind != kind || envelope.driver != self.driver {
+            return Err(Some("it is something else, or for another one"));
+        }
+        if unix_ns().abs_diff(*issued_ns) > FURTHEST_LOOK_NS {
+            return Err(Some(
+                "it was signed at another time; if it was not, set the clocks of this machine and the controller's",
+            ));
+        }
+        let who = (key.to_owned(), format!("{kind:?} {id}"));
+        match self.looks.get(&who) {
+            Some(newest_ns) if issued_ns <= newest_ns => Err(Some("it came a second time")),
+            _ => Ok(()),
+        }
+    }
+
     fn newest(&mut self, payload: &[u8], kind: EnvelopeKind) -> Option<Admitted> {
+        if let Err(Some(why)) = self.ruled_out(payload, kind) {
+            self.count(why);
+            return None;
+        }
         let admitted = self.open_message(payload, kind, "")?;
         let Envelope { id, issued_ns, .. } = &admitted.envelope;
-        if unix_ns().abs_diff(*issued_ns) > FURTHEST_LOOK_NS {
-            self.count("it was signed at another time; if it was not, set the clocks of this machine and the controller's");
-            return None;
-        }
         let who = (admitted.key.clone(), format!("{kind:?} {id}"));
-        if self.looks.get(&who).is_some_and(|newest_ns| issued_ns <= newest_ns) {
-            self.count("it came a second time");
-            return None;
-        }
         if self.looks.len() >= REMEMBERED {
             let now_ns = unix_ns();
             self.looks.retain(|_, at_ns| now_ns.saturating_sub(*at_ns) < FURTHEST_LOOK_NS.cast_signed());

@@ -73,11 +73,24 @@ pub fn open_signed(bytes: &[u8], is_trusted: impl Fn(&str) -> bool) -> Result<Si
     if !is_by(key, &[SIGNED, body].concat(), signature) {
         return Err(Unsigned::Forged(key.to_owned()));
     }
-    let (length, rest) = body.split_first_chunk::<4>().ok_or(Unsigned::Unreadable)?;
-    let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Unsigned::Unreadable)?;
-    let (head, sealed) = rest.split_at_checked(length).ok_or(Unsigned::Unreadable)?;
-    let envelope = decode(head).map_err(|_| Unsigned::Unreadable)?;
+    let (envelope, sealed) = parts_of(body).ok_or(Unsigned::Unreadable)?;
     Ok(Signed { key: key.to_owned(), envelope, sealed: sealed.to_vec() })
+}
+
+/// What a message says of itself, true or not: the key of who signed it, and what it is about. Costs no look at a signature.
+#[must_use]
+pub fn claimed(bytes: &[u8]) -> Option<(&str, Envelope)> {
+    let (key, rest) = bytes.split_at_checked(KEY_LETTERS)?;
+    let (_, body) = rest.split_at_checked(SIGNATURE_BYTES)?;
+    Some((std::str::from_utf8(key).ok()?, parts_of(body)?.0))
+}
+
+/// What is signed: the envelope, and what is sealed.
+fn parts_of(body: &[u8]) -> Option<(Envelope, &[u8])> {
+    let (length, rest) = body.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let (head, sealed) = rest.split_at_checked(length)?;
+    Some((decode(head).ok()?, sealed))
 }
 
 /// True when the signature is that of this key's holder over these bytes.

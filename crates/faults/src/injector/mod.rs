@@ -290,7 +290,7 @@ impl Core {
 
     fn step(&self, ticket: u64, number: u32, step: Step) -> Progress {
         let mut state = self.state();
-        let State { open, todo, is_ready, .. } = &mut *state;
+        let State { open, todo, is_ready, stop, .. } = &mut *state;
         let Some(open) = open.as_mut().filter(|open| open.ticket == ticket) else {
             return self.of_the_past(*is_ready, ticket, step);
         };
@@ -303,8 +303,18 @@ impl Core {
         if number < open.number {
             return Progress::Refused("a later step was asked for since".to_owned());
         }
-        if number == open.number {
-            return open.said.clone().map_or(Progress::Busy, Progress::Done);
+        let is_newer = number > open.number;
+        if !is_newer && let Some(said) = &open.said {
+            return Progress::Done(said.clone());
+        }
+        // Where the agent ends nobody does steps any more.
+        if let (Step::Heal, Some(ended)) = (step, &open.ended)
+            && (is_newer || *stop)
+        {
+            return Progress::Done(ended.clone().said());
+        }
+        if !is_newer {
+            return Progress::Busy;
         }
         (open.number, open.said) = (number, None);
         *todo = Some(Todo { ticket, number, step });

@@ -357,6 +357,8 @@ fn a_run_hears_from_the_next_start_what_became_of_its_fault_and_by_whom() {
     assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
     injector.end();
     assert!(!bed.is_there());
+    let said = done(&injector, ticket, 2, Step::Heal);
+    assert!(matches!(&said, Said::Ended { why, .. } if why.contains("the agent ends")), "{said:?}");
     let next = bed.injector(patience(LONG, LONG));
     let said = done(&next, ticket, 2, Step::Heal);
     assert!(matches!(&said, Said::Ended { why, .. } if why.contains("the agent ends")), "{said:?}");
