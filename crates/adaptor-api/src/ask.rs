@@ -26,6 +26,8 @@ pub enum Whom {
     Unknown,
     /// Nobody's: without a signature or token.
     Nobody,
+    /// The session's, signed as an hour ago: what somebody who listened then could send again.
+    AnHourAgo,
 }
 
 /// One request.

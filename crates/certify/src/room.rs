@@ -20,6 +20,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The same for a store that has not answered lately.
 pub(crate) const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// An object that is written early and looked at late.
+#[derive(Debug, Clone)]
+pub(crate) struct Planted {
+    pub(crate) key: String,
+    /// Seed and length of what it has to hold; `None`: it was deleted.
+    pub(crate) content: Option<(u64, usize)>,
+}
+
 /// What all questions share.
 pub(crate) struct Room {
     pub(crate) adaptor: Arc<dyn Adaptor>,
@@ -50,6 +58,8 @@ pub(crate) struct Room {
     pub(crate) strays: Vec<(String, String)>,
     /// Writes in parts that were begun: key and upload.
     pub(crate) uploads: Vec<(String, String)>,
+    /// What has to be there until the end.
+    pub(crate) planted: Vec<Planted>,
     /// What the probe for consistency found, once it was asked for.
     pub(crate) consistency: Option<cosmark_consistency::Outcome>,
     /// Asked quickly.
@@ -85,6 +95,7 @@ impl Room {
             written: Vec::new(),
             strays: Vec::new(),
             uploads: Vec::new(),
+            planted: Vec::new(),
             consistency: None,
             is_quick: false,
             restart,
@@ -144,6 +155,10 @@ impl Room {
         self.note(&request, &container, &shown, began);
         match result {
             Ok(Ok(reply)) => Ok(reply),
+            // The adaptor's, and not the store's.
+            Ok(Err(error)) if error.kind() == ErrorKind::Unsupported => {
+                Err(Finding::not_asked(error.message()))
+            }
             _ => {
                 self.unanswered += 1;
                 Err(Finding::no(shown))

@@ -80,6 +80,12 @@ pub(crate) fn read_condition(head: &Head, etag: &str) -> Option<u16> {
     head.get("if-none-match").is_some_and(|list| listed(list, etag)).then_some(304)
 }
 
+/// Whether the conditions that a copy of S3 puts to its source are met. Those on dates are not looked at.
+pub(crate) fn source_condition(head: &Head, etag: &str) -> bool {
+    head.get("x-amz-copy-source-if-match").is_none_or(|list| listed(list, etag))
+        && head.get("x-amz-copy-source-if-none-match").is_none_or(|list| !listed(list, etag))
+}
+
 /// Whether the conditions of a write are met by what is there.
 pub(crate) fn write_condition(head: &Head, there: Option<&Object>) -> bool {
     let etag = there.map(|object| &*object.etag);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{
-    Ask, Asker, AwsKeys, BytesSource, Marks, OpFuture, Protocol, Reply, Result, Secret, Session, Whom,
+    Ask, Asker, AwsKeys, BytesSource, Error, ErrorKind, Marks, OpFuture, Protocol, Reply, Result, Secret,
+    Session, Whom,
 };
 use sha2::Digest as _;
 
@@ -11,6 +12,9 @@ use super::channel::{Call, Channel};
 use super::config::{Config, Signature, StoreAddress};
 use super::sigv4::hex;
 use crate::http::{Body, Take};
+
+/// Seconds of an hour.
+const HOUR_S: u64 = 3600;
 
 /// One connection for them.
 pub(super) struct S3Asker {
@@ -28,12 +32,18 @@ impl S3Asker {
         Ok(Self { config: Arc::clone(config), address, keys, channel })
     }
 
-    /// A connection in somebody else's name.
-    fn other(&self, whom: Whom) -> Channel {
+    /// A connection in somebody else's name, or of another time.
+    fn other(&self, whom: Whom) -> Result<Channel> {
         let wrong = |text: &str| text.chars().rev().chain("-not".chars()).collect::<String>();
         let mut keys = self.keys.clone();
         let signature = match whom {
             Whom::Session => self.config.signature,
+            Whom::AnHourAgo if matches!(self.config.signature, Signature::V4 | Signature::V2) => {
+                self.config.signature
+            }
+            Whom::AnHourAgo => {
+                return Err(Error::new(ErrorKind::Unsupported, "this login signs no time"));
+            }
             Whom::WrongSecret => {
                 keys.secret_key = Secret::new(wrong(keys.secret_key.expose()));
                 self.config.signature
@@ -51,7 +61,10 @@ impl S3Asker {
         };
         let mut channel = Channel::new(&self.config, &self.address, &keys);
         channel.set_keys(signature, &keys);
-        channel
+        if whom == Whom::AnHourAgo {
+            channel.sign_late(HOUR_S);
+        }
+        Ok(channel)
     }
 
     async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
@@ -78,7 +91,7 @@ impl S3Asker {
             return Ok(self.channel.connection().reply(answer));
         }
         // What is left of such a connection is of no use to the next request.
-        let mut channel = self.other(ask.whom);
+        let mut channel = self.other(ask.whom)?;
         let answer = channel.exchange(&call, body, take, &mut marks).await?;
         Ok(channel.connection().reply(answer))
     }

@@ -22,7 +22,8 @@ impl SwiftAsker {
         } else {
             let wrong = Secret::new("AUTH_tk00000000000000000000000000000000");
             other = match ask.whom {
-                Whom::Session => self.link.another(),
+                // Tokens stand for no moment.
+                Whom::Session | Whom::AnHourAgo => self.link.another(),
                 Whom::WrongSecret | Whom::Unknown => Link::new(self.link.connection.endpoint(), &wrong),
                 Whom::Nobody => Link::without_token(self.link.connection.endpoint()),
             };

@@ -3,6 +3,7 @@
 use cosmark_adaptor_api::Whom;
 
 use super::{Group, Question, S3, by, refusal, row};
+use crate::certificate::Answer;
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 
@@ -52,6 +53,26 @@ pub(super) const ROWS: &[Question] = &[
         by!(anonymous),
     ),
     row(
+        "s3.auth.changes",
+        ERROR,
+        (
+            "Are writes, deletes and listings refused that nobody or a wrong secret signed?",
+            "403, and nothing is written, deleted or listed",
+            "S3 API, Authenticating requests",
+        ),
+        by!(changes_of_others),
+    ),
+    row(
+        "s3.auth.late",
+        ERROR,
+        (
+            "Is a request refused that was signed an hour ago?",
+            "403 RequestTimeTooSkewed: after 15 minutes it is no longer taken",
+            "S3 API, Authenticating requests; Error responses",
+        ),
+        by!(signed_late),
+    ),
+    row(
         "s3.error.body-hash",
         ERROR,
         (
@@ -88,6 +109,16 @@ pub(super) const ROWS: &[Question] = &[
             "S3 user guide, Checking object integrity",
         ),
         by!(checksum),
+    ),
+    row(
+        "s3.checksum.others",
+        ERROR,
+        (
+            "Is a body refused that is not what its CRC32, SHA-1 or SHA-256 says?",
+            "400 BadDigest or XAmzContentChecksumMismatch for each, and nothing is written",
+            "S3 user guide, Checking object integrity",
+        ),
+        by!(other_checksums),
     ),
     row(
         "s3.error.trailer",
@@ -205,6 +236,46 @@ async fn anonymous(room: &mut Room) -> Found {
     Ok(refused(&reply, 403, &["AccessDenied"]))
 }
 
+/// What may not be done with an object by who is not let in.
+async fn changes_of_others(room: &mut Room) -> Found {
+    let mut answered = Finding::yes("403 for each of 6");
+    for (number, whom) in [Whom::Nobody, Whom::WrongSecret].into_iter().enumerate() {
+        let (key, other) = (room.key(&format!("own-{number}")), room.key(&format!("others-{number}")));
+        room.write(&key, b"own").await?;
+        let requests = [
+            ("an overwrite", Request::put(&key, b"others'")),
+            ("a new object", Request::put(&other, b"others'")),
+            ("a delete", Request::delete(&key)),
+            ("a listing", Request::get("").query("list-type", "2").query("prefix", &key)),
+        ];
+        for (what, request) in requests {
+            let reply = room.send(request.by(whom)).await?;
+            let finding = refused(&reply, 403, &[]);
+            let seen = format!("{what} by {whom:?}: {}", finding.saw);
+            match finding.answer {
+                Answer::No => return Ok(Finding::no(seen)),
+                Answer::Differs => answered = Finding::differs(seen),
+                Answer::Yes | Answer::NotAsked => {}
+            }
+        }
+        if room.content(&key).await?.as_deref() != Some(b"own") || room.content(&other).await?.is_some() {
+            return Ok(Finding::no(format!("all were refused to {whom:?}, and something was changed")));
+        }
+    }
+    Ok(answered)
+}
+
+async fn signed_late(room: &mut Room) -> Found {
+    let key = room.key("late");
+    room.write(&key, b"first").await?;
+    let reply = room.send(Request::put(&key, b"late").by(Whom::AnHourAgo)).await?;
+    let finding = refused(&reply, 403, &["RequestTimeTooSkewed"]);
+    if !reply.is_success() && room.content(&key).await?.as_deref() != Some(b"first") {
+        return Ok(Finding::no(format!("{}, and the object was written", finding.saw)));
+    }
+    Ok(finding)
+}
+
 /// A write that has to be refused and to leave nothing.
 async fn refused_write(room: &mut Room, request: Request, codes: &[&str]) -> Found {
     let key = request.object.clone();
@@ -233,6 +304,29 @@ async fn content_md5(room: &mut Room) -> Found {
 async fn checksum(room: &mut Room) -> Found {
     let request = Request::put(room.key("crc"), b"these bytes").line("x-amz-checksum-crc32c", "AAAAAA==");
     refused_write(room, request, &["BadDigest", "XAmzContentChecksumMismatch"]).await
+}
+
+/// Checksums beside CRC32C, each with a value that no body of the question has.
+const OTHERS: [(&str, &str); 3] = [
+    ("x-amz-checksum-crc32", "AAAAAA=="),
+    ("x-amz-checksum-sha1", "AAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+    ("x-amz-checksum-sha256", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+];
+
+async fn other_checksums(room: &mut Room) -> Found {
+    let mut answered = Finding::yes("each of 3");
+    for (name, value) in OTHERS {
+        let request = Request::put(room.key(name), b"these bytes").line(name, value);
+        let codes = &["BadDigest", "XAmzContentChecksumMismatch"];
+        let finding = refused_write(room, request, codes).await?;
+        let seen = format!("{name}: {}", finding.saw);
+        match finding.answer {
+            Answer::No => return Ok(Finding::no(seen)),
+            Answer::Yes => {}
+            Answer::Differs | Answer::NotAsked => answered = Finding::new(finding.answer, seen),
+        }
+    }
+    Ok(answered)
 }
 
 /// A write of `123456789` in one aws-chunked frame, with this CRC32C behind it.

@@ -2,17 +2,23 @@
 
 mod conditional;
 mod consistency;
+mod contents;
+mod copies;
 mod errors;
 mod integrity;
+mod lasting;
 mod listing;
 mod multipart;
 mod names;
+mod objects;
 mod operations;
 mod partial;
 mod races;
 mod ranges;
 mod swift;
 mod together;
+mod uploads;
+mod visible;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -109,17 +115,24 @@ pub struct Question {
 /// Every question, in the order in which they are asked.
 pub const QUESTIONS: &[&[Question]] = &[
     operations::ROWS,
+    lasting::EARLY,
+    contents::ROWS,
+    visible::ROWS,
     errors::ROWS,
     ranges::ROWS,
     integrity::ROWS,
+    objects::ROWS,
+    copies::ROWS,
     conditional::ROWS,
     multipart::ROWS,
+    uploads::ROWS,
     listing::ROWS,
     names::ROWS,
     swift::ROWS,
     together::ROWS,
     partial::ROWS,
     consistency::ROWS,
+    lasting::LATE,
 ];
 
 const S3: Of = Of::Only(Protocol::S3);

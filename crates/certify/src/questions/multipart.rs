@@ -166,7 +166,7 @@ async fn begin_by(room: &mut Room, request: Request) -> Result<String, Finding> 
     Ok(upload)
 }
 
-fn sending(key: &str, upload: &str, number: u32, body: &[u8]) -> Request {
+pub(super) fn sending(key: &str, upload: &str, number: u32, body: &[u8]) -> Request {
     Request::put(key, body).query("partNumber", number.to_string()).query("uploadId", upload)
 }
 
@@ -195,7 +195,10 @@ pub(super) fn completion(key: &str, upload: &str, parts: &[(u32, String)]) -> Re
 }
 
 /// Completes; a status 200 may hold an error.
-async fn complete(room: &mut Room, request: Request) -> Result<cosmark_adaptor_api::Reply, Finding> {
+pub(super) async fn complete(
+    room: &mut Room,
+    request: Request,
+) -> Result<cosmark_adaptor_api::Reply, Finding> {
     let mut reply = room.send(request).await?;
     if reply.status == 200 && code_of(&reply).is_some() {
         reply.status = 400;

@@ -48,6 +48,36 @@ pub(super) const ROWS: &[Question] = &[
         by!(dot_segments),
     ),
     row(
+        "s3.name.single-dot",
+        NAME,
+        (
+            "Is `.` between slashes in a name a part of the name?",
+            "the name as it is, or a refusal; never another name",
+            GUIDE,
+        ),
+        by!(single_dot),
+    ),
+    row(
+        "s3.name.end-blank",
+        NAME,
+        (
+            "Are a name and the same with a blank behind it different names?",
+            "two objects, both listed",
+            GUIDE,
+        ),
+        |room| Box::pin(stay_apart(room, ("a", "a "))),
+    ),
+    row(
+        "s3.name.long-segments",
+        NAME,
+        (
+            "Are two names different that are 300 bytes without a slash and differ in the last?",
+            "two objects, both listed",
+            GUIDE,
+        ),
+        by!(long_segments),
+    ),
+    row(
         "s3.name.control",
         NAME,
         ("Does a name with a line end come back from a listing?", "as it is with encoding-type=url", GUIDE),
@@ -152,6 +182,28 @@ async fn dot_segments(room: &mut Room) -> Found {
         return Ok(Finding::differs(format!("refused by {}", status_of(&reply))));
     }
     let is_there = room.content(&key).await?.as_deref() == Some(b"dots");
+    Ok(Finding::holds(is_there, if is_there { "as it is" } else { "it was taken and cannot be read" }))
+}
+
+/// File systems end a segment at 255 bytes.
+async fn long_segments(room: &mut Room) -> Found {
+    let (first, second) = ("n".repeat(300), format!("{}m", "n".repeat(299)));
+    stay_apart(room, (&first, &second)).await
+}
+
+/// The same for a segment that a path does not need.
+async fn single_dot(room: &mut Room) -> Found {
+    let end = format!("{:03}-beside", room.number);
+    let (key, resolved) = (room.key(&format!("sub/./{end}")), room.key(&format!("sub/{end}")));
+    let reply = room.send(Request::put(&key, b"dot")).await?;
+    room.written.push(resolved.clone());
+    if room.content(&resolved).await?.is_some() {
+        return Ok(Finding::no(format!("{} was written instead", room.short(&resolved))));
+    }
+    if !reply.is_success() {
+        return Ok(Finding::differs(format!("refused by {}", status_of(&reply))));
+    }
+    let is_there = room.content(&key).await?.as_deref() == Some(b"dot");
     Ok(Finding::holds(is_there, if is_there { "as it is" } else { "it was taken and cannot be read" }))
 }
 

@@ -41,6 +41,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(nonsense),
     ),
     row(
+        "s3.range.if-match",
+        RANGE,
+        (
+            "Is If-Match honoured when a part is read, so that a download that goes on mixes no two versions?",
+            "206 for its ETag, 412 PreconditionFailed for the ETag of a version that was replaced",
+            "RFC 9110, sections 13.1.1 and 14.2; S3 API, GetObject",
+        ),
+        by!(if_match),
+    ),
+    row(
         "s3.range.of-empty",
         RANGE,
         ("Is a range of an object of 0 bytes refused?", "416 InvalidRange", RFC),
@@ -92,6 +102,27 @@ async fn nonsense(room: &mut Room) -> Found {
         200 if reply.body == content => Finding::yes("200"),
         400..=499 => Finding::differs(format!("refused by {}", status_of(&reply))),
         _ => Finding::no(format!("{} with {} bytes", status_of(&reply), reply.body.len())),
+    })
+}
+
+async fn if_match(room: &mut Room) -> Found {
+    let (key, content) = (room.key("goes-on"), pattern(LENGTH, 12));
+    let old = room.write(&key, &pattern(LENGTH, 13)).await?.line("etag").map(str::to_owned);
+    let new = room.write(&key, &content).await?.line("etag").map(str::to_owned);
+    let (Some(old), Some(new)) = (old, new) else {
+        return Ok(Finding::not_asked("the store gives no ETag"));
+    };
+    let part = |etag: String| Request::get(&key).line("range", "bytes=500-999").line("if-match", etag);
+    let right = room.send(part(new)).await?;
+    let stale = room.send(part(old)).await?;
+    let seen = format!("{} and {}", status_of(&right), status_of(&stale));
+    Ok(match (right.status, stale.status) {
+        (206, _) if right.body != content[500..] => Finding::no("206 with other bytes"),
+        (_, 200 | 206) => Finding::no(format!("the condition is ignored: {seen}")),
+        (206, 412) => Finding::yes(seen),
+        (200, 412) => Finding::differs(format!("{seen}: the range is not honoured")),
+        (206, 400..=499) => Finding::differs(seen),
+        _ => Finding::no(seen),
     })
 }
 

@@ -1,6 +1,8 @@
 //! An honest store behind an adaptor that lies for it: conditions and ranges that are ignored, ETags, listings and deletes that are
 //! not what they say. Each lie is found by the questions about it, and by no others.
 
+mod plants;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -16,6 +18,7 @@ use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
 
 use super::{certified_by, certified_in_full, not_right};
+use plants::Plant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -64,6 +67,8 @@ enum Lie {
     LosesTheThousandth,
     /// A read takes its time, and gives its second half of what is there then.
     MixesVersions,
+    /// One that shows only beside the plain way.
+    Planted(Plant),
     SaysNothing,
 }
 
@@ -221,6 +226,9 @@ impl LyingAsker {
     }
 
     async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
+        if let Lie::Planted(plant) = self.lie {
+            return self.planted(plant, ask).await;
+        }
         if let Some(reply) = self.about_versions(ask).await? {
             return Ok(reply);
         }
@@ -341,6 +349,9 @@ impl Client for LyingClient {
         sink: Option<&'a mut dyn BodySink>,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, ReadOutcome> {
+        if let Lie::Planted(plant) = self.lie {
+            return Box::pin(self.get_planted(plant, name, range, sink, marks));
+        }
         if self.lie != Lie::MixesVersions {
             return self.inner.get(name, range, sink, marks);
         }
@@ -365,6 +376,9 @@ impl Client for LyingClient {
         options: PutOptions,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, PutOutcome> {
+        if let Lie::Planted(plant) = self.lie {
+            return Box::pin(self.put_planted(plant, name, body, options, marks));
+        }
         Box::pin(async move {
             if self.lie == Lie::ShowsHalves && body.len() > 1 << 20 {
                 let mut half = vec![0; 1 << 20];
@@ -377,14 +391,35 @@ impl Client for LyingClient {
     }
 
     fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        self.inner.delete(name, marks)
+        match self.lie {
+            Lie::Planted(plant) => Box::pin(self.delete_planted(plant, name, marks)),
+            _ => self.inner.delete(name, marks),
+        }
     }
 
     fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        self.inner.head(name, marks)
+        match self.lie {
+            Lie::Planted(plant) => Box::pin(self.head_planted(plant, name, marks)),
+            _ => self.inner.head(name, marks),
+        }
+    }
+
+    fn copy<'a>(
+        &'a mut self,
+        from: ObjectName<'a>,
+        to: ObjectName<'a>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        if self.lie == Lie::Planted(Plant::LinksCopies) {
+            plants::link(from.object, to.object);
+        }
+        self.inner.copy(from, to, marks)
     }
 
     fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
+        if let Lie::Planted(plant) = self.lie {
+            return Box::pin(self.list_planted(plant, request, marks));
+        }
         Box::pin(async move {
             let mut page = self.inner.list(request, marks).await?;
             self.lie_on(&mut page);
@@ -443,6 +478,7 @@ const REQUESTS: &[&str] = &[
 
 /// A liar before this store.
 fn liar(store: &EmbeddedStore, lie: Lie) -> Arc<dyn Adaptor> {
+    plants::forget();
     let endpoint = store.endpoint();
     let entries = [
         ("endpoint", endpoint.as_str()),
@@ -480,19 +516,23 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
         (Lie::LosesRaces(17), &["s3.race.create-once", "s3.race.if-match"]),
         (Lie::ChecksThenWrites, &["s3.race.create-once"]),
         (Lie::LandsLate, &["s3.race.create-once", "s3.race.if-match"]),
-        (Lie::IgnoresReadConditions, &["s3.read.if-match", "s3.read.if-modified", "s3.read.if-none-match"]),
+        (
+            Lie::IgnoresReadConditions,
+            &["s3.range.if-match", "s3.read.if-match", "s3.read.if-modified", "s3.read.if-none-match"],
+        ),
         (Lie::IgnoresRanges, &["s3.range.unsatisfiable"]),
         (
             Lie::GivesOtherRange,
             &[
                 "s3.range.beyond-end",
+                "s3.range.if-match",
                 "s3.range.nonsense",
                 "s3.range.open",
                 "s3.range.suffix",
                 "s3.range.unsatisfiable",
             ],
         ),
-        (Lie::OtherEtag, &["s3.etag.overwritten", "s3.etag.same"]),
+        (Lie::OtherEtag, &["s3.etag.overwritten", "s3.etag.same", "s3.write.refused-stays"]),
         (Lie::EndsListings, &["s3.list.delimiter-pages", "s3.list.max-keys", "s3.list.version-1"]),
         (
             Lie::HidesAName,
@@ -504,13 +544,14 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.list.order",
                 "s3.list.start-after",
                 "s3.list.version-1",
+                "s3.listing.overwritten",
                 "s3.listing.size",
                 "s3.name.blank",
                 "s3.name.file-and-folder",
             ],
         ),
         (Lie::ForgetsDeletes, &["s3.name.blank", "s3.write.create-after-delete"]),
-        (Lie::ForgetsAborts, &["s3.multipart.abort"]),
+        (Lie::ForgetsAborts, &["s3.multipart.abort", "s3.multipart.abort-listed"]),
         (Lie::TakesAnySecret, &["s3.error.anonymous", "s3.error.unknown-user", "s3.error.wrong-secret"]),
         (Lie::TakesAnyMd5, &["s3.error.content-md5", "s3.error.invalid-md5"]),
         (Lie::StoresHalves, &["s3.write.broken-off"]),

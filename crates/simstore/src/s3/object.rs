@@ -6,7 +6,9 @@ use super::xml::walk;
 use super::*;
 use crate::behaviour::EtagKind;
 use crate::http::text::{decode, iso_date};
-use crate::read::{Found, content_of, etag_of, find, give, read_condition, write_condition};
+use crate::read::{
+    Found, content_of, etag_of, find, give, read_condition, source_condition, write_condition,
+};
 use crate::route::S3_ACCOUNT;
 use crate::store::{Kind, MAX_NAME, Object, Place};
 
@@ -144,6 +146,9 @@ pub(super) fn source_object(store: &Store, head: &Head) -> Result<Rc<Object>, Er
 
 pub(super) fn copy(store: &mut Store, call: &Call<'_>, answer: &mut Answer) -> Done {
     let source = source_object(store, call.head)?;
+    if !source_condition(call.head, &source.etag) {
+        return Err(PRECONDITION_FAILED);
+    }
     let replace =
         call.head.get("x-amz-metadata-directive").is_some_and(|d| d.eq_ignore_ascii_case("replace"));
     let mut etag = source.etag.clone();

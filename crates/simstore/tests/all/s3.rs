@@ -166,6 +166,22 @@ fn copies_share_content_and_keep_or_replace_metadata() {
 }
 
 #[test]
+fn a_copy_is_made_only_where_its_source_meets_the_conditions() {
+    let (_store, mut c) = with_bucket("");
+    c.send("PUT /bkt/src", &[], b"content");
+    let etag = c.ask("HEAD /bkt/src").header("etag").unwrap().to_owned();
+    for (name, value, status) in [
+        ("x-amz-copy-source-if-match", "\"other\"", 412),
+        ("x-amz-copy-source-if-match", etag.as_str(), 200),
+        ("x-amz-copy-source-if-none-match", etag.as_str(), 412),
+        ("x-amz-copy-source-if-none-match", "\"other\"", 200),
+    ] {
+        let copy = c.send("PUT /bkt/dst", &[("x-amz-copy-source", "/bkt/src"), (name, value)], b"");
+        assert_eq!(copy.status, status, "{name}: {value}");
+    }
+}
+
+#[test]
 fn a_multipart_upload_is_put_together_in_order_listed_and_aborted() {
     let (store, mut c) = with_bucket("");
     let start = c.send("POST /bkt/big?uploads", &[("Content-Type", "video/x")], b"");

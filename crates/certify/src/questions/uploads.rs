@@ -1,0 +1,278 @@
+//! The life of uploads beside each other and behind their end: what a client that resumes, repeats or gives up may
+//! rely on. Source: S3 API, UploadPart, CompleteMultipartUpload, AbortMultipartUpload, ListParts,
+//! ListMultipartUploads.
+
+use std::time::Duration;
+
+use super::integrity::{bare, md5_base64};
+use super::multipart::{begin, complete, completion, part, sending};
+use super::{Group, Question, S3, by, difference, pattern, row};
+use crate::request::{Finding, Found, Request, refused, status_of};
+use crate::room::Room;
+use crate::xml;
+
+const PARTS: (Group, super::Of) = (Group::Multipart, S3);
+const COMPLETE: &str = "S3 API, CompleteMultipartUpload";
+const ABORT: &str = "S3 API, AbortMultipartUpload";
+/// Smallest part but the last, bytes.
+const SMALLEST: usize = 5 << 20;
+/// An upload that was given up is out of the listing after these pauses together.
+const LOOKS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(1700)];
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "s3.multipart.complete-twice",
+        PARTS,
+        (
+            "Does the object stay whole when its completion is sent twice?",
+            "200 again or 404 NoSuchUpload; every byte stays",
+            COMPLETE,
+        ),
+        by!(complete_twice),
+    ),
+    row(
+        "s3.multipart.abort-completed",
+        PARTS,
+        (
+            "Does an object stay when its upload is given up after its completion?",
+            "404 NoSuchUpload or 204; every byte stays",
+            ABORT,
+        ),
+        by!(abort_completed),
+    ),
+    row(
+        "s3.multipart.abort-other",
+        PARTS,
+        (
+            "Does giving up one upload of a name leave another one of it?",
+            "the other completes with its bytes",
+            ABORT,
+        ),
+        by!(abort_other),
+    ),
+    row(
+        "s3.multipart.abort-listed",
+        PARTS,
+        (
+            "Is an upload that was given up no longer listed?",
+            "not among the uploads under way, two seconds later at the latest",
+            "S3 API, ListMultipartUploads",
+        ),
+        by!(abort_listed),
+    ),
+    row(
+        "s3.multipart.etag-same",
+        PARTS,
+        (
+            "Do completion, read, HEAD and listing give one ETag of an object in parts?",
+            "the same in all four",
+            COMPLETE,
+        ),
+        by!(etag_is_the_same),
+    ),
+    row(
+        "s3.multipart.part-md5",
+        PARTS,
+        (
+            "Is a part refused that is not what its Content-MD5 says?",
+            "400 BadDigest, and the part is not listed",
+            "S3 API, UploadPart",
+        ),
+        by!(part_md5),
+    ),
+    row(
+        "s3.multipart.ranges",
+        PARTS,
+        (
+            "Do ranges across the border of two parts give these bytes?",
+            "206 and the bytes, each of 6 ranges",
+            "RFC 9110, section 14; S3 API, GetObject",
+        ),
+        by!(ranges),
+    ),
+    row(
+        "s3.multipart.list-parts-pages",
+        PARTS,
+        (
+            "Are the parts of an upload listed once each over pages of two?",
+            "every part once, in the order of numbers",
+            "S3 API, ListParts",
+        ),
+        by!(list_parts_pages),
+    ),
+];
+
+/// An object of one part that was completed: its upload, the completion, its content.
+async fn completed(room: &mut Room, key: &str) -> Result<(String, Request, Vec<u8>), Finding> {
+    let (upload, content) = (begin(room, key).await?, pattern(70_000, 131));
+    let etag = part(room, key, &upload, 1, &content).await?;
+    let request = completion(key, &upload, &[(1, etag)]);
+    let reply = complete(room, request.clone()).await?;
+    if !reply.is_success() {
+        return Err(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
+    }
+    Ok((upload, request, content))
+}
+
+/// What the second of two requests leaves has to be the object.
+async fn stays(room: &mut Room, key: &str, content: &[u8], seen: String, is_failure: bool) -> Found {
+    let now = room.content(key).await?;
+    Ok(match now.as_deref().map(|now| difference(content, now)) {
+        Some(None) if is_failure => Finding::no(format!("the store failed: {seen}")),
+        Some(None) => Finding::yes(format!("{seen}; every byte stays")),
+        Some(Some(wrong)) => Finding::no(format!("{seen}; {wrong}")),
+        None => Finding::no(format!("{seen}; the object is gone")),
+    })
+}
+
+async fn complete_twice(room: &mut Room) -> Found {
+    let key = room.key("twice");
+    let (_, request, content) = completed(room, &key).await?;
+    let reply = complete(room, request).await?;
+    let is_failure = reply.status >= 500 && reply.status != 501;
+    stays(room, &key, &content, format!("the second gave {}", status_of(&reply)), is_failure).await
+}
+
+async fn abort_completed(room: &mut Room) -> Found {
+    let key = room.key("completed");
+    let (upload, _, content) = completed(room, &key).await?;
+    let reply = room.send(Request::delete(&key).query("uploadId", upload)).await?;
+    let is_failure = reply.status >= 500 && reply.status != 501;
+    stays(room, &key, &content, format!("giving up gave {}", status_of(&reply)), is_failure).await
+}
+
+async fn abort_other(room: &mut Room) -> Found {
+    let (key, content) = (room.key("two"), pattern(60_000, 141));
+    let uploads = [begin(room, &key).await?, begin(room, &key).await?];
+    part(room, &key, &uploads[0], 1, &pattern(50_000, 142)).await?;
+    let etag = part(room, &key, &uploads[1], 1, &content).await?;
+    let reply = room.send(Request::delete(&key).query("uploadId", &uploads[0])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("giving up gave {}", status_of(&reply))));
+    }
+    let reply = complete(room, completion(&key, &uploads[1], &[(1, etag)])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::no(format!("the completion of the other gave {}", status_of(&reply))));
+    }
+    stays(room, &key, &content, "the other was completed".to_owned(), false).await
+}
+
+async fn abort_listed(room: &mut Room) -> Found {
+    let key = room.key("listed");
+    let upload = begin(room, &key).await?;
+    part(room, &key, &upload, 1, b"one").await?;
+    let reply = room.send(Request::delete(&key).query("uploadId", &upload)).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("giving up gave {}", status_of(&reply))));
+    }
+    for pause in LOOKS {
+        tokio::time::sleep(pause).await;
+        let reply = room.send(Request::get("").flag("uploads").query("prefix", &key)).await?;
+        if !reply.is_success() {
+            return Ok(Finding::not_asked(format!("the listing of uploads gave {}", status_of(&reply))));
+        }
+        let ids = xml::texts(&reply.body, "UploadId");
+        if !ids.contains(&upload) {
+            return Ok(Finding::yes("it is not listed"));
+        }
+    }
+    Ok(Finding::no("it is listed two seconds after it was given up"))
+}
+
+async fn etag_is_the_same(room: &mut Room) -> Found {
+    let key = room.key("etag");
+    let upload = begin(room, &key).await?;
+    let sent = part(room, &key, &upload, 1, b"one part").await?;
+    let reply = complete(room, completion(&key, &upload, &[(1, sent)])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
+    }
+    let completed = bare(xml::text(&reply.body, "ETag").as_deref());
+    let read = bare(room.send(Request::get(&key)).await?.line("etag"));
+    let head = bare(room.send(Request::head(&key)).await?.line("etag"));
+    let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
+    let listed = bare(xml::text(&reply.body, "ETag").as_deref());
+    let seen = format!("completion {completed}, read {read}, HEAD {head}, listing {listed}");
+    Ok(match completed.as_str() {
+        // The listing's is another question's where there is none at all.
+        "none" => Finding::differs(format!("the completion gives none; {seen}")),
+        _ => Finding::holds([&read, &head, &listed].iter().all(|other| **other == completed), seen),
+    })
+}
+
+async fn part_md5(room: &mut Room) -> Found {
+    let key = room.key("md5");
+    let upload = begin(room, &key).await?;
+    let request = sending(&key, &upload, 1, b"these bytes").line("content-md5", md5_base64(b"others"));
+    let reply = room.send(request).await?;
+    let finding = refused(&reply, 400, &["BadDigest"]);
+    let listed = room.send(Request::get(&key).query("uploadId", &upload)).await?;
+    if !reply.is_success() && listed.is_success() && !xml::parts(&listed.body, "Part").is_empty() {
+        return Ok(Finding::no(format!("{}, and the part is listed", finding.saw)));
+    }
+    Ok(finding)
+}
+
+async fn ranges(room: &mut Room) -> Found {
+    let key = room.key("ranges");
+    let content = pattern(SMALLEST + 700, 151);
+    let upload = begin(room, &key).await?;
+    let one = part(room, &key, &upload, 1, &content[..SMALLEST]).await?;
+    let two = part(room, &key, &upload, 2, &content[SMALLEST..]).await?;
+    let reply = complete(room, completion(&key, &upload, &[(1, one), (2, two)])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
+    }
+    let last = content.len() - 1;
+    let all = [
+        (0, 0),
+        (SMALLEST - 10, SMALLEST + 9),
+        (SMALLEST - 1, SMALLEST - 1),
+        (SMALLEST, SMALLEST),
+        (SMALLEST - 70_000, last),
+        (last, last),
+    ];
+    for (first, last) in all {
+        let reply = room.send(Request::get(&key).line("range", format!("bytes={first}-{last}"))).await?;
+        match reply.status {
+            206 => {}
+            200 => return Ok(Finding::differs("200: the range is not honoured")),
+            _ => return Ok(Finding::no(format!("bytes {first}-{last}: {}", status_of(&reply)))),
+        }
+        if let Some(wrong) = difference(&content[first..=last], &reply.body) {
+            return Ok(Finding::no(format!("bytes {first}-{last}: {wrong}")));
+        }
+    }
+    Ok(Finding::yes(format!("{} ranges", all.len())))
+}
+
+async fn list_parts_pages(room: &mut Room) -> Found {
+    let key = room.key("pages");
+    let upload = begin(room, &key).await?;
+    let numbers = [1, 2, 5, 7, 9];
+    for number in numbers {
+        part(room, &key, &upload, number, b"a part").await?;
+    }
+    let (mut seen, mut marker) = (Vec::new(), None::<String>);
+    for _ in 0..numbers.len() * 2 {
+        let mut request = Request::get(&key).query("uploadId", &upload).query("max-parts", "2");
+        if let Some(marker) = marker.take() {
+            request = request.query("part-number-marker", marker);
+        }
+        let reply = room.send(request).await?;
+        if !reply.is_success() {
+            return Ok(Finding::no(status_of(&reply)));
+        }
+        let parts = xml::parts(&reply.body, "Part");
+        seen.extend(parts.iter().filter_map(|part| xml::text(part, "PartNumber")));
+        if xml::text(&reply.body, "IsTruncated").as_deref() != Some("true") {
+            let wanted = numbers.map(|number| number.to_string());
+            return Ok(Finding::holds(seen == wanted, format!("parts {}", seen.join(", "))));
+        }
+        marker = xml::text(&reply.body, "NextPartNumberMarker");
+        if marker.is_none() {
+            return Ok(Finding::no("IsTruncated is true, and there is no NextPartNumberMarker"));
+        }
+    }
+    Ok(Finding::no(format!("the listing has not ended; parts {}", seen.join(", "))))
+}
