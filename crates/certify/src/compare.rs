@@ -39,17 +39,67 @@ pub fn compare(first: &Certificate, second: &Certificate) -> Vec<Difference> {
     found
 }
 
+impl Difference {
+    /// Both stores have answered it.
+    #[must_use]
+    pub fn is_of_both(&self) -> bool {
+        let answered = |one: &Option<(Answer, String)>| {
+            one.as_ref().is_some_and(|(answer, _)| *answer != Answer::NotAsked)
+        };
+        answered(&self.first) && answered(&self.second)
+    }
+}
+
+/// What a reader of the comparison has to know of the two before any difference says something.
+fn remarks(first: &Certificate, second: &Certificate) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if first == second {
+        remarks.push(
+            "Both are one and the same certification: nothing is compared here. Give two, of two stores or of one store \
+             before and after a change."
+                .to_owned(),
+        );
+    }
+    if first.quick != second.quick {
+        remarks.push(
+            "One was asked quickly and one in full: what moves many bytes or takes long was put to one of them only."
+                .to_owned(),
+        );
+    }
+    if first.cosmark != second.cosmark {
+        remarks.push(format!(
+            "They were asked by two versions of Cosmark, {} and {}: questions may have been added or mended between them.",
+            cell(&first.cosmark),
+            cell(&second.cosmark)
+        ));
+    }
+    for one in [first, second] {
+        remarks.extend(
+            one.ended_early
+                .as_ref()
+                .map(|why| format!("{} ended early: {}.", named(one, first, second), cell(why))),
+        );
+    }
+    remarks
+}
+
+/// How a column is called: two of one name by when each was asked.
+fn named(one: &Certificate, first: &Certificate, second: &Certificate) -> String {
+    let name = cell(&one.target.name);
+    if first.target.name == second.target.name { format!("{name}, {}", cell(&one.began)) } else { name }
+}
+
 /// The same as a page.
 #[must_use]
 pub fn comparison_markdown(first: &Certificate, second: &Certificate) -> String {
     let all = compare(first, second);
-    let mut text = format!("# {} and {}\n\n", cell(&first.target.name), cell(&second.target.name));
-    for one in [first, second] {
+    let names = [first, second].map(|one| named(one, first, second));
+    let mut text = format!("# {} and {}\n\n", names[0], names[1]);
+    for (one, name) in [first, second].into_iter().zip(&names) {
         let counts = one.counts;
         let _ = writeln!(
             text,
-            "- {}: {} yes, {} differ, {} no, {} not asked ({})",
-            cell(&one.target.name),
+            "- {name}: {} yes, {} differ, {} no, {} not asked ({})",
             counts.yes,
             counts.differs,
             counts.no,
@@ -57,17 +107,32 @@ pub fn comparison_markdown(first: &Certificate, second: &Certificate) -> String 
             cell(&one.began)
         );
     }
-    if all.is_empty() {
-        text.push_str("\nEvery question is answered alike.\n");
+    for remark in remarks(first, second) {
+        let _ = write!(text, "\n{remark}\n");
+    }
+    if first == second {
         return text;
     }
-    let _ = write!(
-        text,
-        "\n{} questions are answered differently.\n\n| question | {} | {} |\n|---|---|---|\n",
-        all.len(),
-        cell(&first.target.name),
-        cell(&second.target.name)
-    );
+    let (both, one): (Vec<&Difference>, Vec<&Difference>) = all.iter().partition(|one| one.is_of_both());
+    if both.is_empty() {
+        text.push_str("\nEvery question that both have answered is answered alike.\n");
+    } else {
+        let _ = write!(text, "\n{} answered differently.\n", counted(both.len(), "is", "are"));
+        rows(&mut text, &names, &both);
+    }
+    if !one.is_empty() {
+        let _ = write!(text, "\n{} an answer of one of them only.\n", counted(one.len(), "has", "have"));
+        rows(&mut text, &names, &one);
+    }
+    text
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 question {one}") } else { format!("{count} questions {many}") }
+}
+
+fn rows(text: &mut String, names: &[String; 2], all: &[&Difference]) {
+    let _ = write!(text, "\n| question | {} | {} |\n|---|---|---|\n", names[0], names[1]);
     let shown = |one: &Option<(Answer, String)>| match one {
         Some((answer, saw)) => format!("**{}** {}", answer.word(), cell(saw)),
         None => "not put to it".to_owned(),
@@ -82,5 +147,79 @@ pub fn comparison_markdown(first: &Certificate, second: &Certificate) -> String 
             shown(&one.second)
         );
     }
-    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::{SCHEMA, Target};
+
+    fn certificate(name: &str, began: &str, answers: &[(&str, Answer)]) -> Certificate {
+        let questions: Vec<Asked> = answers
+            .iter()
+            .map(|(id, answer)| Asked {
+                id: (*id).to_owned(),
+                group: "Operations".to_owned(),
+                asks: "Is it?".to_owned(),
+                right: "yes".to_owned(),
+                source: "API".to_owned(),
+                answer: *answer,
+                saw: "seen".to_owned(),
+                evidence: Vec::new(),
+                took_ms: 1.0,
+            })
+            .collect();
+        Certificate {
+            schema: SCHEMA,
+            cosmark: "1".to_owned(),
+            target: Target { name: name.to_owned(), ..Target::default() },
+            began: began.to_owned(),
+            took_s: 1.0,
+            quick: false,
+            ended_early: None,
+            counts: Certificate::count(&questions),
+            left_behind: Vec::new(),
+            consistency: None,
+            questions,
+            history: cosmark_consistency::History::default(),
+        }
+    }
+
+    #[test]
+    fn a_certification_beside_itself_is_said_to_be_one() {
+        let one = certificate("a", "2026-01-01", &[("any.x", Answer::No)]);
+        let text = comparison_markdown(&one, &one.clone());
+        assert!(text.contains("one and the same") && !text.contains("alike"), "{text}");
+        // Of one store twice: that is a comparison.
+        let again = certificate("a", "2026-01-02", &[("any.x", Answer::No)]);
+        let text = comparison_markdown(&one, &again);
+        assert!(!text.contains("one and the same") && text.contains("alike"), "{text}");
+        assert!(
+            text.contains("# a, 2026-01-01 and a, 2026-01-02"),
+            "two of one name have their dates: {text}"
+        );
+    }
+
+    #[test]
+    fn what_one_was_not_asked_is_no_difference_between_the_two() {
+        let full =
+            certificate("a", "1", &[("any.x", Answer::No), ("any.y", Answer::Yes), ("s3.z", Answer::Yes)]);
+        let quick = Certificate {
+            quick: true,
+            ended_early: Some("it was over".to_owned()),
+            ..certificate("b", "2", &[("any.x", Answer::Yes), ("any.y", Answer::NotAsked)])
+        };
+        let text = comparison_markdown(&full, &quick);
+        for words in [
+            "1 question is answered differently",
+            "2 questions have an answer of one of them only",
+            "One was asked quickly and one in full",
+            "b ended early: it was over.",
+            "not put to it",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let both: Vec<bool> = compare(&full, &quick).iter().map(Difference::is_of_both).collect();
+        assert_eq!(both, [true, false, false]);
+    }
 }

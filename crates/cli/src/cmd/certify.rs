@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use comfy_table::Table;
 use cosmark_archive::{ArchiveError, Timestamp, write_output};
 use cosmark_certify::{
-    Answer, Certificate, Certifying, Of, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
+    Answer, Certificate, Certifying, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
     markdown,
 };
 use cosmark_driver::secrets::resolve_target;
@@ -35,7 +35,7 @@ const HISTORIES: [&str; 2] = ["history.edn", "history.jsonl"];
 /// Runs the subcommand.
 pub fn run(args: &CertifyArgs) -> Outcome {
     match args.what.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["questions"] => Ok(questions(args)),
+        ["questions"] => questions(args),
         ["compare", first, second] => compare(first, second),
         ["compare", ..] => {
             Err(Problem::usage("compare takes two files: cosmark certify compare A.json B.json"))
@@ -46,23 +46,22 @@ pub fn run(args: &CertifyArgs) -> Outcome {
 }
 
 /// The table of what is asked.
-fn questions(args: &CertifyArgs) -> Exit {
+fn questions(args: &CertifyArgs) -> Outcome {
     let wanted =
         |id: &str| args.only.is_empty() || args.only.iter().any(|begin| id.starts_with(begin.as_str()));
-    let rows = QUESTIONS.iter().copied().flatten().filter(|row| wanted(row.id));
+    let rows: Vec<_> = QUESTIONS.iter().copied().flatten().filter(|row| wanted(row.id)).collect();
+    if rows.is_empty() {
+        return Err(Problem::usage("no question begins so: `cosmark certify questions` lists all of them"));
+    }
     let mut table = Table::new();
     table.load_style(crate::out::frame());
     table.set_header(["question", "what is asked", "what is right"]);
     for row in rows {
-        let whom = match row.of {
-            Of::Any(_) => "",
-            Of::Only(_) if row.is_slow => " (not with --quick)",
-            Of::Only(_) => "",
-        };
-        table.add_row([row.id.to_owned(), format!("{}{whom}", row.asks), row.right.to_owned()]);
+        let slow = if row.is_slow { " (not with --quick)" } else { "" };
+        table.add_row([row.id.to_owned(), format!("{}{slow}", row.asks), row.right.to_owned()]);
     }
     println!("{table}");
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 fn compare(first: &str, second: &str) -> Outcome {
@@ -266,12 +265,17 @@ fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(),
         verbatim!("{json}");
         return Ok(());
     }
-    println!("{}", table(certificate));
+    if certificate.counts.no + certificate.counts.differs > 0 {
+        println!("{}", table(certificate));
+    }
     let counts = certificate.counts;
     println!(
         "{name}: {} yes, {} differ, {} no, {} not asked, in {:.0} s",
         counts.yes, counts.differs, counts.no, counts.not_asked, certificate.took_s
     );
+    if counts.yes > 0 && counts.no + counts.differs == 0 {
+        println!("nothing was seen that is not as the documents say");
+    }
     if let Some(why) = &certificate.ended_early {
         println!("ended early: {why}");
     }
