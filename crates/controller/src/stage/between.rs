@@ -72,6 +72,45 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
+/// The changes of one object, and where among them each version and the deletes are.
+#[derive(Debug, Default)]
+struct Object {
+    /// In their order: one writer makes them one after the other.
+    changes: Vec<Made>,
+    /// Each version with its place in `changes`, by version.
+    versions: Vec<(u64, usize)>,
+    /// Places of deletes.
+    deletes: Vec<usize>,
+}
+
+impl Object {
+    /// To be called once all changes are there.
+    fn sort(&mut self) {
+        self.changes.sort_by_key(|change| change.call_ns);
+        let places = || self.changes.iter().map(|change| change.version).zip(0..);
+        self.deletes = places().filter_map(|(version, at)| version.is_none().then_some(at)).collect();
+        self.versions = places().filter_map(|(version, at)| Some((version?, at))).collect();
+        self.versions.sort_unstable();
+    }
+
+    /// The last change before place `end` that left what was read.
+    fn last_with(&self, value: u64, end: usize) -> Option<usize> {
+        if value == 0 {
+            let count = self.deletes.partition_point(|at| *at < end);
+            return count.checked_sub(1).and_then(|last| self.deletes.get(last)).copied();
+        }
+        let until = self.versions.partition_point(|row| *row < (value, end));
+        let row = until.checked_sub(1).and_then(|last| self.versions.get(last));
+        row.filter(|row| row.0 == value).map(|row| row.1)
+    }
+
+    /// Some change wrote this version.
+    fn has(&self, version: u64) -> bool {
+        let at = self.versions.partition_point(|row| row.0 < version);
+        self.versions.get(at).is_some_and(|row| row.0 == version)
+    }
+}
+
 /// What a change is asked for by a reading behind it.
 fn class_of(changes: &[Made], at: usize) -> LookClass {
     let is_there = |at: usize| changes.get(at).is_some_and(|change| change.version.is_some());
@@ -83,7 +122,8 @@ fn class_of(changes: &[Made], at: usize) -> LookClass {
 }
 
 /// Judges a reading by all changes of its object, in their order.
-fn said(changes: &[Made], look: &Look) -> Said {
+fn said(object: &Object, look: &Look) -> Said {
+    let changes = &object.changes;
     let after_ns = look.return_ns.saturating_add(look.error_ns);
     // Behind the last change that was heard of, another one may have been made.
     let known_ns = changes.last().filter(|last| last.is_done).map(|last| last.return_ns);
@@ -95,14 +135,12 @@ fn said(changes: &[Made], look: &Look) -> Said {
         |change: &Made| change.is_done && change.return_ns.saturating_add(look.error_ns) < look.call_ns;
     let Some(last) = changes.partition_point(is_before).checked_sub(1) else { return Said::Nothing };
     let sent = changes.partition_point(|change| change.call_ns <= after_ns);
-    let (may_be_seen, later) = changes.split_at(sent);
-    // What was seen is among the last of them.
-    let seen = may_be_seen.iter().rposition(|change| change.version.unwrap_or(0) == look.value);
-    match seen {
+    match object.last_with(look.value, sent) {
         Some(seen) => Said::Of { last, missed: (seen < last).then_some(seen + 1) },
         // Nothing was there before the first change, either.
         None if look.value == 0 => Said::Of { last, missed: Some(0) },
-        None if later.iter().any(|change| change.version == Some(look.value)) => Said::BeforeSent,
+        // It is in none of the changes before.
+        None if object.has(look.value) => Said::BeforeSent,
         None => Said::NeverWritten,
     }
 }
@@ -112,16 +150,15 @@ fn ends_before_the_unanswered(changes: &[Made], after_ns: i64) -> bool {
     changes.last().is_some_and(|last| !last.is_done && after_ns < last.call_ns)
 }
 
-/// What all readings say together; `None` where no driver has another.
-fn between(drivers: &[Driver<'_>]) -> Option<BetweenDrivers> {
-    if drivers.len() < 2 {
-        return None;
-    }
-    let mut changes: BTreeMap<u32, Vec<Made>> = BTreeMap::new();
+/// The objects that drivers share, by key.
+type Objects = BTreeMap<u32, Object>;
+
+fn objects_of(drivers: &[Driver<'_>]) -> Objects {
+    let mut objects = Objects::new();
     for (number, driver) in (0_u32..).zip(drivers) {
         let own = driver.operations.iter().filter(|one| one.writer() == Some(number));
         for one in own.filter(|one| one.kind != ProbeKind::Read) {
-            changes.entry(one.key).or_default().push(Made {
+            objects.entry(one.key).or_default().changes.push(Made {
                 call_ns: signed(one.call_ns) - signed(driver.origin_ns),
                 return_ns: signed(one.return_ns) - signed(driver.origin_ns),
                 version: (one.kind == ProbeKind::Write).then_some(one.value),
@@ -129,35 +166,60 @@ fn between(drivers: &[Driver<'_>]) -> Option<BetweenDrivers> {
             });
         }
     }
-    changes.values_mut().for_each(|changes| changes.sort_by_key(|change| change.call_ns));
+    objects.values_mut().for_each(Object::sort);
+    objects
+}
+
+/// By how much the clocks of two drivers may be off together, at most, ns.
+fn most_error_ns(drivers: &[Driver<'_>]) -> u64 {
+    let mut errors: Vec<u64> = drivers.iter().map(|driver| driver.error_ns).collect();
+    errors.sort_unstable_by_key(|error_ns| std::cmp::Reverse(*error_ns));
+    errors.iter().take(2).fold(0, |sum, error_ns| sum.saturating_add(*error_ns))
+}
+
+/// What a driver has read of each other one.
+fn looks_of(drivers: &[Driver<'_>], number: u32, reader: &Driver<'_>) -> BTreeMap<u32, Vec<(u32, Look)>> {
+    let mut looks: BTreeMap<u32, Vec<(u32, Look)>> = BTreeMap::new();
+    for one in reader.operations.iter().filter(|one| one.kind == ProbeKind::Read && one.is_done) {
+        let Some(writer) = one.writer().filter(|writer| *writer != number) else { continue };
+        let Some(of) = usize::try_from(writer).ok().and_then(|at| drivers.get(at)) else { continue };
+        let error_ns = reader.error_ns.saturating_add(of.error_ns);
+        looks.entry(writer).or_default().push((one.key, look_of(one, reader.origin_ns, error_ns)));
+    }
+    looks
+}
+
+/// What all readings say together; `None` where no driver has another.
+fn between(drivers: &[Driver<'_>]) -> Option<BetweenDrivers> {
+    if drivers.len() < 2 {
+        return None;
+    }
+    let objects = objects_of(drivers);
+    let changes = objects.values().flat_map(|object| &object.changes);
     let mut found = BetweenDrivers {
         drivers: drivers.iter().map(|driver| driver.name.clone()).collect(),
         lost: drivers.iter().filter(|driver| driver.is_lost).map(|driver| driver.name.clone()).collect(),
-        changes: changes.values().flatten().filter(|change| change.is_done).count() as u64,
+        changes: changes.filter(|change| change.is_done).count() as u64,
+        clock_error_ms: most_error_ns(drivers) as f64 / 1e6,
         ..BetweenDrivers::default()
     };
-    let mut counts = Counts::default();
-    for reader in drivers {
-        for (number, writer) in (0_u32..).zip(drivers).filter(|(_, writer)| writer.name != reader.name) {
-            let error_ns = reader.error_ns.saturating_add(writer.error_ns);
-            found.clock_error_ms = found.clock_error_ms.max(error_ns as f64 / 1e6);
-            let reads = reader.operations.iter().filter(|one| one.writer() == Some(number));
-            let reads = reads.filter(|one| one.kind == ProbeKind::Read && one.is_done);
-            let looks: Vec<(u32, Look)> =
-                reads.map(|one| (one.key, look_of(one, reader.origin_ns, error_ns))).collect();
+    let (mut counts, none) = (Counts::default(), Object::default());
+    for (number, reader) in (0_u32..).zip(drivers) {
+        for (writer, looks) in looks_of(drivers, number, reader) {
             found.reads += looks.len() as u64;
+            let of = |key: &u32| objects.get(key).unwrap_or(&none);
             let has_seen = looks.iter().any(|(_, look)| look.value != 0);
-            if !has_seen && looks.iter().any(|(key, look)| is_missed(&changes, *key, look)) {
-                found.blind.push((reader.name.clone(), writer.name.clone()));
+            if !has_seen && looks.iter().any(|(key, look)| is_missed(of(key), look)) {
+                let name = drivers.get(writer as usize).map(|writer| writer.name.clone());
+                found.blind.push((reader.name.clone(), name.unwrap_or_default()));
                 continue;
             }
             for (key, look) in &looks {
-                let changes = changes.get(key).map(Vec::as_slice).unwrap_or_default();
-                count(&mut found, &mut counts, (*key, changes), look);
+                count(&mut found, &mut counts, (*key, of(key)), look);
             }
         }
     }
-    found.classes = consistency::classes(&counts.sums(&changes));
+    found.classes = consistency::classes(&counts.sums(&objects));
     Some(found)
 }
 
@@ -170,9 +232,8 @@ fn look_of(one: &ProbeOperation, origin_ns: u64, error_ns: u64) -> Look {
     }
 }
 
-fn is_missed(changes: &BTreeMap<u32, Vec<Made>>, key: u32, look: &Look) -> bool {
-    let changes = changes.get(&key).map(Vec::as_slice).unwrap_or_default();
-    matches!(said(changes, look), Said::Of { missed: Some(_), .. })
+fn is_missed(object: &Object, look: &Look) -> bool {
+    matches!(said(object, look), Said::Of { missed: Some(_), .. })
 }
 
 /// What is summed of readings.
@@ -184,20 +245,21 @@ struct Counts {
 }
 
 impl Counts {
-    fn sums(mut self, changes: &BTreeMap<u32, Vec<Made>>) -> ConsistencySums {
+    fn sums(mut self, objects: &Objects) -> ConsistencySums {
         for ((key, at), (last_us, missed_us)) in &self.of_changes {
-            let changes = changes.get(key).map(Vec::as_slice).unwrap_or_default();
+            let changes = objects.get(key).map(|object| object.changes.as_slice()).unwrap_or_default();
             self.sums.change(class_of(changes, *at), *last_us, *missed_us);
         }
         self.sums
     }
 }
 
-fn count(found: &mut BetweenDrivers, counts: &mut Counts, (key, changes): (u32, &[Made]), look: &Look) {
+fn count(found: &mut BetweenDrivers, counts: &mut Counts, (key, object): (u32, &Object), look: &Look) {
+    let changes = object.changes.as_slice();
     let near = |change: &Made| {
         change.is_done && change.return_ns.abs_diff(look.call_ns) <= look.error_ns.unsigned_abs()
     };
-    let (last, missed) = match said(changes, look) {
+    let (last, missed) = match said(object, look) {
         Said::Nothing => {
             found.unjudged += 1;
             return;
@@ -385,6 +447,62 @@ mod tests {
         let found = seen(0, 5, &[(500, 0), (1500, 0), (1700, 0)]);
         assert_eq!((totals(&found), found.blind.len(), found.reads), ((0, 0), 1, 3), "{found:?}");
         assert_eq!(found.blind[0], ("b".to_owned(), "a".to_owned()));
+    }
+
+    #[test]
+    fn each_of_many_drivers_is_held_against_each_other_one_once() {
+        let drivers = 30_u32;
+        let key = |writer| ProbeOperation::shared_key(writer, 0);
+        let operations: Vec<Vec<ProbeOperation>> = (0..drivers)
+            .map(|number| {
+                let own = [(100, 1), (1100, 2), (2100, 3)]
+                    .map(|(at, value)| operation(key(number), ProbeKind::Write, (at, at + 10), value));
+                // Of its neighbour it sees the version before the last.
+                let reads = (0..drivers).filter(|writer| *writer != number).map(|writer| {
+                    let value = if writer == number + 1 { 1 } else { 2 };
+                    operation(key(writer), ProbeKind::Read, (1500, 1501), value)
+                });
+                own.into_iter().chain(reads).collect()
+            })
+            .collect();
+        let all: Vec<Driver<'_>> = operations
+            .iter()
+            .enumerate()
+            .map(|(number, operations)| Driver {
+                name: format!("d{number}"),
+                is_lost: false,
+                origin_ns: 0,
+                error_ns: number as u64 * MS,
+                operations,
+            })
+            .collect();
+        let found = between(&all).unwrap_or_default();
+        let pairs = u64::from(drivers * (drivers - 1));
+        assert_eq!((found.reads, found.changes, totals(&found)), (pairs, 90, (pairs, 29)), "{found:?}");
+        assert_eq!(found.clock_error_ms, 57.0, "the two that may be off most");
+    }
+
+    #[test]
+    fn what_was_read_is_found_among_any_number_of_changes() {
+        // Every third change is a delete; some were not heard of.
+        let made = |at: u64| Made {
+            call_ns: at as i64 * 10,
+            return_ns: at as i64 * 10 + 5,
+            version: (!at.is_multiple_of(3)).then_some(at),
+            is_done: true,
+        };
+        let heard: Vec<u64> = (1..=3000).filter(|at| at % 7 != 0).collect();
+        let mut object = Object { changes: heard.iter().map(|at| made(*at)).collect(), ..Object::default() };
+        object.sort();
+        for end in [0, 1, 2, 100, 1500, object.changes.len()] {
+            let values = [0, 1, 2, 4, 7, 100, 151, 2999];
+            for value in values {
+                let before = &object.changes[..end];
+                let wanted = before.iter().rposition(|change| change.version.unwrap_or(0) == value);
+                assert_eq!(object.last_with(value, end), wanted, "{value} before {end}");
+            }
+        }
+        assert!(object.has(100) && !object.has(7) && !object.has(3) && !object.has(9_999));
     }
 
     #[test]
