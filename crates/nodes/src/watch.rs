@@ -16,8 +16,8 @@ use crate::reading::Reading;
 use crate::source::Source;
 use crate::{figures, links};
 
-/// Samples that are kept of one machine, some hundred bytes each; beyond, every second reading goes. At one reading a second,
-/// more than an hour of a machine with 200 figures.
+/// Samples that are kept of one machine, some hundred bytes each; beyond, every second reading goes, and of those to come as
+/// many. At one reading a second, more than an hour of a machine with 200 figures.
 const MOST_SAMPLES: usize = 1_000_000;
 
 /// Looks, and their samples, that wait to be taken; beyond, the oldest go. Whoever keeps them comes about once a second.
@@ -59,7 +59,11 @@ struct Watched {
     node: Arc<NodeName>,
     /// As of [`NodeWatch`].
     shift_ns: i64,
+    /// Each `stride`-th, and the newest one.
     readings: Vec<Arc<Reading>>,
+    stride: usize,
+    /// So many readings ago came the last of those that stay.
+    behind: usize,
     /// In all readings together.
     samples: usize,
     /// When its numbers became what they are.
@@ -237,6 +241,8 @@ impl Watched {
             node: Arc::new(node),
             shift_ns,
             readings: Vec::new(),
+            stride: 1,
+            behind: 0,
             samples: 0,
             renewed_ns: 0,
             waiting: VecDeque::new(),
@@ -265,17 +271,10 @@ impl Watched {
                     gap.to_ns = Some(reading.at_ns);
                 }
                 links::declare(&mut reading, &self.links);
-                if self.samples + reading.samples.len() > MOST_SAMPLES {
-                    let mut at = 0;
-                    self.readings.retain(|_| {
-                        at += 1;
-                        at % 2 == 1
-                    });
-                    self.count();
-                }
                 if self.readings.last().is_none_or(|last| last.samples != reading.samples) {
                     self.renewed_ns = reading.at_ns;
                 }
+                self.make_room(reading.samples.len());
                 let age_ns = reading.at_ns.saturating_sub(self.renewed_ns);
                 let reading = Arc::new(reading);
                 self.samples += reading.samples.len();
@@ -290,6 +289,29 @@ impl Watched {
             }
             News::Missing(who) => self.missing = who,
         }
+    }
+
+    /// Makes room for one more reading. Those that stay are evenly far from each other over the whole window: what is a
+    /// mean of them weighs no part of it more than another.
+    fn make_room(&mut self, samples: usize) {
+        if self.behind > 0
+            && let Some(newest) = self.readings.pop()
+        {
+            self.samples -= newest.samples.len();
+        }
+        while self.samples + samples > MOST_SAMPLES && self.readings.len() > 1 {
+            if self.readings.len().is_multiple_of(2) {
+                self.behind += self.stride;
+            }
+            self.stride *= 2;
+            let mut at = 0;
+            self.readings.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.count();
+        }
+        self.behind = (self.behind + 1) % self.stride;
     }
 
     fn lose(&mut self, at_ns: u64, why: String) {
@@ -328,6 +350,9 @@ impl Watched {
         let lost = self.lost().map(str::to_owned).or_else(|| self.silence(from_ns, to_ns, usual_s));
         let covered_share = figures.seen.map_or(0.0, |seen| self.covered_share(from_ns, to_ns, seen));
         self.readings.retain(|reading| reading.at_ns >= from_ns);
+        if self.readings.len() < 2 {
+            (self.stride, self.behind) = (1, 0);
+        }
         self.gaps.retain(|gap| gap.to_ns.is_none_or(|to_ns| to_ns >= from_ns));
         self.count();
         NodeResult {

@@ -169,6 +169,7 @@ fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() 
     watched.waiting.clear();
     for at in 0..150_u32 {
         let mut reading = Reading { at_ns: u64::from(at) * 1_000_000_000, samples: Vec::new() };
+        reading.add(&crate::quantity::MEMORY_AVAILABLE, "", f64::from(at));
         for disk in 0..25_000 {
             reading.add(&crate::quantity::DISK_READS, &format!("d{disk}"), f64::from(at) * 3.0);
         }
@@ -180,6 +181,12 @@ fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() 
     let result = watched.over(0, u64::MAX);
     assert_eq!(result.quantities.len(), 20_000);
     assert!((result.quantities[0].mean - 3.0).abs() < 1e-9, "{:?}", result.quantities[0]);
+    // What is a mean of readings is that of the whole time, and not of its end.
+    let memory = result.quantities.iter().find(|one| one.quantity == "memory_available_bytes").unwrap();
+    assert!((memory.mean - 74.5).abs() < 3.0, "{memory:?}");
+    let times: Vec<u64> = watched.readings.iter().map(|reading| reading.at_ns / SECOND).collect();
+    assert_eq!((times.first(), times.last()), (Some(&0), Some(&149)), "the first and the newest one");
+    assert!(times.windows(2).rev().skip(1).all(|pair| pair[1] - pair[0] == times[1]), "{times:?}");
 }
 
 const SECOND: u64 = 1_000_000_000;
