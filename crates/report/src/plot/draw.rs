@@ -3,6 +3,7 @@
 
 mod outlines;
 mod stacked;
+mod words;
 
 use super::chart::{Axis, Chart, Mark, Outline, Scale, Series, Side};
 use super::scale::{Fitted, fit};
@@ -23,6 +24,10 @@ const LEAST_WIDTH: f64 = 240.0;
 const TEXT: f64 = 13.0;
 const SMALL: f64 = 11.0;
 const TITLE: f64 = 15.0;
+/// So far beyond the frame lines are seen: half of the thickest.
+const EDGE: f64 = 1.2;
+/// As far apart are points at one name whose intervals would cover each other.
+const MOST_ASIDE: f64 = 9.0;
 
 /// The paper: how wide, and how large a unit of the drawing is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,6 +139,10 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
     let overhang = widest(&axes.x) * SMALL / TEXT * 0.82;
     let left = if turned { left.max((overhang - 20.0).min(170.0)) } else { left };
     let right = axes.right.as_ref().map_or(18.0, |right| widest(right) + 38.0);
+    // The last number of the axis stands half beyond the frame.
+    let is_named = matches!(chart.x.scale, Scale::Names(_));
+    let last = axes.x.ticks.last().filter(|(place, _)| *place > 0.9 && !is_named);
+    let right = last.map_or(right, |(_, text)| right.max(width_of(text, TEXT) / 2.0 + 6.0));
     let frame = Frame {
         left,
         top: title + legend_height + 10.0,
@@ -153,12 +162,16 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
     }
     draw_legend(&mut svg, chart, &legend, title + 12.0, width);
     draw_grid(&mut svg, chart, &axes, &frame, turned);
-    svg.cut((frame.left, frame.top), (frame.width, frame.height));
+    // A line along an edge is as thick as any other, and a mark at it is whole.
+    svg.cut((frame.left - EDGE, frame.top - EDGE), (frame.width + 2.0 * EDGE, frame.height + 2.0 * EDGE));
     for (at, series) in chart.series.iter().enumerate() {
         draw_series(&mut svg, chart, series, at, &axes, &frame);
     }
     svg.uncut();
-    draw_words(&mut svg, chart, &axes, &frame);
+    for series in &chart.series {
+        draw_marks(&mut svg, chart, series, &axes, &frame);
+    }
+    words::draw(&mut svg, chart, &axes, &frame);
     draw_labels(&mut svg, chart, &frame, below, width);
     for (line, text) in note_lines.iter().enumerate() {
         #[expect(clippy::cast_precision_loss, reason = "a few lines")]
@@ -330,7 +343,8 @@ fn draw_grid(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame, turned: b
 
 fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Axes, frame: &Frame) {
     let y = axes.y(series.side);
-    let place = |(px, py): &(f64, f64)| (frame.x(axes.x.place(*px)), frame.y(y.place(*py)));
+    let aside = points_aside(chart, series, frame);
+    let place = |(px, py): &(f64, f64)| (frame.x(axes.x.place(*px)) + aside, frame.y(y.place(*py)));
     match series.mark {
         Mark::Bars => return draw_bars(svg, chart, series, at, axes, frame),
         Mark::Cells => return draw_cells(svg, series, axes, frame),
@@ -355,30 +369,48 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
     for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
         whisker(svg, place(&(*x, *low)), place(&(*x, *high)), colour(series.look));
     }
-    if matches!(series.mark, Mark::Dots | Mark::Marked | Mark::Hollow) {
-        for point in series.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
-            match series.mark {
-                Mark::Hollow => shape(svg, place(point), series.look, "#ffffff", colour(series.look)),
-                _ => sign(svg, place(point), series.look),
-            }
+}
+
+/// The marks of a series at points in the frame; one at its edge is whole.
+fn draw_marks(svg: &mut Svg, chart: &Chart, series: &Series, axes: &Axes, frame: &Frame) {
+    if !matches!(series.mark, Mark::Dots | Mark::Marked | Mark::Hollow) {
+        return;
+    }
+    let aside = points_aside(chart, series, frame);
+    for (x, y) in series.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
+        let (x, y) = (axes.x.place(*x), axes.y(series.side).place(*y));
+        if ![x, y].iter().all(|place| (-1e-6..=1.0 + 1e-6).contains(place)) {
+            continue;
+        }
+        let at = (frame.x(x) + aside, frame.y(y));
+        match series.mark {
+            Mark::Hollow => shape(svg, at, series.look, "#ffffff", colour(series.look)),
+            _ => sign(svg, at, series.look),
         }
     }
 }
 
-/// A level across the picture; its name stands at the right end, of every second one at the left, so that two that are
-/// near each other are both read.
+/// How far the points of a series stand aside of their name, where several series have intervals there.
+fn points_aside(chart: &Chart, series: &Series, frame: &Frame) -> f64 {
+    let Scale::Names(names) = &chart.x.scale else { return 0.0 };
+    let has_intervals = |one: &&Series| {
+        matches!(one.mark, Mark::Dots | Mark::Marked) && one.errors.iter().any(|(low, high)| low < high)
+    };
+    let mut looks: Vec<usize> = chart.series.iter().filter(has_intervals).map(|one| one.look).collect();
+    looks.sort_unstable();
+    looks.dedup();
+    let is_of_points = matches!(series.mark, Mark::Dots | Mark::Marked | Mark::Hollow | Mark::Guide);
+    let Some(own) = looks.iter().position(|look| is_of_points && *look == series.look) else { return 0.0 };
+    #[expect(clippy::cast_precision_loss, reason = "a few series and names")]
+    let (own, number, names) = (own as f64, looks.len() as f64, names.len().max(1) as f64);
+    (own - (number - 1.0) / 2.0) * (frame.width / names * 0.5 / number).min(MOST_ASIDE)
+}
+
+/// A level across the picture; its name comes with the other words.
 fn draw_limit(svg: &mut Svg, series: &Series, axes: &Axes, frame: &Frame) {
     let Some((_, level)) = series.points.iter().find(|(_, y)| y.is_finite()) else { return };
     let y = frame.y(axes.y(series.side).place(*level));
     svg.line((frame.left, y), (frame.x(1.0), y), stroke_of(series.look, Mark::Limit));
-    let above = if y < frame.top + 16.0 { y + 13.0 } else { y - 4.0 };
-    let (x, hold) = if series.look.is_multiple_of(2) {
-        (frame.x(1.0) - 5.0, Hold::End)
-    } else {
-        (frame.left + 5.0, Hold::Start)
-    };
-    let name = cut_to(&series.label, SMALL, frame.width * 0.6);
-    svg.words((x, above), SMALL, hold, 0.0, false, &name);
 }
 
 /// An interval: a line with short ends.
@@ -508,19 +540,6 @@ fn hatch(svg: &mut Svg, look: usize, at: (f64, f64), size: (f64, f64)) {
             }
         }
         _ => {}
-    }
-}
-
-fn draw_words(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
-    for series in &chart.series {
-        let y = axes.y(series.side);
-        for (px, py, text) in &series.words {
-            let (x, y) = (frame.x(axes.x.place(*px)), frame.y(y.place(*py)));
-            let above = if y < frame.top + 22.0 { y + 18.0 } else { y - 8.0 };
-            let x =
-                x.clamp(frame.left + width_of(text, SMALL) / 2.0, frame.x(1.0) - width_of(text, SMALL) / 2.0);
-            svg.words((x, above), SMALL, Hold::Middle, 0.0, false, text);
-        }
     }
 }
 

@@ -132,6 +132,8 @@ fn log(least: f64, most: f64) -> Fitted {
         high = low + 0.4;
     }
     let few = high - low < 2.5;
+    // Two numbers are no axis.
+    let fewer = high - low < 0.75;
     let (mut ticks, mut minor) = (Vec::new(), Vec::new());
     let mut decade = low.floor();
     while decade <= high && ticks.len() < 64 {
@@ -141,7 +143,7 @@ fn log(least: f64, most: f64) -> Fitted {
             if !(-1e-6..=1.0 + 1e-6).contains(&place) {
                 continue;
             }
-            if digit == 1 || (few && matches!(digit, 2 | 5)) {
+            if digit == 1 || fewer || (few && matches!(digit, 2 | 5)) {
                 ticks.push((place, number(value, value)));
             } else {
                 minor.push(place);
@@ -222,6 +224,7 @@ mod tests {
         assert_eq!(texts(Scale::FromZero, &[0.013]), ["0", "0.005", "0.01", "0.015"]);
         let few = ["2", "5", "10", "20", "50", "100", "200", "500", "1000"];
         assert_eq!(texts(Scale::Log, &[3.0, 90.0]), &few[..6]);
+        assert_eq!(texts(Scale::Log, &[600.0, 900.0]), ["500", "600", "700", "800", "900", "1000"]);
         assert_eq!(
             texts(Scale::Log, &[3.0, 900_000.0]),
             ["10", "100", "1000", "10\u{202f}000", "100\u{202f}000", "1\u{202f}000\u{202f}000"]

@@ -155,6 +155,18 @@ impl Svg {
         );
     }
 
+    /// White behind words, through which a line is still seen.
+    pub fn backing(&mut self, at: (f64, f64), size: (f64, f64)) {
+        let _ = writeln!(
+            self.text,
+            "<rect class=\"backing\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#ffffff\" fill-opacity=\"0.75\"/>",
+            short(at.0),
+            short(at.1),
+            short(size.0),
+            short(size.1)
+        );
+    }
+
     /// Words; `turned` in degrees.
     pub fn words(&mut self, at: (f64, f64), size: f64, hold: Hold, turned: f64, bold: bool, text: &str) {
         let (x, y) = (short(at.0), short(at.1));
