@@ -135,6 +135,52 @@ fn a_page_cache_a_run_that_was_cut_and_a_curve_are_found() {
     assert_ne!(rates["verdict"]["overall"], "false", "{:#}", rates["verdict"]);
 }
 
+/// A result of several jobs, one behind the other: name, requests per second, and options of each.
+fn of_jobs(jobs: &[(&str, u64, Value)]) -> Value {
+    let mut whole = result(1, &json!({})).0;
+    let each = jobs.iter().enumerate().map(|(at, (name, iops, options))| {
+        let mut job = result(*iops, options).0["jobs"][0].clone();
+        job["jobname"] = json!(name);
+        job["groupid"] = json!(at);
+        job["job options"]["stonewall"] = json!("1");
+        job
+    });
+    whole["jobs"] = each.collect();
+    whole
+}
+
+#[test]
+fn a_knee_joins_jobs_that_differ_in_depth_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let job = |block: &str, depth: &str| json!({"direct": "1", "bs": block, "iodepth": depth});
+    let unlike =
+        [("small", 900, job("4k", "1")), ("large", 300, job("64k", "4")), ("huge", 20, job("1m", "8"))];
+    fs::write(home.join("unlike.json"), of_jobs(&unlike).to_string()).unwrap();
+    good(home, "import unlike.json --no-report");
+    let refused = said(home, "plot w1 --kind knee -o plots");
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && why.contains("differ in depth alone"), "{why}");
+    let drawn = said(home, "plot w1 --kind time -o plots");
+    let why = String::from_utf8_lossy(&drawn.stderr).into_owned();
+    assert!(why.contains("fio does not say") && !why.contains("COSBench"), "{why}");
+
+    let alike = [
+        ("a", 900, job("4k", "1")),
+        ("b", 1500, job("4k", "4")),
+        ("c", 100, job("64k", "1")),
+        ("d", 150, job("64k", "4")),
+        ("e", 5, job("1m", "4")),
+    ];
+    fs::write(home.join("alike.json"), of_jobs(&alike).to_string()).unwrap();
+    good(home, "import alike.json --no-report");
+    good(home, "plot w2 --kind knee --format csv -o plots");
+    let csv = fs::read_to_string(home.join("plots/knee-p95.csv")).unwrap();
+    let mut lines: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["randread 4k", "randread 4k", "randread 64k", "randread 64k"], "{csv}");
+}
+
 #[test]
 fn what_is_no_result_of_fio_is_refused_with_its_place_and_leaves_no_run() {
     let home = tempfile::tempdir().unwrap();

@@ -17,10 +17,14 @@ type Cells = (String, f64, Option<f64>, String);
 
 pub(super) fn table(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     if !run.record.stages.iter().flat_map(|stage| &stage.operations).any(|op| op.time.is_some()) {
+        let remedy = if run.record.fio.is_some() {
+            "fio does not say it"
+        } else {
+            "it is not known of runs of older versions and of COSBench, and where nothing succeeded"
+        };
         return Err(ExportError::Missing {
             what: "what its response times went into".to_owned(),
-            remedy: "it is not known of runs of older versions and of COSBench, and where nothing succeeded"
-                .to_owned(),
+            remedy: remedy.to_owned(),
         });
     }
     let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);

@@ -7,6 +7,7 @@ use crate::plot::repeats::{Together, WHISKERS, together};
 use cosmark_metrics::results::{Better, Metric, Unit};
 
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
+use cosmark_archive::FioJobRecord;
 
 /// More bars than this have no numbers above them.
 const MOST_NUMBERED: usize = 16;
@@ -308,15 +309,22 @@ pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotErro
         pictures.push(Picture::chart(format!("knee-{}", metric.names.plot), chart));
     }
     if pictures.is_empty() {
-        let text = "a knee needs two stages or more with a throughput and this metric (a time)";
-        return Err(PlotError::Nothing(text.to_owned()));
+        let is_fio = |run: &PlotRun| run.record().is_some_and(|run| run.record.fio.is_some());
+        let jobs =
+            if runs.iter().any(is_fio) { "; of fio's jobs those that differ in depth alone" } else { "" };
+        let text =
+            format!("a knee needs two stages or more with a throughput and this metric (a time){jobs}");
+        return Err(PlotError::Nothing(text));
     }
     Ok(pictures)
 }
 
 /// The ladder that each pick is a rung of: series, and group where stages of one group have several numbers of workers.
 fn ladders(picks: &[Pick<'_>], runs: &[PlotRun]) -> Vec<(String, String)> {
-    let whole: Vec<_> = picks.iter().map(|pick| (line_of(pick, picks, runs), group_of(pick))).collect();
+    let kinds = kinds_of_jobs(picks);
+    let group = |pick: &Pick<'_>, kind: &Option<String>| kind.clone().unwrap_or_else(|| group_of(pick));
+    let each = picks.iter().zip(&kinds);
+    let whole: Vec<_> = each.map(|(pick, kind)| (line_of(pick, picks, runs), group(pick, kind))).collect();
     let has_several = |key: &(String, String)| {
         let own = || picks.iter().zip(&whole).filter(|(_, own)| *own == key).map(|(pick, _)| pick);
         let place = |pick: &Pick<'_>| (pick.run_at, pick.stage_at);
@@ -329,11 +337,46 @@ fn ladders(picks: &[Pick<'_>], runs: &[PlotRun]) -> Vec<(String, String)> {
     // Each series for itself: one of a matrix says nothing of the names of another.
     let laddered = distinct(whole.iter()).into_iter().filter(|key| has_several(key));
     let split: Vec<String> = laddered.map(|(line, _)| line.clone()).collect();
-    let group_in = |(line, group): &(String, String)| {
-        let group = if split.contains(line) { group.clone() } else { String::new() };
+    let group_in = |((line, group), kind): (&(String, String), &Option<String>)| {
+        let group = if split.contains(line) || kind.is_some() { group.clone() } else { String::new() };
         (line.clone(), group)
     };
-    whole.iter().map(group_in).collect()
+    whole.iter().zip(&kinds).map(group_in).collect()
+}
+
+/// Of each pick of a run of fio what its jobs do, whatever their depth: only jobs that do the same are loads of one ladder.
+/// As short as it tells them apart.
+fn kinds_of_jobs(picks: &[Pick<'_>]) -> Vec<Option<String>> {
+    let whole: Vec<Option<(String, String)>> = picks.iter().map(kind_of_jobs).collect();
+    let alike = |short: &str| distinct(whole.iter().flatten().filter(|kind| kind.0 == short)).len() == 1;
+    let name = |(short, full): &(String, String)| if alike(short) { short.clone() } else { full.clone() };
+    whole.iter().map(|kind| kind.as_ref().map(name)).collect()
+}
+
+/// Pattern and block of the jobs of a stage of fio, and with all else that tells them apart; `None` for other runs.
+fn kind_of_jobs(pick: &Pick<'_>) -> Option<(String, String)> {
+    let fio = pick.run.record()?.record.fio.as_ref()?;
+    let jobs: Vec<_> = fio.jobs.iter().filter(|job| job.stage == pick.stage.name).collect();
+    let joined = |of: &dyn Fn(&FioJobRecord) -> String| distinct(jobs.iter().copied().map(of)).join(" + ");
+    let short = |job: &FioJobRecord| match &job.block {
+        Some(block) => format!("{} {block}", job.pattern),
+        None => job.pattern.clone(),
+    };
+    let full = |job: &FioJobRecord| {
+        // The share of reads of a mix is in no fact of a job: names alone tell mixes apart.
+        let mix = if job.pattern.ends_with("rw") || job.pattern == "readwrite" {
+            group_of(pick)
+        } else {
+            String::new()
+        };
+        let direct = if job.direct == Some(true) { "direct" } else { "" };
+        let synced = if job.synced || job.synced_every.is_some() { "synced" } else { "" };
+        let size = job.size_bytes.map(|bytes| format!("{bytes} B")).unwrap_or_default();
+        let parts =
+            [short(job), mix, job.engine.clone(), job.target.clone(), direct.into(), synced.into(), size];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    };
+    (!jobs.is_empty()).then(|| (joined(&short), joined(&full)))
 }
 
 /// Throughput and time of each load of one series, in the order of the load: beyond the knee a store may do less than before.

@@ -55,8 +55,7 @@ impl Bar<'_> {
 pub fn time(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotError> {
     let all = bars_of(&picks(runs, options)?);
     if all.is_empty() {
-        let text = "what response times went into is not known of runs of older versions and of COSBench, and where nothing succeeded";
-        return Err(PlotError::Nothing(text.to_owned()));
+        return Err(PlotError::Nothing(why_none(runs).to_owned()));
     }
     let mut pictures = Vec::new();
     for (name, own) in cut(all) {
@@ -70,6 +69,18 @@ pub fn time(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotErr
         }
     }
     Ok(pictures)
+}
+
+/// Why nothing is known of what response times went into.
+fn why_none(runs: &[PlotRun]) -> &'static str {
+    let is_fio = |run: &PlotRun| run.record().is_some_and(|run| run.record.fio.is_some());
+    if runs.iter().all(is_fio) {
+        "fio does not say what response times went into"
+    } else if runs.iter().all(PlotRun::is_cosbench) {
+        "COSBench does not say what response times went into"
+    } else {
+        "what response times went into is not known of runs of older versions, of COSBench and of fio, and where nothing succeeded"
+    }
 }
 
 /// By operation and size, and within these by run and stage.
