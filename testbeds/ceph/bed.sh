@@ -5,7 +5,12 @@
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$HERE/../lib.sh"
-bed_init ceph
+# shellcheck source-path=SCRIPTDIR source=../limits.sh
+. "$HERE/../limits.sh"
+# A second set of data beside the usual one, on another store; the ports are the same, so one is up at a time.
+CEPH_BED=${CEPH_BED:-}
+[[ $CEPH_BED =~ ^[a-z0-9]{0,16}$ ]] || die "CEPH_BED=$CEPH_BED: use at most 16 small letters and digits"
+bed_init "ceph${CEPH_BED:+-$CEPH_BED}"
 
 # shellcheck disable=SC2034 # read by a test
 CEPH_VERSION=16.2.15 # what the bed was made with; later ones differ little
@@ -18,6 +23,10 @@ RGW_URL=http://127.0.0.1:$RGW_PORT
 CONF=$BED_DIR/ceph.conf
 KEYS=$BED_DIR/keys
 SETTINGS=$BED_DIR/settings
+SOCKETS=$TESTBED_DIR/ceph/sockets # of whichever set of data is up: the target files name it
+JOURNALS=$BED_DIR/journal         # for CEPH_JOURNAL=separate and ram
+SAVED=$BED_DIR/journal.saved      # what was in memory, while the bed is down
+LIMITS=CEPH LIMITS_CPU=CEPH_GATEWAY_CPU LIMITS_SHARE='the gateway' # for limits.sh
 export CEPH_CONF=$CONF
 unset CEPH_ARGS CEPH_KEYRING
 
@@ -50,21 +59,50 @@ settings_load() {
   local key value
   [[ -f $SETTINGS ]] || return 0
   while IFS='=' read -r key value; do
-    case $key in CEPH_STORE | CEPH_DEVICE_SIZE) printf -v "$key" %s "$value" ;; esac
+    case $key in
+      CEPH_STORE | CEPH_JOURNAL | CEPH_DEVICE_SIZE | CEPH_DISKS | CEPH_DISK_IOPS | CEPH_DISK_RATE | CEPH_LINK | \
+        CEPH_GATEWAY_CPU) printf -v "$key" %s "$value" ;;
+    esac
   done <"$SETTINGS"
 }
 
+# asked NAME VALUE DEFAULT: the data's own setting, which another cannot replace.
+asked() {
+  [[ -z ${!1} || -z $2 || ${!1} == "$2" ]] || die "this bed's data lie on $1=${!1}; to change it run: down --wipe"
+  printf -v "$1" %s "${2:-${!1:-$3}}"
+}
+
 settings_choose() {
-  local asked_store=${CEPH_STORE:-} asked_size=${CEPH_DEVICE_SIZE:-}
-  CEPH_STORE='' CEPH_DEVICE_SIZE=''
+  local asked_store=${CEPH_STORE:-} asked_size=${CEPH_DEVICE_SIZE:-} asked_journal=${CEPH_JOURNAL:-}
+  CEPH_STORE='' CEPH_DEVICE_SIZE='' CEPH_JOURNAL=''
+  limits_asked
   settings_load
-  [[ -z $CEPH_STORE || -z $asked_store || $CEPH_STORE == "$asked_store" ]] ||
-    die "this bed's data lie on CEPH_STORE=$CEPH_STORE; to change it run: down --wipe"
-  [[ -z $CEPH_DEVICE_SIZE || -z $asked_size || $CEPH_DEVICE_SIZE == "$asked_size" ]] ||
-    die "this bed's devices have CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE; to change it run: down --wipe"
-  CEPH_STORE=${asked_store:-${CEPH_STORE:-file}} CEPH_DEVICE_SIZE=${asked_size:-${CEPH_DEVICE_SIZE:-10G}}
-  case $CEPH_STORE in file | xfs | memstore) ;; *) die "CEPH_STORE=$CEPH_STORE: use file, xfs or memstore" ;; esac
+  asked CEPH_STORE "$asked_store" file
+  asked CEPH_DEVICE_SIZE "$asked_size" 10G
+  case $CEPH_STORE in
+    file | xfs | memstore | filestore) ;;
+    *) die "CEPH_STORE=$CEPH_STORE: use file, xfs, memstore or filestore" ;;
+  esac
   [[ $CEPH_DEVICE_SIZE =~ ^[0-9]{1,4}[GT]$ ]] || die "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE: use a number and G or T"
+  if [[ $CEPH_STORE == filestore ]]; then
+    asked CEPH_JOURNAL "$asked_journal" same
+    case $CEPH_JOURNAL in same | separate | ram) ;; *) die "CEPH_JOURNAL=$CEPH_JOURNAL: use same, separate or ram" ;; esac
+  else
+    [[ -z $asked_journal ]] || die "CEPH_JOURNAL is of CEPH_STORE=filestore; a BlueStore has none"
+  fi
+  limits_choose
+  has_images || { [[ $CEPH_DISKS == own ]] && ! disks_are_limited; } ||
+    die "CEPH_DISKS=one, CEPH_DISK_IOPS and CEPH_DISK_RATE are of devices, which CEPH_STORE=xfs and filestore have"
+}
+
+# Each OSD has a device of its own: an image on a loop device.
+has_images() { [[ ${CEPH_STORE:-} == xfs || ${CEPH_STORE:-} == filestore ]]; }
+
+# for limits.sh
+limits_shares() { [[ $1 == rgw ]]; }
+bed_limits() {
+  settings_load
+  limits_lines "$(osd_dir 0)"
 }
 
 # ---- install and configure -------------------------------------------------------------------------------------
@@ -75,14 +113,23 @@ bed_install() {
 }
 
 bed_prepare() {
-  bed_install
+  local n addresses=()
   settings_choose
-  if [[ $CEPH_STORE == xfs ]]; then
-    is_root || die "CEPH_STORE=xfs mounts loop devices and needs root; use CEPH_STORE=file"
+  if ! anything_runs && port_is_open 127.0.0.1 $MON_PORT; then
+    die "127.0.0.1:$MON_PORT is taken: end what listens there; another set of data of this bed ends with CEPH_BED=.. down"
+  fi
+  if has_images; then
+    is_root || die "CEPH_STORE=$CEPH_STORE mounts loop devices and needs root; use CEPH_STORE=file"
     need_packages mkfs.xfs=xfsprogs
   fi
-  printf '%s\n' "CEPH_STORE=$CEPH_STORE" "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE" >"$SETTINGS"
-  mkdir -p "$BED_DIR"/{sockets,crash,keys,mon.a,mgr.x,rgw.a,images}
+  bed_install
+  {
+    printf '%s\n' "CEPH_STORE=$CEPH_STORE" "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE" "CEPH_JOURNAL=$CEPH_JOURNAL"
+    limits_settings
+  } >"$SETTINGS"
+  for n in "${OSDS[@]}"; do addresses+=("$(osd_ip "$n")"); done
+  limits_prepare "${addresses[@]}"
+  mkdir -p "$SOCKETS" "$BED_DIR"/{crash,keys,mon.a,mgr.x,rgw.a,images}
   write_configuration
   make_monitor
   start_and_wait 60 mon
@@ -91,10 +138,14 @@ bed_prepare() {
 }
 
 write_configuration() {
-  local n objectstore=bluestore
-  [[ $CEPH_STORE != memstore ]] || objectstore=memstore
+  local n objectstore=bluestore journal=$BED_DIR/osd.\$id/journal direct=true
+  case $CEPH_STORE in memstore | filestore) objectstore=$CEPH_STORE ;; esac
+  case $CEPH_JOURNAL in separate | ram) journal=$JOURNALS/osd.\$id/journal ;; esac
+  # Memory takes no direct writes.
+  [[ $CEPH_JOURNAL != ram ]] || direct=false
   [[ -s $BED_DIR/fsid ]] || uuidgen >"$BED_DIR/fsid"
-  render "$HERE/ceph.conf.in" "$CONF" FSID="$(<"$BED_DIR/fsid")" DIR="$BED_DIR" LOG="$LOG_DIR" MON_PORT=$MON_PORT \
+  render "$HERE/ceph.conf.in" "$CONF" FSID="$(<"$BED_DIR/fsid")" DIR="$BED_DIR" LOG="$LOG_DIR" SOCKETS="$SOCKETS" \
+    JOURNAL="$journal" JOURNAL_MB="$(journal_mb)" JOURNAL_DIRECT=$direct MON_PORT=$MON_PORT \
     MON_PORT_V1=$MON_PORT_V1 RGW_PORT=$RGW_PORT OBJECTSTORE=$objectstore \
     DEVICE_BYTES="$(numfmt --from=iec "$CEPH_DEVICE_SIZE")"
   # Two OSDs to a host, though copies are kept apart by OSD.
@@ -126,9 +177,14 @@ make_daemons() {
     ceph_do auth get-or-create mgr.x mon 'allow profile mgr' osd 'allow *' mds 'allow *' -o "$BED_DIR/mgr.x/keyring"
   [[ -s $BED_DIR/rgw.a/keyring ]] ||
     ceph_do auth get-or-create client.rgw.a mon 'allow rw' osd 'allow rwx' mgr 'allow rw' -o "$BED_DIR/rgw.a/keyring"
+  if has_images; then
+    disks_mount $(($(numfmt --from=iec "$CEPH_DEVICE_SIZE") * ${#OSDS[@]} * 6 / 5 + (4 << 30)))
+    journals_mount
+  fi
   for n in "${OSDS[@]}"; do
     mkdir -p "$(osd_dir "$n")"
-    if [[ $CEPH_STORE == xfs ]]; then device_mount "$n"; fi
+    if has_images; then device_mount "$n"; fi
+    [[ $CEPH_JOURNAL != ram ]] || journal_return "$n"
     register_osd "$n"
   done
   # Most of the time of the first start: side by side.
@@ -148,6 +204,7 @@ register_osd() {
   [[ ! -e $dir/.complete ]] || return 0
   # A half-made one is made anew.
   find "$dir" -mindepth 1 -delete
+  rm -f "$JOURNALS/osd.$1/journal"
   ceph_ask osd purge-new "osd.$1" --yes-i-really-mean-it >/dev/null || true
   uuid=$(uuidgen) secret=$(ceph-authtool --gen-print-key)
   printf '{"cephx_secret": "%s"}\n' "$secret" >"$dir/secret.json"
@@ -198,43 +255,88 @@ make_pools() {
 # ---- devices ---------------------------------------------------------------------------------------------------
 
 # Only an XFS image of its own can be shut down under an OSD.
-settings_load
+DATA_STORE=$( (CEPH_STORE='' && settings_load && echo "${CEPH_STORE:-}") )
 # shellcheck disable=SC2034 # for lib.sh
-if [[ ${CEPH_STORE:-} == xfs ]]; then DEVICE_TARGETS='osd.*'; else DEVICE_TARGETS=''; fi
+if [[ $DATA_STORE == xfs || $DATA_STORE == filestore ]]; then DEVICE_TARGETS='osd.*'; else DEVICE_TARGETS=''; fi
 
 # Not mountpoint(1): it stats the place, and a file system that was shut down answers EIO.
 is_mounted() { grep -qF " $1 " /proc/mounts; }
 
-device_mount() {
-  local image dir
-  image=$(osd_image "$1") dir=$(osd_dir "$1")
-  is_mounted "$dir" && return 0
-  if [[ ! -f $image ]]; then
-    truncate -s $(($(numfmt --from=iec "$CEPH_DEVICE_SIZE") + (1 << 29))) "$image.new"
-    mkfs.xfs -q "$image.new" >>"$LOG_DIR/make.log" 2>&1 || die "mkfs.xfs failed; see $LOG_DIR/make.log"
-    mv "$image.new" "$image"
-  fi
-  mount -o loop,noatime "$image" "$dir" ||
-    die "cannot mount $image (are loop devices allowed here?); use CEPH_STORE=file"
+device_mount() { # device_mount OSD
+  image_mount "$(osd_image "$1")" "$(osd_dir "$1")" $(($(numfmt --from=iec "$CEPH_DEVICE_SIZE") + (1 << 29)))
 }
 
-device_unmount() {
-  local try dir
-  dir=$(osd_dir "$1")
-  for ((try = 0; try < 50; try++)); do
-    is_mounted "$dir" || return 0
-    umount "$dir" 2>>"$LOG_DIR/make.log" || sleep 0.1
+image_mount() { # image_mount IMAGE PLACE BYTES
+  mkdir -p "$2"
+  if ! is_mounted "$2"; then
+    if [[ ! -f $1 ]]; then
+      truncate -s "$3" "$1.new"
+      mkfs.xfs -q "$1.new" >>"$LOG_DIR/make.log" 2>&1 || die "mkfs.xfs failed; see $LOG_DIR/make.log"
+      mv "$1.new" "$1"
+    fi
+    mount -o loop,noatime "$1" "$2" || die "cannot mount $1 (are loop devices allowed here?); use CEPH_STORE=file"
+  fi
+  disk_limit "$2"
+}
+
+device_unmount() { place_unmount "$(osd_dir "$1")"; }
+
+# ---- journals --------------------------------------------------------------------------------------------------
+# A FileStore writes everything to its journal first. same: on the OSD's own device; separate: on a device of its own
+# for each OSD; ram: in memory, as small as it was in a study that had it there. What is in memory is saved by down and
+# comes back by up.
+
+journal_mb() { if [[ $CEPH_JOURNAL == ram ]]; then echo 100; else echo 512; fi; }
+
+journals_mount() {
+  local n
+  case $CEPH_JOURNAL in
+    separate) for n in "${OSDS[@]}"; do image_mount "$BED_DIR/images/journal.$n.xfs" "$JOURNALS/osd.$n" $((1 << 30)); done ;;
+    ram)
+      mkdir -p "$JOURNALS"
+      if ! is_mounted "$JOURNALS"; then
+        mount -t tmpfs -o size=$(($(journal_mb) * ${#OSDS[@]} + 64))m cosmark-journals "$JOURNALS" ||
+          die "no memory can be mounted for CEPH_JOURNAL=ram; use same or separate"
+      fi
+      ;;
+  esac
+}
+
+# A store whose journal is lost has lost what was in it alone: nobody may go on with it.
+journal_return() { # journal_return OSD
+  local to=$JOURNALS/osd.$1/journal from=$SAVED/osd.$1
+  mkdir -p "${to%/*}"
+  if [[ -s $from && ! -s $to ]]; then
+    cp --sparse=always "$from" "$to.new" && mv "$to.new" "$to" || die "the journal of osd.$1 could not be read from $from"
+  fi
+  # From now on the one in memory is the newer.
+  rm -f "$from"
+  [[ -s $to || ! -e $(osd_dir "$1")/.complete ]] ||
+    die "the journal of osd.$1 was in memory and is lost, by a boot or an unmount, and with it what it alone had: down --wipe"
+}
+
+# journals_save: called when no OSD runs.
+journals_save() {
+  local n from
+  is_mounted "$JOURNALS" || return 0
+  mkdir -p "$SAVED"
+  for n in "${OSDS[@]}"; do
+    from=$JOURNALS/osd.$n/journal
+    [[ -s $from ]] || continue
+    cp --sparse=always "$from" "$SAVED/osd.$n.new" && mv "$SAVED/osd.$n.new" "$SAVED/osd.$n" ||
+      die "the journal of osd.$n could not be written to $SAVED; make room there"
   done
-  die "$dir is busy (fuser -vm shows by whom); end that and try again"
 }
 
 bed_device_fail() {
+  settings_load
   is_mounted "$(osd_dir "${1#osd.}")" || die "$(osd_dir "${1#osd.}") is not mounted"
   xfs_io -x -c shutdown "$(osd_dir "${1#osd.}")"
 }
 
 # The OSD has ended itself by now, or does so when it writes next; only then does the file system let go.
 bed_device_heal() {
+  settings_load
   process_kill "$1"
   device_unmount "${1#osd.}"
   device_mount "${1#osd.}"
@@ -242,7 +344,13 @@ bed_device_heal() {
 
 bed_release() {
   local n
-  for n in "${OSDS[@]}"; do device_unmount "$n"; done
+  journals_save
+  for n in "${OSDS[@]}"; do
+    device_unmount "$n"
+    place_unmount "$JOURNALS/osd.$n"
+  done
+  place_unmount "$JOURNALS"
+  disks_unmount
 }
 
 # ---- the network -----------------------------------------------------------------------------------------------
@@ -400,12 +508,12 @@ network_pass() {
 }
 
 osd_setting() { # osd_setting OSD probability|duration
-  timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" config get "osd_debug_inject_dispatch_delay_$2" 2>/dev/null 9>&- </dev/null
+  timeout 30 ceph daemon "$SOCKETS/$1.asok" config get "osd_debug_inject_dispatch_delay_$2" 2>/dev/null 9>&- </dev/null
 }
 
 # By its own socket: the way over the network is the one that is delayed.
 osd_delay() { # osd_delay OSD SECONDS PROBABILITY
-  local socket=$BED_DIR/sockets/$1.asok
+  local socket=$SOCKETS/$1.asok
   timeout 30 ceph daemon "$socket" config set osd_debug_inject_dispatch_delay_duration "$2" >/dev/null
   timeout 30 ceph daemon "$socket" config set osd_debug_inject_dispatch_delay_probability "$3" >/dev/null
 }
@@ -413,7 +521,7 @@ osd_delay() { # osd_delay OSD SECONDS PROBABILITY
 # Ceph's own injection: the OSD says of itself that it is full, whatever its device has left, to each who asks. The monitor
 # hears it with the OSD's next word, and then no client may write to a pool that lies on it.
 osd_full() { # osd_full OSD full|none
-  timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" injectfull "$2" >>"$LOG_DIR/ceph-command.log" 2>&1 9>&- </dev/null ||
+  timeout 30 ceph daemon "$SOCKETS/$1.asok" injectfull "$2" >>"$LOG_DIR/ceph-command.log" 2>&1 9>&- </dev/null ||
     die "$1 does not take 'injectfull $2'; see $LOG_DIR/ceph-command.log"
 }
 
@@ -523,7 +631,7 @@ osd_lacks() { # osd_lacks NAME
     echo "the monitor calls it $state"
   elif ! [[ $line =~ ^$1\ +up\ +in\  || -e $FAULT_DIR/$1.out ]]; then
     echo "it is up and out; take it in: ceph -c $CONF osd in $1"
-  elif ! timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" status 2>>"$LOG_DIR/ceph-command.log" 9>&- </dev/null |
+  elif ! timeout 30 ceph daemon "$SOCKETS/$1.asok" status 2>>"$LOG_DIR/ceph-command.log" 9>&- </dev/null |
     grep '"state": "active"' >/dev/null; then
     echo 'it does not call itself active'
   fi
@@ -593,6 +701,7 @@ bed_version() {
   local words store=${CEPH_STORE:-file} kind
   words=$(timeout 20 ceph --version 2>/dev/null 9>&-) || words='Ceph of an unknown version'
   case $store in
+    filestore) kind="FileStore (CEPH_JOURNAL=${CEPH_JOURNAL:-same}) on an XFS image" ;;
     file) kind='BlueStore on a file' ;;
     xfs) kind='BlueStore on a file of an XFS image' ;;
     *) kind='objects in memory' ;;

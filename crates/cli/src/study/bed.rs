@@ -162,11 +162,7 @@ impl Bed {
 
     /// The name of its data: a variant may have its own.
     fn instance(&self, system: &System) -> String {
-        let knob = format!("{}_BED", self.name.to_ascii_uppercase().replace('-', "_"));
-        match system.environment.get(&knob) {
-            Some(own) if !own.0.is_empty() => format!("{}-{}", self.name, own.0),
-            _ => self.name.clone(),
-        }
+        instance(&self.name, system)
     }
 
     /// The disk below a directory of the bed's data, as `major,minor`.
@@ -239,6 +235,21 @@ impl Bed {
     }
 }
 
+/// The name of the data of a bed in the variant of a system, such as `ceph-journal`.
+fn instance(bed: &str, system: &System) -> String {
+    let knob = format!("{}_BED", bed.to_ascii_uppercase().replace('-', "_"));
+    match system.environment.get(&knob) {
+        Some(own) if !own.0.is_empty() => format!("{bed}-{}", own.0),
+        _ => bed.to_owned(),
+    }
+}
+
+/// Where the bed of a system has its data, whether they are there or not; `None` without a bed.
+#[must_use]
+pub fn data_of(system: &System) -> Option<PathBuf> {
+    Some(data_of_beds().ok()?.join(instance(system.bed.as_deref()?, system)))
+}
+
 /// Where test beds have their data.
 fn data_of_beds() -> Result<PathBuf, String> {
     let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
@@ -281,4 +292,26 @@ fn text_of(mut file: std::fs::File) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.take(MOST_OUTPUT).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_of_a_variant_lie_beside_those_of_its_bed() {
+        let system = |environment: serde_json::Value| -> System {
+            let text = serde_json::json!({"name": "one", "bed": "ceph", "environment": environment});
+            serde_json::from_value(text).unwrap()
+        };
+        let name = |environment| data_of(&system(environment)).unwrap().file_name().unwrap().to_owned();
+        assert_eq!(name(serde_json::json!({})), "ceph");
+        assert_eq!(name(serde_json::json!({"CEPH_BED": "", "CEPH_STORE": "filestore"})), "ceph");
+        assert_eq!(name(serde_json::json!({"CEPH_BED": "journal"})), "ceph-journal");
+        // The knob of another bed says nothing of this one.
+        assert_eq!(name(serde_json::json!({"SWIFT_BED": "ec"})), "ceph");
+        let without: System = serde_json::from_value(serde_json::json!({"name": "own"})).unwrap();
+        assert_eq!(data_of(&without), None);
+    }
 }

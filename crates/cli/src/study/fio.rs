@@ -12,6 +12,8 @@ use cosmark_study::design::{Order, product, seconds};
 use cosmark_study::spec::{Block, FioTemplate, System, Text, Values};
 use cosmark_study::template::fill;
 
+use crate::study::bed::data_of;
+
 /// Names of what is made, in a directory or a pool.
 const FILE: &str = ".cosmark-study-fio.tmp";
 const POOL: &str = "cosmark-study";
@@ -161,6 +163,15 @@ fn answers(program: &str, argument: &str) -> Option<bool> {
     quiet.status().ok().map(|status| status.success())
 }
 
+/// Configuration and key of a variant of the bed that has data of its own; `None` for any other system.
+fn variant_of_the_bed(system: &System) -> Option<(PathBuf, PathBuf)> {
+    if !system.environment.contains_key("CEPH_BED") {
+        return None;
+    }
+    let data = data_of(system)?;
+    Some((data.join("ceph.conf"), data.join("keys/client.admin")))
+}
+
 impl Device {
     /// On a directory, and a Ceph if one is known.
     #[must_use]
@@ -247,7 +258,8 @@ impl Device {
                 "{there}cd -- {directory} || exit 91\nplace='--ioengine=libaio --filename={FILE}'\n"
             ));
         }
-        let (conf, keyring) = self.ceph.as_ref().ok_or_else(|| {
+        let own = variant_of_the_bed(system);
+        let (conf, keyring) = own.as_ref().or(self.ceph.as_ref()).ok_or_else(|| {
             format!(
                 "{} needs a Ceph: its bed, or CEPH_CONF and CEPH_KEYRING of a user that may make pools",
                 system.name

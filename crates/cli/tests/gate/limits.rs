@@ -278,3 +278,69 @@ fn what_a_machine_cannot_limit_is_said_before_anything_is_begun() {
     assert!(!bed.data("run/worker.pid").exists() && !bed.data("run/limits").exists());
     assert!(!Path::new(&bed.data("images")).exists());
 }
+
+/// Ceph's bed without its daemons: where the journal of a FileStore lies, and what becomes of one in memory.
+const CEPH: &str = r#"set -euo pipefail
+. "$1/bed.sh"
+mkdir -p "$RUN_DIR" "$LOG_DIR"
+settings_choose
+{ printf '%s\n' "CEPH_STORE=$CEPH_STORE" "CEPH_JOURNAL=$CEPH_JOURNAL"; limits_settings; } >"$SETTINGS"
+write_configuration
+grep -E '^(osd_objectstore|osd_journal|journal_dio)' "$CONF"
+bed_version
+[[ $CEPH_JOURNAL == ram ]] || exit 0
+for n in "${OSDS[@]}"; do mkdir -p "$(osd_dir "$n")"; done
+journals_mount
+for n in "${OSDS[@]}"; do journal_return "$n"; echo "entries of $n" >"$JOURNALS/osd.$n/journal"; : >"$(osd_dir "$n")/.complete"; done
+for turn in 1 2; do
+  bed_release
+  ! grep -F " $JOURNALS " /proc/mounts
+  journals_mount
+  for n in "${OSDS[@]}"; do journal_return "$n"; cat "$JOURNALS/osd.$n/journal"; done
+done
+umount "$JOURNALS"
+journals_mount
+(journal_return 2) || echo "refused"
+"#;
+
+#[test]
+fn a_filestore_has_its_journal_where_it_was_asked_and_is_not_begun_without_one_that_was_lost() {
+    let place = tempfile::tempdir().unwrap();
+    let ceph = |bed: &str, store: &str, journal: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "bash", "-c", CEPH, "ceph"]).arg(script("../testbeds/ceph"));
+        command.env("COSMARK_TESTBED_DIR", place.path()).env("CEPH_BED", bed);
+        answer(command.env("CEPH_STORE", store).env("CEPH_JOURNAL", journal))
+    };
+    let (code, said) = ceph("a", "filestore", "same");
+    if said.contains("unshare") || said.contains("uuidgen") {
+        return skipped("mounts of its own need root");
+    }
+    assert_eq!(code, Some(0), "{said}");
+    let root = place.path().display();
+    assert!(said.contains("osd_objectstore = filestore") && said.contains("journal_dio = true"), "{said}");
+    assert!(said.contains(&format!("osd_journal = {root}/ceph-a/osd.$id/journal")), "{said}");
+    assert!(said.contains("FileStore (CEPH_JOURNAL=same)"), "{said}");
+    let (_, said) = ceph("b", "filestore", "separate");
+    assert!(said.contains(&format!("osd_journal = {root}/ceph-b/journal/osd.$id/journal")), "{said}");
+    // What lies on one store is not begun on another.
+    for (bed, store, journal, why) in [
+        ("a", "xfs", "", "this bed's data lie on CEPH_STORE=filestore"),
+        ("b", "", "same", "this bed's data lie on CEPH_JOURNAL=separate"),
+        ("c", "file", "ram", "a BlueStore has none"),
+        ("c", "filestore", "tape", "use same, separate or ram"),
+    ] {
+        let (code, said) = ceph(bed, store, journal);
+        assert!(code == Some(1) && said.contains(why), "{said}");
+    }
+    let (code, said) = ceph("d", "filestore", "ram");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("journal_dio = false") && said.contains("osd_journal_size = 100"), "{said}");
+    for node in 0..4 {
+        assert_eq!(said.matches(&format!("entries of {node}\n")).count(), 2, "{said}");
+    }
+    assert!(
+        said.contains("the journal of osd.2 was in memory and is lost") && said.contains("refused"),
+        "{said}"
+    );
+}
