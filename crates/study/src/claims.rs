@@ -5,7 +5,7 @@ use crate::design::Design;
 use crate::measured::Observation;
 use crate::metric::is_bandwidth;
 use crate::select::{Found, NO_KNEE, UNREADABLE, one_sided, quantity, repetitions, why_none};
-use crate::spec::{Claim, Condition, Quantity, Take};
+use crate::spec::{Claim, Condition, Quantity, System, Take};
 use crate::statistics::{Interval, interval_of_amount, interval_of_ratio};
 
 /// Fewer repetitions show nothing.
@@ -76,7 +76,7 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
     let missing: Vec<&str> = claim
         .needs
         .iter()
-        .filter(|need| !design.spec.systems.iter().any(|system| system.provides.contains(need)))
+        .filter(|need| !provided(design).any(|system| system.provides.contains(need)))
         .map(String::as_str)
         .collect();
     if !missing.is_empty() {
@@ -122,6 +122,11 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
         words.push("emulated: a throttle or a shaped link stands for hardware".to_owned());
     }
     with(finding, words.join("; "))
+}
+
+/// The systems that have a cell in this run.
+fn provided<'a>(design: &'a Design<'_>) -> impl Iterator<Item = &'a System> {
+    design.cells.iter().filter(|cell| cell.is_run()).map(|cell| &design.spec.systems[cell.system])
 }
 
 /// All quantities of a condition.

@@ -1,6 +1,7 @@
 //! Cells that are jobs of fio: on a file of this machine's disk, or on an image of Ceph through librbd. The file or image is
 //! written whole before it is measured: what was never written reads as zeros at any speed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -31,8 +32,9 @@ pub struct Device {
     pub directory: PathBuf,
     /// Configuration of Ceph and the keyring of a user that may make pools.
     pub ceph: Option<(PathBuf, PathBuf)>,
-    /// Bytes of the file or image that are written.
-    filled: Option<(String, u64)>,
+    /// Systems whose file or image was made since they are up, by name, and how many bytes of it are written; those that share
+    /// a bed have one each.
+    filled: BTreeMap<String, (System, u64)>,
 }
 
 /// A job, filled in.
@@ -176,12 +178,12 @@ impl Device {
     /// On a directory, and a Ceph if one is known.
     #[must_use]
     pub fn new(directory: PathBuf, ceph: Option<(PathBuf, PathBuf)>) -> Self {
-        Self { directory, ceph, filled: None }
+        Self { directory, ceph, filled: BTreeMap::new() }
     }
 
     /// What was written may be gone.
     pub fn forget(&mut self) {
-        self.filled = None;
+        self.filled.clear();
     }
 
     /// The job of a cell as it will be run.
@@ -194,7 +196,7 @@ impl Device {
         let job = Job::of(template, &order.cell.values)?;
         Ok(match system.block {
             Some(Block::Rbd) => job.planned("rbd", format!("{POOL}/{IMAGE}")),
-            _ => job.planned("libaio", self.directory.join(FILE).display().to_string()),
+            _ => job.planned("libaio", self.place(system)?.join(FILE).display().to_string()),
         })
     }
 
@@ -207,11 +209,11 @@ impl Device {
         let system = &order.design.spec.systems[order.cell.system];
         let job = Job::of(template, &order.cell.values)?;
         let engine = self.engine(system)?;
-        if self.filled.as_ref() != Some(&(system.name.clone(), job.bytes)) {
+        if self.filled.get(&system.name).is_none_or(|(_, bytes)| *bytes != job.bytes) {
             // From here on there is something to remove, also where this is cut off.
-            self.filled = Some((system.name.clone(), 0));
+            self.filled.insert(system.name.clone(), (system.clone(), 0));
             self.make(system, &engine, &job).await?;
-            self.filled = Some((system.name.clone(), job.bytes));
+            self.filled.insert(system.name.clone(), (system.clone(), job.bytes));
         }
         Ok(())
     }
@@ -248,12 +250,23 @@ impl Device {
         Ok((output, course))
     }
 
+    /// Where the file of a system lies: in a directory of its bed's data, or where the user has said.
+    fn place(&self, system: &System) -> Result<PathBuf, String> {
+        match &system.place {
+            None => Ok(self.directory.clone()),
+            Some(place) => {
+                let data = data_of(system).ok_or("neither COSMARK_TESTBED_DIR nor HOME is set")?;
+                Ok(data.join(place))
+            }
+        }
+    }
+
     /// The beginning of a script: sets `place`.
     fn engine(&self, system: &System) -> Result<String, String> {
         let there =
             "command -v fio >/dev/null || { echo 'fio is not there: apt-get install fio' >&2; exit 90; }\n";
         if system.block == Some(Block::File) {
-            let directory = quoted(&self.directory.display().to_string());
+            let directory = quoted(&self.place(system)?.display().to_string());
             return Ok(format!(
                 "{there}cd -- {directory} || exit 91\nplace='--ioengine=libaio --filename={FILE}'\n"
             ));
@@ -301,14 +314,21 @@ impl Device {
         Shell::local().run(&script, Duration::from_secs(limit + 200)).await.map(drop)
     }
 
-    /// Removes what was made for a system.
+    /// Removes what was made for the systems that are up.
     ///
     /// # Errors
-    /// When it stays.
-    pub async fn remove(&mut self, system: &System) -> Result<(), String> {
-        let Some((_, bytes)) = self.filled.take() else { return Ok(()) };
+    /// When something stays; what can go goes in any case.
+    pub async fn remove(&mut self) -> Result<(), String> {
+        let mut all = Ok(());
+        for (system, bytes) in std::mem::take(&mut self.filled).into_values() {
+            all = all.and(self.remove_of(&system, bytes).await);
+        }
+        all
+    }
+
+    async fn remove_of(&self, system: &System, bytes: u64) -> Result<(), String> {
         if system.block == Some(Block::File) {
-            return match std::fs::remove_file(self.directory.join(FILE)) {
+            return match std::fs::remove_file(self.place(system)?.join(FILE)) {
                 Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(format!("{FILE}: {cause}")),
                 _ => Ok(()),
             };

@@ -431,7 +431,7 @@ impl Runner for Here {
         }
         let Self { runtime, device, .. } = self;
         runtime.block_on(async {
-            device.remove(system).await.map_err(Trouble::Failed)?;
+            device.remove().await.map_err(Trouble::Failed)?;
             if let Some(bed) = &bed {
                 bed.down(system).await.map_err(Trouble::Failed)?;
             }

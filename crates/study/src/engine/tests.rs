@@ -692,6 +692,23 @@ fn findings(scale: &str, runner: &mut Virtual) -> BTreeMap<String, (Finding, Str
 }
 
 #[test]
+fn what_a_claim_needs_is_provided_by_a_system_that_is_run_and_by_no_other() {
+    let spec = spec(&TEXT.replace("{name: c, bed: two}", "{name: c, bed: two, provides: [shaped-link]}"));
+    let judged = |systems: &[&str]| {
+        let systems = systems.iter().map(|name| (*name).to_owned()).collect();
+        let only = Where::from([("system".to_owned(), OneOrMore(systems))]);
+        let choice = Choice { scale: "quick".into(), seed: 1, only, ..Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        let found = judge(&design, &[]).into_iter().find(|one| one.id == "LINK").unwrap();
+        (found.finding, found.why)
+    };
+    let (finding, why) = judged(&["a", "b"]);
+    assert_eq!(finding, Finding::NotTestable);
+    assert!(why.contains("needs shaped-link, which no system of this run has"), "{why}");
+    assert_eq!(judged(&["a", "c"]).0, Finding::NotShown, "nothing was measured yet");
+}
+
+#[test]
 fn a_planted_winner_is_found_equal_systems_differ_by_nothing_and_few_runs_show_nothing() {
     let spec = spec(TEXT);
     let design = design(&spec, "full", 1);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
-use super::{Claim, Condition, Quantity, Scale, Spec, System, Take, Where};
+use super::{Block, Claim, Condition, Quantity, Scale, Spec, System, Take, Where};
 use crate::metric::is_figure;
 use crate::selected::{self, FactorAtScale};
 use crate::template::names_in;
@@ -155,6 +155,15 @@ impl Check<'_> {
                 span,
                 "this is no directory of a bed's data",
                 "such as srv/1/c1, of a system with bed:",
+            );
+        }
+        let has_file = system.bed.is_some() && system.block == Some(Block::File);
+        if system.place.as_deref().is_some_and(|path| !has_file || !inside(path)) {
+            let span = self.at("systems", Some(at), "place");
+            self.wrong(
+                span,
+                "this is no directory of a bed's data for a file of fio",
+                "such as images, of a system with bed: and block: file",
             );
         }
     }

@@ -132,6 +132,10 @@ pub struct System {
     /// and how far apart they lie becomes `lbn_beyond_125000_share` and `lbn_beyond_2500000_share`.
     #[serde(default)]
     pub follow: Option<String>,
+    /// A directory of the bed's data, such as `images`, in which the file of fio lies: with `block: file`, for a disk that the
+    /// bed emulates.
+    #[serde(default)]
+    pub place: Option<String>,
     /// Copies of each object that it keeps.
     #[serde(default = "one")]
     pub copies: u32,

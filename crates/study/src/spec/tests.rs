@@ -152,7 +152,7 @@ workload: {point: '- name: x', measured: x}
 title: t
 question: q
 systems:
-  - {name: a, bed: swift, environment: {LD_PRELOAD: x}, follow: ../../../dev}
+  - {name: a, bed: swift, environment: {LD_PRELOAD: x}, follow: ../../../dev, place: images}
   - {name: b, bed: ../../etc}
   - {name: b, target: /etc/passwd, settings: {storage.endpoint: x}}
 factors:
@@ -174,6 +174,7 @@ slas: [{name: s, p95_ms: 0, over: n}]
     for (line, words) in [
         (5, "LD_PRELOAD: no knob"),
         (5, "no directory of a bed's data"),
+        (5, "no directory of a bed's data for a file of fio"),
         (6, "no test bed's name"),
         (7, "there twice"),
         (7, "no file of the bed"),
