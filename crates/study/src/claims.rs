@@ -126,7 +126,7 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
 
 /// The systems that have a cell in this run.
 fn provided<'a>(design: &'a Design<'_>) -> impl Iterator<Item = &'a System> {
-    design.cells.iter().filter(|cell| cell.is_run()).map(|cell| &design.spec.systems[cell.system])
+    design.cells.iter().filter(|cell| cell.is_run()).map(move |cell| &design.spec.systems[cell.system])
 }
 
 /// All quantities of a condition.

@@ -151,7 +151,7 @@ impl<'a> Design<'a> {
         let inner: Vec<&Factor> = spec.factors.iter().filter(|factor| factor.within).collect();
         for (at, system) in spec.systems.iter().enumerate() {
             let of_system = Levels::from([("system".to_owned(), system.name.clone())]);
-            if !matches(&design.choice.only, &of_system) {
+            if !matches(&design.choice.only, &of_system) || !matches(&scale.levels, &of_system) {
                 continue;
             }
             for levels in design.combinations(&outer) {

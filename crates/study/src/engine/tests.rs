@@ -692,6 +692,19 @@ fn findings(scale: &str, runner: &mut Virtual) -> BTreeMap<String, (Finding, Str
 }
 
 #[test]
+fn a_scale_may_leave_systems_out() {
+    let spec = spec(&TEXT.replace("quick: {rep", "quick: {levels: {system: [a, c], n: [8]}, rep"));
+    let systems = |scale: &str| -> BTreeSet<String> {
+        let design = design(&spec, scale, 1);
+        design.cells.iter().map(|cell| design.spec.systems[cell.system].name.clone()).collect()
+    };
+    assert_eq!(systems("quick"), BTreeSet::from(["a".to_owned(), "c".to_owned()]));
+    assert_eq!(systems("full").len(), 3);
+    let (_, mistakes) = read(&TEXT.replace("quick: {rep", "quick: {levels: {system: [d]}, rep"));
+    assert!(mistakes.iter().any(|one| one.message.contains("d: no level of system")), "{mistakes:#?}");
+}
+
+#[test]
 fn what_a_claim_needs_is_provided_by_a_system_that_is_run_and_by_no_other() {
     let spec = spec(&TEXT.replace("{name: c, bed: two}", "{name: c, bed: two, provides: [shaped-link]}"));
     let judged = |systems: &[&str]| {

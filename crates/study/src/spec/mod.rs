@@ -229,7 +229,7 @@ impl Level {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// Which levels; of factors that are not named, all.
+    /// Which levels, and under `system` which systems; of what is not named, all.
     #[serde(default)]
     pub levels: BTreeMap<String, OneOrMore>,
     /// A part of all combinations of these levels.
