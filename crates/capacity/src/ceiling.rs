@@ -1,9 +1,8 @@
 //! The ceiling of a unit whose operations cost less the more of them there are, from the steps far below it. There the
 //! utilisation curves downwards, so that a straight line predicts a ceiling that is too low; how far it goes on curving beyond
-//! the steps no statistics can tell. So three laws are fitted, of which each is the truth of some servers: what it takes to
-//! wake a server is saved while it is awake; what is done once for all that wait is shared by the unit's own queue; or by all
-//! operations under way, wherever they are. What each predicts is weighted by how well it predicts every single step from
-//! the others, and the interval holds all that any of them lets be true.
+//! the steps no statistics can tell. So several laws are fitted ([`Law`]), of which each is the truth of some servers. What
+//! each predicts is weighted by how well it predicts every single step from the others, and the interval holds all that any of
+//! them lets be true.
 //!
 //! Sources: M. Stone, Cross-Validatory Choice (Journal of the Royal Statistical Society B 36, 1974) for leaving one out;
 //! E. C. Fieller (1954) for the interval of where a line comes to 1. Tried by leaving steps out of ladders of a gateway and of
@@ -12,64 +11,9 @@
 use cosmark_stats::special::t_critical;
 
 use crate::ladder::Ladder;
+use crate::law::{Law, MOST_TIMES};
 use crate::number::real;
 use crate::regression::Line;
-
-/// In which way an operation costs a unit less under load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Law {
-    /// Who comes while the unit is busy need not wake it.
-    Waking,
-    /// The cost falls with the logarithm of what waits for the unit itself, by how much of the time it is not busy.
-    Queue,
-    /// The cost falls with a power of all operations under way.
-    Sharing,
-}
-
-impl Law {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Waking, Self::Queue, Self::Sharing];
-
-    /// What falls, in words.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Waking => "waking",
-            Self::Queue => "its queue",
-            Self::Sharing => "all under way",
-        }
-    }
-
-    /// The bends that are tried: 0 is the straight line.
-    fn bends(self) -> impl Iterator<Item = f64> {
-        let (step, count) = match self {
-            Self::Waking => (0.05, 61_u32),
-            Self::Queue => (0.005, 81_u32),
-            Self::Sharing => (0.01, 51_u32),
-        };
-        (0..count).map(move |at| f64::from(at) * step)
-    }
-
-    /// Operations a second, each counted by what it costs beside one at the unit that the line is of.
-    fn counted(self, bend: f64, point: &Point) -> f64 {
-        let left = (1.0 - point.busy).max(LEAST_LEFT);
-        point.rate_per_s
-            * match self {
-                Self::Waking => 1.0 + bend * left,
-                Self::Queue => (1.0 + bend * left.ln()).max(1.0 / MOST_TIMES),
-                Self::Sharing => point.in_flight.powf(-bend),
-            }
-    }
-
-    /// How many operations make one so counted where the unit is full and so many are under way.
-    fn when_full(self, bend: f64, in_flight: f64) -> f64 {
-        match self {
-            Self::Waking => 1.0,
-            Self::Queue => (1.0 - bend * in_flight.ln_1p()).max(1.0 / MOST_TIMES).recip(),
-            Self::Sharing => in_flight.powf(bend),
-        }
-    }
-}
 
 /// What one step says of one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,6 +21,13 @@ struct Point {
     rate_per_s: f64,
     in_flight: f64,
     busy: f64,
+}
+
+impl Point {
+    /// Operations a second, each counted by what it costs beside one at the unit that the line is of.
+    fn counted(&self, law: Law, bend: f64) -> f64 {
+        self.rate_per_s * law.times(bend, self.busy, self.in_flight)
+    }
 }
 
 /// A ceiling by one law, operations per second.
@@ -121,14 +72,10 @@ const MOST_STEPS: usize = 100;
 const LEAST_STEPS: usize = 3;
 /// What a law takes from the points: the share that is busy anyway, the cost and the bend.
 const TAKEN: usize = 3;
-/// A unit is never so full that no more of it than this is left, as far as a step can show.
-const LEAST_LEFT: f64 = 1e-3;
 /// How well the share of the time in which a unit is busy is known at best, whatever a few points look like.
 const KNOWN_TO: f64 = 0.01;
 /// A law that predicts the steps so many times worse than the best one is refuted.
 const REFUTED: f64 = 3.0;
-/// The cost is not thought to fall to less than one part of so many.
-const MOST_TIMES: f64 = 4.0;
 
 /// The ceiling of one unit by the steps whose throughput is at most `below_per_s`, where so many operations are under way.
 /// `None` where these steps are too few to show a bend.
@@ -175,7 +122,7 @@ fn predict(idle: Option<f64>, points: &[Point], in_flight: f64) -> Option<Predic
 struct Bent {
     bend: f64,
     line: Line,
-    /// As [`Law::when_full`].
+    /// How many operations cost as much as one that a step counts for one, where the unit is full.
     times: f64,
 }
 
@@ -188,10 +135,10 @@ impl Bent {
 /// The lines of all bends, up to the one whose ceiling is too far from that of the straight line.
 fn bent(law: Law, idle: Option<f64>, points: &[Point], in_flight: f64) -> Vec<Bent> {
     let line = |bend: f64| {
-        let seen = points.iter().map(|point| (law.counted(bend, point), point.busy));
+        let seen = points.iter().map(|point| (point.counted(law, bend), point.busy));
         let seen: Vec<(f64, f64)> = idle.map(|busy| (0.0, busy)).into_iter().chain(seen).collect();
         let line = Line::from_idle(&seen).filter(|line| line.slope > 0.0)?;
-        Some(Bent { bend, line, times: law.when_full(bend, in_flight) })
+        Some(Bent { bend, line, times: law.when_full(bend, in_flight).recip() })
     };
     let mut found: Vec<Bent> = law.bends().filter_map(line).collect();
     let most = found.first().map_or(0.0, |straight| straight.ceiling_per_s() * MOST_TIMES);
@@ -226,7 +173,7 @@ fn left_out(law: Law, idle: Option<f64>, points: &[Point], in_flight: f64) -> Op
             points.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, point)| *point).collect();
         let all = bent(law, idle, &others, in_flight);
         let best = nearest(&all)?;
-        Some(best.line.at(law.counted(best.bend, &points[at])) - points[at].busy)
+        Some(best.line.at(points[at].counted(law, best.bend)) - points[at].busy)
     };
     let distances: Option<Vec<f64>> = (0..points.len()).map(distance).collect();
     let squares = distances?.iter().map(|one| one.powi(2)).sum::<f64>();

@@ -2,6 +2,8 @@
 
 pub use cosmark_metrics::{ResourceKind as Kind, Waiting};
 
+use crate::regression::Line;
+
 /// The smallest thing that can be full.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unit {
@@ -99,7 +101,7 @@ impl Ladder {
 }
 
 /// The throughput at which more load adds nothing: the load in flight grew by at least a quarter beyond the first step that
-/// came near it, and the last step did not come to more. The steps by rising load.
+/// came near it, and the last step did not come to more, or by chance to a little more. The steps by rising load.
 ///
 /// It is the highest median of three neighbours: one step that somebody disturbed, or that was lucky, is no plateau.
 #[must_use]
@@ -107,7 +109,21 @@ pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
     let highest = highest(steps)?;
     let (first, last) = (*level(steps).first()?, *steps.last()?);
     let is_more = more_under_way(first, last) || more_offered(first, last);
-    (is_more && last.throughput_per_s <= highest * (1.0 + LEVEL)).then_some(highest)
+    let is_no_more = |level: f64| last.throughput_per_s <= highest * (1.0 + level);
+    let is_level = is_no_more(LEVEL) || (is_no_more(2.0 * LEVEL) && creeps(steps));
+    (is_more && is_level).then_some(highest)
+}
+
+/// With more load throughput may grow by this power of it, and be level: full units do a little more at once the more waits.
+const CREEPS: f64 = 0.1;
+
+/// Over the loads from half of the highest on, three at least, throughput hardly grows.
+fn creeps(steps: &[&Step]) -> bool {
+    let Some(last) = steps.last() else { return false };
+    let upper = steps.iter().filter(|step| step.in_flight * 2.0 >= last.in_flight);
+    let upper: Vec<(f64, f64)> =
+        upper.map(|step| (step.in_flight.ln(), step.throughput_per_s.ln())).collect();
+    upper.len() >= 3 && Line::through(&upper).is_some_and(|line| line.slope < CREEPS)
 }
 
 /// More load than this many times as much is more load.

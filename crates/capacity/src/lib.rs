@@ -11,6 +11,7 @@ pub mod change;
 pub mod demand;
 pub mod energy;
 pub mod ladder;
+pub mod law;
 pub mod model;
 pub mod mva;
 mod number;

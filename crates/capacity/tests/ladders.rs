@@ -141,3 +141,53 @@ fn a_limit_that_is_used_up_while_throughput_grows_is_said_to_be() {
     }
     assert!(text(&ladder).contains("nothing limits the store yet"));
 }
+
+/// What `benches/bottleneck --bed ceph` measured of the quota of a gateway: rate, operations under way, share of it that was used,
+/// share of its periods in which it stopped the group.
+const GATEWAY: &[(f64, f64, f64, f64)] = &[
+    (15.0, 0.037, 0.21807, 0.0),
+    (30.0, 0.073, 0.42415, 0.0),
+    (45.0, 0.105, 0.62871, 0.0),
+    (60.0, 0.169, 0.85923, 0.15714),
+    (75.0, 0.558, 0.96643, 0.77143),
+    (90.75, 1.843, 0.95611, 1.0),
+    (80.0, 1.999, 0.91358, 1.0),
+    (105.0, 3.011, 0.96214, 1.0),
+    (118.75, 3.999, 0.9055, 1.0),
+    (128.5, 7.999, 0.96634, 1.0),
+    (121.0, 12.0, 0.9706, 1.0),
+    (138.0, 16.0, 0.9651, 1.0),
+    (134.25, 24.0, 0.97093, 1.0),
+    (145.0, 32.0, 0.97332, 1.0),
+];
+
+fn gateway(last_per_s: f64) -> Ladder {
+    let step = |(rate, under_way, busy, stopped): &(f64, f64, f64, f64)| {
+        let rate = if *under_way >= 32.0 { last_per_s } else { *rate };
+        Step {
+            throughput_per_s: rate,
+            in_flight: *under_way,
+            service_s: under_way / rate,
+            client_clear: true,
+            usage: vec![Usage {
+                busy: Some(*busy),
+                waiting: Some(Waiting::Share(*stopped)),
+                ..Usage::default()
+            }],
+            ..Step::default()
+        }
+    };
+    let unit = Unit { node: "g".into(), role: "gateway".into(), kind: Kind::CpuQuota, name: "quota".into() };
+    Ladder { units: vec![unit], idle: vec![Some(0.0171)], steps: GATEWAY.iter().map(step).collect() }
+}
+
+#[test]
+fn throughput_that_creeps_up_under_a_quota_that_stops_its_group_in_every_period_is_level() {
+    let found = diagnose(&gateway(145.0));
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert_eq!(found.plateau_per_s, Some(138.0));
+    let (value, low, high) = found.candidates[0].forecast_per_s().unwrap();
+    assert!(low <= 138.0 && 138.0 <= high && (value / 138.0 - 1.0).abs() < 0.12, "{value} [{low}, {high}]");
+    // A fifth more is no chance.
+    assert!(matches!(diagnose(&gateway(165.0)).answer, Answer::NotReached(_)));
+}
