@@ -92,6 +92,7 @@ settings_choose() {
   [[ $SWIFT_DISKS == own || $SWIFT_DB == shared ]] || die "SWIFT_DB=own: with SWIFT_DISKS=one there is no other device"
   SWIFT_LOG_LEVEL=${SWIFT_LOG_LEVEL:-WARNING} SWIFT_DEVICE_SIZE=${SWIFT_DEVICE_SIZE:-10G}
   knob_number SWIFT_INTERVAL 30
+  knob_number SWIFT_COPY_INTERVAL "$SWIFT_INTERVAL"
   knob_number SWIFT_PROXY_WORKERS 2
   knob_number SWIFT_OBJECT_WORKERS 0
   [[ $SWIFT_LOG_LEVEL =~ ^(DEBUG|INFO|WARNING|ERROR)$ ]] ||
@@ -207,7 +208,7 @@ write_configuration() {
         IP="$(node_ip "$n")" PORT="$(kind_port "$n" "$kind")" WORKERS="$workers" USER="$user" ETC="$ETC" \
         DEVICES="$(node_devices "$n")" MOUNT_CHECK=$mount_check NO_FALLOCATE=$no_fallocate \
         CACHE="$BED_DIR/cache/$n" RSYNC_PORT=$RSYNC_PORT INTERVAL="$SWIFT_INTERVAL" \
-        UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
+        REPLICATOR_INTERVAL="$SWIFT_COPY_INTERVAL" UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
     done
   done
 }
