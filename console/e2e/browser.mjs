@@ -73,7 +73,8 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pra
 
 /** `recoloured`: the same page as the last one, in other colours. */
 export async function axe(page, name, recoloured = false) {
-  await page.evaluate(axeSource);
+  // Once for a document: it is half a megabyte to read.
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   const runOnly = recoloured ? { type: "rule", values: ["color-contrast"] } : RULES;
   const result = await page.evaluate((runOnly) => globalThis.axe.run(document, { runOnly }), runOnly);
   for (const violation of result.violations) {
@@ -97,6 +98,7 @@ export async function shot(page, name, fullPage = true, always = false) {
 
 /** The whole of a page whose charts are drawn only while they are in sight. */
 export async function longShot(page, name) {
+  if (process.env.COSMARK_SHOTS === "no") return;
   const before = page.viewportSize();
   await page.setViewportSize({ width: before.width, height: await page.evaluate(() => document.documentElement.scrollHeight) });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 600)))));

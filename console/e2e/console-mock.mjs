@@ -74,7 +74,8 @@ async function otherScreens() {
     for (const [name, path, wanted] of PAGES) {
       if (device === "wall" && !["home", "compare", "run-ended"].includes(name)) continue;
       if (/empty|unknown|not-found/.test(name)) continue;
-      await page.goto(still.url + path);
+      // As a link of the console does it: that each page opens by its address, too, is seen on the usual screen.
+      await page.evaluate((path) => history.pushState(null, "", path), path);
       await page.locator(wanted).first().waitFor();
       if (path.startsWith("/submit")) {
         const button = await page.getByRole("button", { name: "Submit", exact: true }).boundingBox();
@@ -309,6 +310,20 @@ async function live() {
   await entries.nth(1).click();
   await comes(async () => (await entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")))).join() === "false,true", "live: a click on the legend does not isolate");
   await entries.nth(1).click();
+
+  // A tab that nobody sees draws no chart; seen again it shows what came meanwhile.
+  const drawing = () => page.evaluate(() => document.querySelector('[data-chart="throughput"] canvas').toDataURL());
+  const see = (state) => page.evaluate((state) => {
+    Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+  await see("hidden");
+  await reach(270);
+  const unseen = await drawing();
+  await reach(280);
+  check((await drawing()) === unseen, "live: a chart is drawn in a tab that nobody sees");
+  await see("visible");
+  await until("what came while nobody saw the tab is drawn", async () => (await drawing()) !== unseen);
 
   // The connection is lost, said so, and comes back with the state as it was.
   await page.evaluate(() => (globalThis.sameP = true));

@@ -94,6 +94,7 @@ stages:
     works:
       - name: main
         workers: ${workers}
+        pace: {rate_per_worker: 60/s}
         rampup: 1s
         runtime: ${runtime}s
         operations:
@@ -196,7 +197,7 @@ async function byEditor() {
   await page.locator(".cm-content").waitFor();
   const library = page.getByLabel("Begin with a workload of the library");
   await comes(async () => (await library.locator("option").count()) > 5, "the library is empty");
-  await write(workload("watched", 15).replace("workers: 2\n        rampup", "wrkers: 2\n        rampup"));
+  await write(workload("watched", 15).replace("workers: 2\n        pace", "wrkers: 2\n        pace"));
   await page.locator(".cm-lintRange-error").first().waitFor();
   await both("submit-mistake");
   await write(workload("watched", 15));
@@ -413,7 +414,7 @@ workload:
   point: |
     - name: read-\${{ workers }}
       works:
-        - {name: main, workers: '\${{ workers }}', runtime: 2s, operations: [{type: read, container_prefix: '\${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,9)'}]}
+        - {name: main, workers: '\${{ workers }}', pace: {rate_per_worker: 100/s}, runtime: 2s, operations: [{type: read, container_prefix: '\${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,9)'}]}
   after: |
     - {name: cleanup, works: [{type: cleanup, workers: 2, container_prefix: '\${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,9)'}]}
     - {name: dispose, works: [{type: dispose, workers: 1, container_prefix: '\${{ prefix }}', containers: 'r(1,1)'}]}

@@ -511,7 +511,9 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
   function file(path, response) {
     const wanted = resolve(join(DIST, path));
     const found = wanted.startsWith(DIST) && extname(wanted) && existsSync(wanted) ? wanted : join(DIST, "index.html");
-    response.writeHead(200, { "Content-Type": TYPES[extname(found)] ?? "application/octet-stream" });
+    // As the controller does: what has a hashed name stays with the browser.
+    const keep = found.startsWith(join(DIST, "assets")) ? "public, max-age=31536000, immutable" : "no-cache";
+    response.writeHead(200, { "Content-Type": TYPES[extname(found)] ?? "application/octet-stream", "Cache-Control": keep });
     response.end(readFileSync(found));
   }
 

@@ -1,5 +1,5 @@
 // A chart with its title, legend, values, and the ways to take it along. Charts over time share one zoom.
-import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from "react";
+import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { KeyboardEvent, MouseEvent, PointerEvent } from "react";
 import { ValueTableView } from "../components/DataTable";
 import { copyText, save } from "../components/files";
@@ -65,8 +65,8 @@ export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { 
     // New values wait until they are looked at; a new look does not.
     if (same && !seen) return;
     shape.current = now;
-    // New values alone leave the values under the pointer where they are.
-    chart.current?.setOption(optionOf(model, view) as never, same && model.kind === "lines" ? { replaceMerge: ["series"] } : { notMerge: true });
+    // New values alone leave the axes and the values under the pointer where they are: a third of the work of a chart made anew.
+    chart.current?.setOption(optionOf(model, view) as never, same ? { replaceMerge: ["series"] } : { notMerge: true });
   }, [model, view, seen, live, theme, log, hidden, width, empty]);
 
   const say = useCallback((text: string) => {
@@ -114,17 +114,24 @@ export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { 
   );
 }
 
-/** Whether an element is in sight, or near; always, where that does not matter. */
+const whenTabChanges = (changed: () => void) => {
+  document.addEventListener("visibilitychange", changed);
+  return () => document.removeEventListener("visibilitychange", changed);
+};
+const isTabSeen = () => document.visibilityState === "visible";
+
+/** Whether an element is in sight, or near, in a tab that is seen; always, where that does not matter. */
 function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): boolean {
-  const [seen, setSeen] = useState(true);
+  const [near, setNear] = useState(true);
+  const tab = useSyncExternalStore(whenTabChanges, isTabSeen);
   useEffect(() => {
     const element = box.current?.closest("figure") ?? box.current;
     if (!matters || !element) return;
-    const watch = new IntersectionObserver((entries) => setSeen(entries.some((entry) => entry.isIntersecting)), { rootMargin: "200px" });
+    const watch = new IntersectionObserver((entries) => setNear(entries.some((entry) => entry.isIntersecting)), { rootMargin: "200px" });
     watch.observe(element);
     return () => watch.disconnect();
   }, [box, matters]);
-  return seen;
+  return !matters || (near && tab);
 }
 
 /** The drawing itself: pointer, keys, and the selection of a time. */
