@@ -10,16 +10,25 @@ use cosmark_archive::{RunRecord, open_run};
 use crate::eventually;
 use crate::support::{Server, cosmark, run, signal, skipped, stderr, stdout};
 
-/// A process that computes for good, and the file with its number.
+/// A process that is there for good, and the file with its number.
 pub struct Busy {
     pub child: Child,
     file: PathBuf,
 }
 
 impl Busy {
+    /// It waits: a signal stops it as well as one that computes, and other tests want the processors.
     pub fn begin(directory: &Path) -> Self {
-        let child =
-            Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
+        Self::of(directory, Command::new("sleep").arg("100000"))
+    }
+
+    /// It computes, as what is held up by a limit has to.
+    pub fn computing(directory: &Path) -> Self {
+        Self::of(directory, Command::new("sh").args(["-c", "while :; do :; done"]))
+    }
+
+    fn of(directory: &Path, command: &mut Command) -> Self {
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
         let file = directory.join("busy.pid");
         fs::write(&file, child.id().to_string()).unwrap();
         Self { child, file }
@@ -221,7 +230,7 @@ fn a_limit_by_a_control_group_is_taken_away_after_ctrl_c_and_after_a_kill() {
     for is_killed in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        let busy = Busy::begin(path);
+        let busy = Busy::computing(path);
         let groups = || fs::read_to_string(format!("/proc/{}/cgroup", busy.child.id())).unwrap();
         let before = groups();
         workload(path, &busy.fault("type: cgroup, cpu: 5 %, hold: 500s, slot: 510s"), 180_000);
