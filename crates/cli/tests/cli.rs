@@ -675,6 +675,7 @@ fn help_teaches_and_adaptors_list_their_keys() {
         (&["cmp", "w1", "w2"], "`cosmark compare w1 w2`"),
         (&["quick", "s3://127.0.0.1"], "s3+https:// or s3+http://"),
         (&["study", "slidse"], "did you mean slides?"),
+        (&["study", "slides", "--json"], "--json is of `study list` and `study status`"),
         (&["study", "status", "slides"], "no study was begun in this directory"),
         (&["study", "status", "--dir", "nowhere"], "it is no directory of a study"),
     ] {

@@ -333,3 +333,26 @@ fn a_directory_that_is_no_run_is_told_from_a_run_that_is_missing() {
     let other = run(directory.path(), &["show", "some"]);
     assert!(stderr(&other).contains("some is no run"), "{}", stderr(&other));
 }
+
+#[test]
+fn studies_are_listed_for_programs_and_one_that_is_not_there_is_no_empty_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = |args: &[&str]| -> serde_json::Value {
+        let output = run(directory.path(), args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let library = json(&["study", "list", "--json"]);
+    let slides = library.as_array().unwrap().iter().find(|one| one["name"] == "slides").unwrap();
+    assert_eq!(slides["scales"][0]["name"], "quick", "{slides:#}");
+    assert!(slides["scales"][0]["runs"].as_u64() > Some(0) && !slides["title"].as_str().unwrap().is_empty());
+    assert_eq!(json(&["study", "status", "--json"]), serde_json::json!([]));
+    assert_eq!(run(directory.path(), &["study", "status", "slides", "--json"]).status.code(), Some(2));
+    // One that cannot be read is named with the reason.
+    fs::create_dir(directory.path().join("study-x")).unwrap();
+    fs::write(directory.path().join("study-x/journal.jsonl"), "{}\n").unwrap();
+    let bad = json(&["study", "status", "--json"]);
+    assert_eq!(bad[0]["state"], "unreadable", "{bad:#}");
+    assert_eq!(bad[0]["directory"], "study-x");
+    assert!(!bad[0]["reason"].as_str().unwrap().is_empty());
+}

@@ -13,6 +13,7 @@ use clap::Args as ClapArgs;
   cosmark study slides --system swift=target.yaml    the same on a store of your own
   cosmark study status                               how far each study of this directory is
   cosmark study status slides                        the same of one, with its cells as a table
+  cosmark study status slides --json                 the same for programs, with every figure of every cell
   cosmark controller --local                         in the same directory: all of it in the browser, under Studies
   cosmark study slides --report                      make the report again from what was measured so far
   cosmark study new mine                             write mine/study.yaml, then: cosmark study mine/study.yaml --plan
@@ -72,6 +73,9 @@ pub struct StudyArgs {
     /// Let the `faults:` of its workload run commands and signal processes on this machine: read them first
     #[arg(long)]
     pub allow_faults: bool,
+    /// With `list` and `status`: print it as JSON; of a study that is named with all of its cells and figures
+    #[arg(long)]
+    pub json: bool,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,

@@ -11,7 +11,7 @@ use cosmark_study::design::{Choice, Design};
 use cosmark_study::engine::{Engine, Limits, Outcome as Ending, belongs, how_far, observations};
 use cosmark_study::estimate::{Cost, cell_s, cost};
 use cosmark_study::journal::{Call, CellState, Journal, Step, digest, ended, steps};
-use cosmark_study::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
+use cosmark_study::library::{Entry, LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
 use cosmark_study::measured::Files;
 use cosmark_study::page::{self, Part};
 use cosmark_study::paper::paper;
@@ -21,6 +21,7 @@ use cosmark_study::selected::Selected;
 use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
 use cosmark_workload::diagnostics::nearest;
 use cosmark_workload::units::parse_duration;
+use serde_json::{Value, json};
 
 use crate::args::StudyArgs;
 use crate::exit::{Exit, Outcome, Problem};
@@ -35,13 +36,19 @@ use crate::{diagnose, faults};
 
 /// Runs the subcommand.
 pub fn run(args: &StudyArgs) -> Outcome {
+    if args.json && !matches!(args.what.as_str(), "list" | "status" | "schema") {
+        return Err(Problem::usage(
+            "--json is of `study list` and `study status`; `cosmark study status NAME --json` has what was measured",
+        ));
+    }
     match (args.what.as_str(), &args.name) {
+        ("list", None) if args.json => list_as_json(),
         ("list", None) => list(),
         ("schema", None) => {
             verbatim!("{}", crate::output::json(&json_schema())?);
             Ok(Exit::Done)
         }
-        ("status", name) => status(name.as_deref(), args.dir.as_deref()),
+        ("status", name) => status(name.as_deref(), args.dir.as_deref(), args.json),
         ("new", Some(name)) => new(name),
         ("new", None) => Err(Problem::usage("cosmark study new NAME: give the directory that is to be made")),
         (_, Some(name)) => Err(Problem::usage(format!("{name}: only `new` and `status` take a second name"))),
@@ -49,26 +56,50 @@ pub fn run(args: &StudyArgs) -> Outcome {
     }
 }
 
+/// A study of the library.
+fn of_library(entry: &Entry) -> Result<Spec, Problem> {
+    let (spec, _) = read(entry.text);
+    spec.ok_or_else(|| Problem::usage(format!("the study {} of this program cannot be read", entry.name)))
+}
+
+/// Its scales in their order, with what each comes to.
+fn costs(spec: &Spec) -> Vec<(&'static str, Cost, u32)> {
+    let of = |name: &'static str| {
+        let scale = spec.scales.get(name)?;
+        let choice = Choice { scale: name.to_owned(), ..Choice::default() };
+        let cost = Design::new(spec, choice).and_then(|design| cost(&design)).ok()?;
+        Some((name, cost, scale.repetitions.least))
+    };
+    ["quick", "scaled", "full"].into_iter().filter_map(of).collect()
+}
+
+fn list_as_json() -> Outcome {
+    let mut all = Vec::new();
+    for entry in LIBRARY {
+        let spec = of_library(entry)?;
+        let scales: Vec<Value> = costs(&spec)
+            .into_iter()
+            .map(|(name, cost, least)| json!({"name": name, "runs": cost.runs, "time_s": cost.time_s, "repetitions": least}))
+            .collect();
+        all.push(
+            json!({"name": entry.name, "title": spec.title, "question": spec.question, "scales": scales}),
+        );
+    }
+    verbatim!("{}", crate::output::json(&all)?);
+    Ok(Exit::Done)
+}
+
 fn list() -> Outcome {
     for entry in LIBRARY {
-        let (spec, _) = read(entry.text);
-        let spec = spec.ok_or_else(|| {
-            Problem::usage(format!("the study {} of this program cannot be read", entry.name))
-        })?;
+        let spec = of_library(entry)?;
         println!("{:<15} {}", entry.name, spec.title);
-        for (scale, name) in
-            ["quick", "scaled", "full"].iter().filter_map(|name| Some((spec.scales.get(*name)?, name)))
-        {
-            let choice = Choice { scale: (*name).to_owned(), ..Choice::default() };
-            if let Ok(cost) = Design::new(&spec, choice).and_then(|design| cost(&design)) {
-                let times = scale.repetitions.least;
-                println!(
-                    "{:15}   {name:<7} {}, {} runs, {times} x each cell",
-                    "",
-                    minutes(cost.time_s),
-                    cost.runs
-                );
-            }
+        for (name, cost, least) in costs(&spec) {
+            println!(
+                "{:15}   {name:<7} {}, {} runs, {least} x each cell",
+                "",
+                minutes(cost.time_s),
+                cost.runs
+            );
         }
     }
     println!("\ncosmark study NAME --plan shows what would be run.");

@@ -14,6 +14,8 @@ use cosmark_study::measured::Files;
 use cosmark_study::place::{Look, State, asked_to_stop, look};
 
 use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::study::json;
 use crate::study::runner::minutes;
 
 /// More columns or rows than these are not read in a terminal.
@@ -21,7 +23,7 @@ const MOST_COLUMNS: usize = 12;
 const MOST_ROWS: usize = 60;
 
 /// Shows the studies of this directory, or one of them with its cells.
-pub fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
+pub fn status(name: Option<&str>, directory: Option<&Path>, as_json: bool) -> Outcome {
     let mut places: Vec<PathBuf> = directory.map(Path::to_owned).into_iter().collect();
     if places.is_empty() {
         let entries =
@@ -30,7 +32,7 @@ pub fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
             .extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.join(JOURNAL).is_file()));
         places.sort();
     }
-    let mut found = false;
+    let (mut found, mut values) = (false, Vec::new());
     for place in places.iter().filter(|place| place.join(JOURNAL).is_file()) {
         let shown = place.strip_prefix(".").unwrap_or(place).display().to_string();
         let look = match look(place) {
@@ -38,7 +40,11 @@ pub fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
             Err(why) => {
                 // One that cannot be read hides no other.
                 found = true;
-                println!("{shown}: cannot be read: {why}");
+                if as_json {
+                    values.push(json::unreadable(&shown, &why));
+                } else {
+                    println!("{shown}: cannot be read: {why}");
+                }
                 continue;
             }
         };
@@ -48,11 +54,22 @@ pub fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
             continue;
         }
         found = true;
-        print!("{}", lines_of(place, &shown, &look, name.is_some() || directory.is_some()));
+        let with_cells = name.is_some() || directory.is_some();
+        if as_json {
+            values.push(json::study(place, &shown, &look, with_cells));
+        } else {
+            print!("{}", lines_of(place, &shown, &look, with_cells));
+        }
     }
-    if found {
+    if as_json && (found || (name.is_none() && directory.is_none())) {
+        verbatim!("{}", output::json(&values)?);
         return Ok(Exit::Done);
     }
+    if found { Ok(Exit::Done) } else { nothing(name, directory, places) }
+}
+
+/// Nothing was found of what was asked for.
+fn nothing(name: Option<&str>, directory: Option<&Path>, places: Vec<PathBuf>) -> Outcome {
     let of = |path: PathBuf| match look(&path).ok()?.steps.into_iter().next()? {
         Step::Design { study, .. } => Some(study),
         _ => None,
