@@ -71,6 +71,38 @@ stages:
         operations: [{type: write, containers: c(1), objects: "u(1,100)", sizes: "c(${{ matrix.size }})"}]
 """
 
+# Four workers on a store that only waits do four times what one does.
+STUDY = """
+name: small
+title: What workers do to a store that only waits
+question: Does the rate grow with the workers?
+systems: [{name: here}]
+factors:
+  - {name: size, levels: [4KB, 64KB]}
+  - {name: workers, within: true, levels: [1, 4]}
+scales:
+  quick: {repetitions: {least: 2}}
+  full: {repetitions: {least: 5}}
+workload:
+  head: |
+    defaults: {container_prefix: "${{ prefix }}", containers: c(1), sizes: "c(${{ size }})"}
+  point: |
+    - name: main-${{ workers }}
+      works:
+        - name: main
+          workers: ${{ workers }}
+          runtime: 400ms
+          operations: [{type: write, objects: "u(1,100)"}]
+  measured: main-${{ workers }}
+claims:
+  - id: S1
+    says: Four workers do more than twice as much as one
+    test:
+      - of: {metric: throughput_per_s, where: {workers: 4}}
+        to: {metric: throughput_per_s, where: {workers: 1}}
+        least: 2
+"""
+
 
 def _run(archive: Path, text: str, *options: str) -> None:
     file = archive / "workload.yaml"
@@ -103,6 +135,19 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _run(directory, WORKS)
     _run(directory, MATRIX)
     return directory
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of two sizes and two numbers of workers, each measured twice."""
+    directory = tmp_path_factory.mktemp("study")
+    (directory / "study.yaml").write_text(STUDY)
+    (directory / "target.yaml").write_text("storage: {type: mock, delay: 5ms}\n")
+    program = os.environ["COSMARK_BIN"]
+    command = [program, "study", "study.yaml", "--system", "here=target.yaml", "--dir", "out", "--no-nodes", "--quiet"]
+    done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{done.stderr}{done.stdout}"
+    return directory / "out"
 
 
 @pytest.fixture(scope="session")

@@ -192,10 +192,12 @@ def test_parts_of_a_time_add_up_to_its_mean(archive: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_every_example_ends_well_and_says_something(example: Path, archive: Path, tmp_path: Path, python: str) -> None:
+def test_every_example_ends_well_and_says_something(
+    example: Path, archive: Path, study: Path, tmp_path: Path, python: str
+) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
     done = subprocess.run(
-        [python, str(example), str(archive)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        [python, str(example), str(study if "study" in example.stem else archive)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 2, done.stdout

@@ -23,6 +23,7 @@ from .frames import Parquet
 from .hlog import Histogram, HistogramLog
 from .program import binary, run
 from .results import Operation, Run, Stage, Verdict, find, number_of
+from .studies import Study, open_study
 from .table import Table
 
 __all__ = [
@@ -33,11 +34,13 @@ __all__ = [
     "Parquet",
     "Run",
     "Stage",
+    "Study",
     "Table",
     "Verdict",
     "binary",
     "compare",
     "open",
+    "open_study",
     "run",
     "runs",
 ]

@@ -15,6 +15,7 @@ from .errors import CosmarkError
 from .hlog import Histogram
 from .results import Operation, Run, Stage, _moment
 from .statistics import mean_and_interval
+from .studies import Study
 from .table import needs
 
 if TYPE_CHECKING:
@@ -520,3 +521,57 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
 
 def _values(repetitions: Sequence[Operation], figure: str) -> List[float]:
     return [value for one in repetitions if (value := figure_of(one, figure)) is not None]
+
+
+def study(
+    study: Study,
+    x: str,
+    figure: str = "throughput_per_s",
+    lines: Optional[str] = None,
+    operation: Optional[str] = None,
+    where: Optional[Dict[str, Any]] = None,
+    ax: "Optional[Axes]" = None,
+) -> "Figure":
+    """A figure over the levels of a factor, one line for each level of ``lines``; whiskers are 95 % intervals over repetitions.
+
+    ``where`` names levels of other factors (``{"system": "swift"}``). Points whose verdict is FALSE are hollow.
+    """
+    for factor in (x, *([lines] if lines else []), *(where or {})):
+        if factor not in study.factors:
+            raise CosmarkError(f"{study.name} has no factor {factor}; there are {', '.join(study.factors)}")
+    rows = study.means(figure, operation).where(**(where or {}))
+    if not len(rows):
+        raise CosmarkError(f"no cell of {study.name} has {figure} there")
+    groups: Dict[Any, Dict[Any, Dict[str, Any]]] = {}
+    for row in rows:
+        points = groups.setdefault(row[lines] if lines else None, {})
+        if row[x] in points:
+            more = [name for name in (*study.factors, "operation") if row[name] != points[row[x]][name]]
+            raise CosmarkError(f"{', '.join(more)} varies beside {x}: say which with where=, lines= or operation=")
+        points[row[x]] = row
+    levels = sorted({row[x] for row in rows}, key=lambda level: study.factors[x].index(str(level)))
+    is_even = not all(isinstance(level, int) and level > 0 for level in levels)
+    drawing, axes = _figure(ax, COLUMN)
+    for at, (name, points) in enumerate(groups.items()):
+        own = [points[level] for level in levels if level in points]
+        places = [float(levels.index(row[x])) if is_even else float(row[x]) for row in own]
+        below = [row["mean"] - row["low"] if row["low"] is not None else 0.0 for row in own]
+        above = [row["high"] - row["mean"] if row["high"] is not None else 0.0 for row in own]
+        label = None if name is None else _plain(str(name))
+        means = [row["mean"] for row in own]
+        axes.errorbar(places, means, yerr=(below, above), capsize=2, linewidth=1.0, label=label, **_look(at))
+        for place, row in zip(places, own):
+            hollow = row["verdict"] == "false"
+            colour = COLOURS[at % len(COLOURS)]
+            axes.plot(place, row["mean"], _MARKS[at % len(_MARKS)], color=colour, markersize=4, fillstyle="none" if hollow else "full")
+    if is_even:
+        axes.set_xticks(range(len(levels)), [_plain(str(level)) for level in levels])
+    elif levels[-1] / levels[0] >= 10:
+        axes.set_xscale("log")
+        _log(axes.xaxis)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(_plain(x))
+    axes.set_ylabel(figure.replace("_", " "))
+    if lines:
+        axes.legend(frameon=False, fontsize="small", title=_plain(lines), title_fontsize="small")
+    return drawing
