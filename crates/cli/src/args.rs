@@ -168,6 +168,7 @@ The schema of studies: `cosmark study schema`.")]
 #[command(after_help = "Examples:
   cosmark check workload-config.xml
   cosmark check workloads/mixed.yaml --target target.yaml --set main.workers=64
+  cosmark check workload.yaml --json | jq -r '.mistakes[].message'
 
 It shows each mistake with its line and a remedy, then what every stage would do, how long it takes, how much it writes, and what \
 can be said about the verdict before any load. Exit codes: 0 it can be run, 2 it cannot, 7 with --strict as below.")]
@@ -187,6 +188,9 @@ pub struct CheckArgs {
     /// Exit code 7 when the verdict of a run would be FALSE by the workload alone
     #[arg(long)]
     pub strict: bool,
+    /// Print mistakes with their places, and what can be said about the verdict, as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -28,7 +28,7 @@ pub struct Loaded {
 }
 
 /// Where runs are archived when nobody says otherwise.
-const ARCHIVE: &str = "archive";
+pub const ARCHIVE: &str = "archive";
 /// Files beyond this are no workload.
 const LARGEST: u64 = 64 << 20;
 
@@ -120,15 +120,27 @@ pub fn load_for(
     settings: &[String],
     archive: &Path,
 ) -> Result<Loaded, Problem> {
-    let environment = Environment { datasets: known_datasets(archive), ..host::environment() };
     let Reading { workload, mistakes: diagnostics, format } =
-        read_workload(catalog, &environment, &source, base_name, target.as_ref());
+        read_beside(catalog, &source, base_name, target.as_ref(), archive);
     diagnose::show(shown_name, &source, &diagnostics);
     let mut workload = workload.ok_or_else(|| refused(shown_name, &diagnostics))?;
     apply_settings(catalog, &mut workload, settings).map_err(Problem::usage)?;
     nodes::check(&workload)?;
     let directory = Path::new(shown_name).parent().unwrap_or(Path::new("")).to_owned();
     Ok(Loaded { workload, source, file_name: base_name.to_owned(), directory, format, diagnostics })
+}
+
+/// What a text says beside an archive, whose data sets may be named; no mistake is shown.
+#[must_use]
+pub fn read_beside(
+    catalog: &Catalog,
+    source: &str,
+    base_name: &str,
+    target: Option<&Target>,
+    archive: &Path,
+) -> Reading {
+    let environment = Environment { datasets: known_datasets(archive), ..host::environment() };
+    read_workload(catalog, &environment, source, base_name, target)
 }
 
 /// Reads a workload that was run before: its warnings were shown then, only what it cannot be read for is shown.

@@ -81,6 +81,29 @@ fn every_mistake_of_a_workload_is_shown_with_its_place_and_nothing_is_sent() {
             assert!(text.contains(expected), "{command}: {expected} is missing in\n{text}");
         }
     }
+    let json = |args: &[&str], code: i32| -> serde_json::Value {
+        let output = run(directory.path(), args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let bad = json(&["check", "bad.xml", "--json"], 2);
+    let is_there = |line: u64, word: &str| {
+        let mut all = bad["mistakes"].as_array().unwrap().iter();
+        all.any(|one| one["line"] == line && one["hint"].as_str().is_some_and(|hint| hint.contains(word)))
+    };
+    assert!(
+        bad["can_run"] == false && is_there(4, "did you mean runtime") && is_there(5, "did you mean read")
+    );
+    let good = "name: x\nstorage: {type: mock}\nstages:\n  - name: m\n    works:\n      - {name: m, workers: 1, runtime: 60s, \
+                operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+    fs::write(directory.path().join("good.yaml"), good).unwrap();
+    let said = json(&["check", "good.yaml", "--json"], 0);
+    assert!(said["can_run"] == true && said["errors"] == 0 && said["checks"].is_array(), "{said:#}");
+    let set = json(&["check", "good.yaml", "--json", "--set", "main.wrokers=4"], 2);
+    assert!(set["can_run"] == false && set["mistakes"][0]["line"].is_null(), "{set:#}");
+    fs::write(directory.path().join("target.yaml"), "storage: {type: s3, endpoit: http://h}\n").unwrap();
+    let target = json(&["check", "good.yaml", "--json", "--target", "target.yaml"], 2);
+    assert_eq!(target["mistakes"][0]["file"], "target.yaml", "{target:#}");
     assert!(!directory.path().join("archive").exists());
 }
 

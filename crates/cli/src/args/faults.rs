@@ -37,6 +37,9 @@ pub enum FaultsCommand {
         /// Show instead what the agents of this NATS hold, and what their operators allow
         #[arg(long, value_name = "URL", conflicts_with = "archive")]
         nats: Option<String>,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         login: Box<NatsArgs>,
     },

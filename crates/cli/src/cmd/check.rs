@@ -3,20 +3,25 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_driver::{Catalog, ReadsPlugins, RecordedProblem, recorded_files};
-use cosmark_workload::Workload;
+use cosmark_driver::{Catalog, ReadsPlugins, RecordedProblem, apply_settings, read_target, recorded_files};
+use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::model::WorkKind;
+use cosmark_workload::{Diagnostic, Severity, Workload};
+use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::cmd::driver::is_directory;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::load::load;
+use crate::load::{ARCHIVE, load, read_beside, read_text};
 use crate::registry::{CATALOG, READING};
-use crate::{diagnose, units, verdict};
+use crate::{diagnose, nodes, output, units, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &CheckArgs) -> Outcome {
     let catalog = reading(args.plugins.as_deref())?;
+    if args.json {
+        return as_json(&catalog, args);
+    }
     let loaded = load(&catalog, &args.file, args.target.as_deref(), &args.set)?;
     println!("{}: {}", args.file.display(), diagnose::count(&loaded.diagnostics));
     plan(&loaded.workload);
@@ -32,6 +37,98 @@ pub fn run(args: &CheckArgs) -> Outcome {
     let hint = if args.strict { String::new() } else { format!("; with --strict that is exit code {code}") };
     println!("a run of this would be FALSE, whatever the store does{hint}");
     Ok(if args.strict { Exit::Untrusted } else { Exit::Done })
+}
+
+/// The same for programs.
+fn as_json(catalog: &Catalog, args: &CheckArgs) -> Outcome {
+    let (workload, mut mistakes) = read_all(catalog, args)?;
+    let beside = args.file.parent().unwrap_or(Path::new(""));
+    for file in workload.iter().flat_map(|workload| recorded_files(workload, beside)) {
+        let (severity, why) = match file.found {
+            Ok(_) => continue,
+            Err(RecordedProblem::Missing(why)) => (Severity::Warning, why),
+            Err(RecordedProblem::Wrong(why)) => (Severity::Error, why),
+        };
+        mistakes.push(without_place(severity, &format!("{} {}: {why}", file.stage, file.work)));
+    }
+    let of = |word: &str| mistakes.iter().filter(|one| one["severity"] == word).count();
+    let (errors, warnings) = (of("error"), of("warning"));
+    let is_false = workload.as_ref().is_some_and(verdict::is_false_already);
+    let value = json!({
+        "file": args.file.display().to_string(),
+        "can_run": errors == 0 && workload.is_some(),
+        "errors": errors,
+        "warnings": warnings,
+        "mistakes": mistakes,
+        "is_false_already": is_false,
+        "checks": workload.as_ref().map(cosmark_verdict::preflight).unwrap_or_default(),
+    });
+    verbatim!("{}", output::json(&value)?);
+    Ok(match (errors, is_false && args.strict) {
+        (0, true) => Exit::Untrusted,
+        (0, false) => Exit::Done,
+        _ => Exit::Usage,
+    })
+}
+
+/// The workload with its target and settings, where it can be read; every mistake of either file.
+fn read_all(catalog: &Catalog, args: &CheckArgs) -> Result<(Option<Workload>, Vec<Value>), Problem> {
+    let mut mistakes = Vec::new();
+    let mut target = None;
+    if let Some(path) = &args.target {
+        let text = read_text(path)?;
+        let (read, found) = read_target(catalog, &text);
+        mistakes.extend(places(path, &text, &found));
+        if read.is_none() {
+            return Ok((None, mistakes));
+        }
+        target = read;
+    }
+    let source = read_text(&args.file)?;
+    let name = args.file.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+    let read = read_beside(catalog, &source, &name, target.as_ref(), Path::new(ARCHIVE));
+    mistakes.extend(places(&args.file, &source, &read.mistakes));
+    let Some(mut workload) = read.workload else { return Ok((None, mistakes)) };
+    let set = apply_settings(catalog, &mut workload, &args.set).map_err(Problem::usage);
+    if let Err(problem) = set.and_then(|()| nodes::check(&workload)) {
+        mistakes.push(without_place(Severity::Error, &problem.to_string()));
+    }
+    Ok((Some(workload), mistakes))
+}
+
+fn places(file: &Path, source: &str, found: &[Diagnostic]) -> Vec<Value> {
+    let index = LineIndex::new(source);
+    let value = |one: &Diagnostic| {
+        let at = index.position(one.span.start);
+        json!({
+            "severity": word(one.severity),
+            "file": file.display().to_string(),
+            "line": at.line,
+            "column": at.column,
+            "message": one.message,
+            "hint": one.hint,
+        })
+    };
+    found.iter().map(value).collect()
+}
+
+/// What stands in no line of a file: an option, or another file.
+fn without_place(severity: Severity, message: &str) -> Value {
+    json!({
+        "severity": word(severity),
+        "file": null,
+        "line": null,
+        "column": null,
+        "message": message,
+        "hint": null,
+    })
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
 }
 
 /// Says what the files of recorded arrivals hold; what is wrong with those that are there.

@@ -7,17 +7,18 @@ use std::time::Duration;
 use cosmark_archive::{Claim, FaultInForce, FaultJournal, FaultNote};
 use cosmark_cluster::agent::everybody;
 use cosmark_faults::{Terms, detach, heal_left, watch};
+use serde_json::{Value, json};
 
 use crate::args::{FaultsArgs, FaultsCommand, GuardArgs, NatsArgs};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::runs::no_archive;
-use crate::{host, nats};
+use crate::{host, nats, output};
 
 /// Runs the subcommand.
 pub fn run(args: &FaultsArgs) -> Outcome {
     match &args.command {
-        FaultsCommand::List { nats: Some(url), login, .. } => list_of_agents(url, login),
-        FaultsCommand::List { archive, .. } => list(archive),
+        FaultsCommand::List { nats: Some(url), login, json, .. } => list_of_agents(url, login, *json),
+        FaultsCommand::List { archive, json, .. } => list(archive, *json),
         FaultsCommand::Heal { run, force, archive } => heal(archive, run.as_deref(), *force),
         FaultsCommand::Guard(args) => guard(args),
     }
@@ -40,11 +41,25 @@ fn in_force(archive: &Path) -> Result<Vec<(FaultNote, FaultInForce)>, Problem> {
 }
 
 /// What agents hold, and what may be asked of them.
-fn list_of_agents(url: &str, login: &NatsArgs) -> Outcome {
+fn list_of_agents(url: &str, login: &NatsArgs, as_json: bool) -> Outcome {
     let agents = host::runtime()?.block_on(async {
         let bus = nats::connect(url, login, "faults").await?;
         everybody(&bus).await.map_err(|error| nats::problem(&error))
     })?;
+    let is_quiet = agents.iter().all(|agent| agent.held.is_none());
+    let code = if is_quiet { Exit::Done } else { Exit::StageFailed };
+    if as_json {
+        let all: Vec<Value> = agents
+            .iter()
+            .map(|agent| {
+                let faults = agent.faults.iter();
+                let allows = faults.map(|fault| json!({"name": fault.name, "longest_ms": fault.longest_ms}));
+                json!({"agent": agent.name, "holds": agent.held, "allows": allows.collect::<Vec<_>>()})
+            })
+            .collect();
+        verbatim!("{}", output::json(&all)?);
+        return Ok(code);
+    }
     if agents.is_empty() {
         println!("no agents; `cosmark node --join URL --faults FILE` brings one that makes faults");
         return Ok(Exit::Done);
@@ -60,23 +75,48 @@ fn list_of_agents(url: &str, login: &NatsArgs) -> Outcome {
         let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed };
         println!("{} holds {held}; its operator allows: {allowed}", agent.name);
     }
-    let is_quiet = agents.iter().all(|agent| agent.held.is_none());
-    Ok(if is_quiet { Exit::Done } else { Exit::StageFailed })
+    Ok(code)
 }
 
-fn list(archive: &Path) -> Outcome {
+/// Who heals a fault, as a program asks for it: `run`, `being_healed`, `nobody` (its run is gone) or `not_of_here`.
+fn healer(note: &FaultNote, fault: &FaultInForce) -> &'static str {
+    match (fault.was_made_here(), fault.has_its_maker()) {
+        (false, _) => "not_of_here",
+        _ if matches!(note.claim(), Ok(Claim::Busy)) => "being_healed",
+        (true, true) => "run",
+        (true, false) => "nobody",
+    }
+}
+
+fn list(archive: &Path, as_json: bool) -> Outcome {
     let found = in_force(archive)?;
+    if as_json {
+        let value = |(note, fault): &(FaultNote, FaultInForce)| {
+            json!({
+                "run": fault.run,
+                "stage": fault.stage,
+                "fault": fault.fault,
+                "what": fault.what,
+                "since": fault.since.to_string(),
+                "healer": healer(note, fault),
+                "heal": fault.heal.to_string(),
+            })
+        };
+        let all: Vec<Value> = found.iter().map(value).collect();
+        verbatim!("{}", output::json(&all)?);
+        return Ok(if found.is_empty() { Exit::Done } else { Exit::StageFailed });
+    }
     if found.is_empty() {
         println!("no faults in force");
         return Ok(Exit::Done);
     }
     for (note, fault) in &found {
         let FaultInForce { run, stage, fault: name, what, since, .. } = fault;
-        let maker = match (fault.was_made_here(), fault.has_its_maker()) {
-            (false, _) => "made on another machine, or before this one was started",
-            _ if matches!(note.claim(), Ok(Claim::Busy)) => "it is being healed",
-            (true, true) => "its run heals it",
-            (true, false) => "its run is gone",
+        let maker = match healer(note, fault) {
+            "not_of_here" => "made on another machine, or before this one was started",
+            "being_healed" => "it is being healed",
+            "run" => "its run heals it",
+            _ => "its run is gone",
         };
         println!("{run} {stage} {name}: {what}, since {since}; {maker}; healed by {}", fault.heal);
     }

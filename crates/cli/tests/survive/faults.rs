@@ -72,6 +72,10 @@ fn a_fault_of_a_killed_run_is_healed_by_the_command_and_by_the_next_run() {
         assert_eq!(listed.status.code(), Some(4));
         assert!(stdout(&listed).contains("gone 1: touch there"), "{}", stdout(&listed));
         assert!(stdout(&listed).contains("its run is gone"), "{}", stdout(&listed));
+        let listed = run(path, &["faults", "list", "--json"]);
+        let all: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        assert!(listed.status.code() == Some(4) && all[0]["healer"] == "nobody", "{all:#}");
+        assert_eq!(all[0]["what"], "touch there");
         if by_next_run {
             short_run(path);
         } else {
@@ -80,6 +84,7 @@ fn a_fault_of_a_killed_run_is_healed_by_the_command_and_by_the_next_run() {
             assert!(stdout(&healed).contains("is healed by `sh -c rm -f there`"), "{}", stdout(&healed));
             let again = run(path, &["faults", "heal"]);
             assert_eq!((again.status.code(), stdout(&again).as_str()), (Some(0), "nothing to heal\n"));
+            assert_eq!(stdout(&run(path, &["faults", "list", "--json"])), "[]\n");
         }
         assert!(!path.join("there").exists());
         assert_eq!(run(path, &["faults", "list"]).status.code(), Some(0));
