@@ -75,7 +75,7 @@ fn a_fault_of_a_killed_run_is_healed_by_the_command_and_by_the_next_run() {
         let listed = run(path, &["faults", "list", "--json"]);
         let all: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
         assert!(listed.status.code() == Some(4) && all[0]["healer"] == "nobody", "{all:#}");
-        assert_eq!(all[0]["what"], "touch there");
+        assert!(all[0]["what"].as_str().unwrap().starts_with("touch there"), "{all:#}");
         if by_next_run {
             short_run(path);
         } else {
