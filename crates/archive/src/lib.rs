@@ -74,6 +74,7 @@ pub use record::loops::DriversRecord;
 pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Moved, Overall, Verdict};
 pub use record::{HostRecord, ProcessRecord, RunRecord, StageRecord, StateChange};
+pub use regular::open as open_file;
 
 /// Number of the format that this version writes, and the latest that it reads.
 pub const SCHEMA: u32 = 1;

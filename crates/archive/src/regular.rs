@@ -10,6 +10,9 @@ use std::path::Path;
 const MOST_TRIES: u32 = 100;
 
 /// Opens a regular file to read it.
+///
+/// # Errors
+/// When it is not there or may not be read, or it is a link, a directory, a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     again(|| {
         let there = look(path)?;

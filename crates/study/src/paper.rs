@@ -229,7 +229,8 @@ fn bottlenecks(design: &Design<'_>, steps: &[Step], files: &Files<'_>, parts: &m
         for repetition in 1..=most {
             let run = cell.run_name(&design.spec.name, repetition);
             let Some(end) = ended.get(run.as_str()) else { continue };
-            let Ok(run) = open_run(&files.directory.join("archive").join(&end.place)) else { continue };
+            let place = files.run_directory(&end.place);
+            let Some(run) = place.and_then(|place| open_run(&place).ok()) else { continue };
             let said: BTreeSet<String> =
                 run.record.bottlenecks.iter().map(|found| found.text.clone()).collect();
             rows.extend(

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Verdict, open_run};
+use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Verdict, open_file, open_run};
 use cosmark_metrics::nodes::costs;
 use cosmark_metrics::{FaultResult, OperationResult};
 use cosmark_stats::batches::Batches;
@@ -142,9 +142,7 @@ fn open_works(path: &Path) -> BTreeMap<(String, String), bool> {
     const MOST_BYTES: u64 = 64 << 20;
     let mut text = String::new();
     let place = path.join("workload.yaml");
-    // A pipe in its place would be waited for.
-    let file = place.is_file().then(|| std::fs::File::open(place).ok()).flatten();
-    let read = file.and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text).ok());
+    let read = open_file(&place).ok().and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text).ok());
     let workload = read.and_then(|_| parse(&text, Format::Yaml, &Environment::default()).0);
     let stages = workload.into_iter().flat_map(|workload| workload.stages);
     let works = stages.flat_map(|stage| {

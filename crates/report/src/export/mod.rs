@@ -12,11 +12,9 @@ mod tidy;
 mod time;
 mod warp;
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
 
-use cosmark_archive::{ArchiveError, Run};
+use cosmark_archive::{ArchiveError, Run, open_file};
 
 pub use run_points::run_points;
 
@@ -212,10 +210,11 @@ impl Format {
 
 fn copy(run: &Run, file: &str, remedy: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let path = run.path.join(file);
-    if !Path::new(&path).is_file() {
+    if !path.is_file() {
         return Err(ExportError::Missing { what: file.to_owned(), remedy: remedy.to_owned() });
     }
-    let mut from = File::open(&path)?;
+    // Whoever may look at the runs of a controller gets what is copied here.
+    let mut from = open_file(&path)?;
     io::copy(&mut from, out)?;
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! What a run has left: data of the report, files, pictures, exports. File names come from the directory's own listing: a
 //! name that is not in it is not opened.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path as FsPath, PathBuf};
 
@@ -9,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cosmark_archive::last_lines;
+use cosmark_archive::{last_lines, open_file};
 use cosmark_report::export::Format;
 use cosmark_report::plot::{KINDS, Picture, PlotRun, Sheet, Wishes, named, pictures};
 use cosmark_report::{ReportError, data as report_data, html};
@@ -136,7 +135,7 @@ pub async fn one(
     .await?;
     let file_name = name.rsplit('/').next().unwrap_or_default();
     let body = stream_of(move |out| {
-        let mut file = File::open(&path)?.take(bytes);
+        let mut file = open_file(&path)?.take(bytes);
         std::io::copy(&mut file, out).map(drop)
     });
     Ok((attachment(file_name, media_of(file_name)), body).into_response())
@@ -216,7 +215,7 @@ pub async fn archive(State(app): State<Shared>, Path(id): Path<String>) -> Resul
         let mut tar = tar::Builder::new(GzEncoder::new(out, Compression::fast()));
         for file in files {
             let path: PathBuf = dir.join(&file.name);
-            let Ok(open) = File::open(&path) else { continue };
+            let Ok(open) = open_file(&path) else { continue };
             let mut head = tar::Header::new_gnu();
             head.set_metadata(&open.metadata()?);
             // A file may grow meanwhile: exactly what the head says goes in.
