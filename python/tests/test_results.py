@@ -294,6 +294,24 @@ def test_a_pipe_in_an_archive_is_not_waited_for(archive: Path, tmp_path: Path, w
     assert [run.id for run in cosmark.runs(tmp_path)] == ([] if what == "run.json" else ["w1"])
 
 
+@pytest.mark.parametrize("what", ["run.json", "intervals.csv", "operations.parquet"])
+def test_no_link_of_an_archive_is_followed(archive: Path, tmp_path: Path, what: str) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    (copy / what).rename(tmp_path / "elsewhere")
+    (copy / what).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CosmarkError, match="a link, or no regular file"):
+        run = cosmark.open(copy)
+        run.series("main", "read")
+        run.oplog().to_arrow()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "w2-linked").symlink_to(archive / "w1-closed")
+    assert cosmark.runs(tmp_path / "other") == []
+    with pytest.raises(CosmarkError, match="no runs at all"):
+        cosmark.open("last", tmp_path / "other")
+    assert cosmark.open(tmp_path / "other" / "w2-linked").id == "w1", "whoever names a directory gets it"
+
+
 def test_a_neighbour_that_is_nested_without_end_does_not_hide_the_last_run(archive: Path, tmp_path: Path) -> None:
     shutil.copytree(archive / "w1-closed", tmp_path / "w1-closed")
     (tmp_path / "w2-deep").mkdir()

@@ -19,6 +19,7 @@ from typing import List, Union
 from . import cosbench
 from .comparison import compare
 from .errors import CosmarkError
+from .files import is_run_directory
 from .frames import Parquet
 from .hlog import Histogram, HistogramLog
 from .program import binary, run
@@ -68,6 +69,8 @@ def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
     unread: List[str] = []
     for name in sorted((name for name in names if number_of(name) is not None), key=lambda name: number_of(name) or 0):
         path = Path(archive) / name
+        if not is_run_directory(path):
+            continue
         if cosbench.is_at(path) and not _has_program():
             unread.append(name)
         elif cosbench.is_at(path) or (path / "run.json").is_file():

@@ -9,13 +9,18 @@ from typing import BinaryIO
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Opens a file to read. A pipe would be waited for, a device has no end: both are refused, also behind a link.
+    """Opens a file to read. A pipe would be waited for, a device has no end, a link leads anywhere: all are refused.
 
     Raises OSError as ``open`` does.
     """
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "no regular file", os.fspath(path))
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise OSError(errno.EINVAL, "a link, or no regular file", os.fspath(path))
     return path.open("rb")
+
+
+def is_run_directory(path: Path) -> bool:
+    """True for a directory that is no link: an archive from elsewhere could call any directory one of its runs."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def read_text(path: Path) -> str:

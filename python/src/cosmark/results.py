@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from . import cosbench
 from .errors import CosmarkError
-from .files import read_text
+from .files import is_run_directory, read_text
 from .frames import Parquet
 from .hlog import PHASES, Histogram, HistogramLog
 from .table import Table
@@ -691,7 +691,8 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     root = given.parent if len(given.parts) > 1 and archive is None else Path(archive or "archive")
     name = given.name
     try:
-        have = sorted((n, d) for d in os.listdir(root) if (n := number_of(d)) is not None and (root / d).is_dir())
+        names = (d for d in os.listdir(root) if is_run_directory(root / d))
+        have = sorted((n, d) for d in names if (n := number_of(d)) is not None)
     except OSError as cause:
         raise CosmarkError(f"no run {run}: cannot read {root}: {cause.strerror}") from None
     if name == "last" and have:
