@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(130);
 const SILENCE: Duration = Duration::from_secs(35);
 /// Answers are not longer.
 const MOST_BYTES: u64 = 256 << 20;
+/// Nor is one event.
+const MOST_EVENT_BYTES: usize = 64 << 20;
 
 /// A way to a controller.
 pub struct Client {
@@ -224,9 +226,12 @@ impl Client {
         }
         let mut name = String::new();
         let mut data = String::new();
-        for line in BufReader::new(answer.body_mut().as_reader()).lines() {
+        let mut lines = BufReader::new(answer.body_mut().as_reader());
+        loop {
             // A stream that breaks off, or is silent for too long, is taken up again.
-            let Ok(line) = line else { return Ok(false) };
+            let Some(line) = next_line(&mut lines, MOST_EVENT_BYTES.saturating_sub(data.len()))? else {
+                return Ok(false);
+            };
             if line.is_empty() {
                 if !data.is_empty() && take(&name, &serde_json::from_str(&data).unwrap_or_default())? {
                     return Ok(true);
@@ -241,7 +246,23 @@ impl Client {
                 *last = Some(value.trim().to_owned());
             }
         }
-        Ok(false)
+    }
+}
+
+/// The next line of a stream of events, without its end; `None` where the stream breaks off.
+fn next_line(lines: &mut impl BufRead, room: usize) -> Result<Option<String>, Problem> {
+    let mut line = Vec::new();
+    let read = lines.take(room as u64).read_until(b'\n', &mut line);
+    if line.pop_if(|last| *last == b'\n').is_some() {
+        line.pop_if(|last| *last == b'\r');
+        return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+    }
+    match read {
+        Ok(_) if line.len() >= room => Err(Problem::ours(format!(
+            "what answers sends an event of more than {} MiB, which no controller does",
+            MOST_EVENT_BYTES >> 20
+        ))),
+        _ => Ok(None),
     }
 }
 
@@ -305,6 +326,18 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn lines_of_events_are_whole_and_bounded() {
+        let mut lines = BufReader::new(&b"data: 1\r\n\n\xff\nbroken"[..]);
+        let mut next = || next_line(&mut lines, 20).unwrap();
+        assert_eq!(next().as_deref(), Some("data: 1"));
+        assert_eq!((next().as_deref(), next().as_deref()), (Some(""), Some("\u{fffd}")));
+        assert_eq!(next(), None, "it breaks off");
+        let mut endless = BufReader::new(std::io::repeat(b'x'));
+        assert!(next_line(&mut endless, 1 << 20).is_err());
+        assert!(next_line(&mut endless, 0).is_err(), "many short ones without an end of the event");
+    }
 
     /// Reads the head of a request and begins a stream of events.
     fn begin(stream: &mut TcpStream) -> String {
