@@ -33,7 +33,7 @@ impl Triggers {
     /// Runs a script to its end. A kill order (`-k` alone) also ends what earlier runs of it left behind.
     pub fn run(&mut self, order: &TriggerOrder) -> TriggerReport {
         let report = match self.start(order) {
-            Ok((child, reader)) => wait(child, reader),
+            Ok((child, reader)) => wait(child, reader, LONGEST),
             Err(error) => TriggerReport { output: String::new(), error: Some(error) },
         };
         if order.args == ["-k"] {
@@ -81,7 +81,8 @@ impl Drop for Triggers {
     }
 }
 
-fn wait(mut child: Child, reader: std::io::PipeReader) -> TriggerReport {
+/// Waits for the end of a script, for at most `longest`; one that runs longer is ended with all that it started.
+fn wait(mut child: Child, reader: std::io::PipeReader, longest: Duration) -> TriggerReport {
     let begun = Instant::now();
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     // A background child of the script may keep the pipe open: the reader is left behind then, with what it has.
@@ -93,10 +94,14 @@ fn wait(mut child: Child, reader: std::io::PipeReader) -> TriggerReport {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Ok(status),
-            Ok(None) if begun.elapsed() > LONGEST => {
+            Ok(None) if begun.elapsed() > longest => {
+                if let Ok(group) = libc::pid_t::try_from(child.id()) {
+                    // SAFETY: a plain system call; the group is that of a process that we started and have not waited for.
+                    unsafe { libc::killpg(group, libc::SIGKILL) };
+                }
                 let _ = child.kill();
                 let _ = child.wait();
-                break Err(format!("it ran longer than {LONGEST:?} and was ended"));
+                break Err(format!("it ran longer than {longest:?} and was ended"));
             }
             Ok(None) => std::thread::sleep(Duration::from_millis(10)),
             Err(cause) => break Err(cause.to_string()),
@@ -134,6 +139,29 @@ mod tests {
         let report = triggers.run(&order("say.sh", &["a b; rm -rf x", "$(id)"]));
         assert_eq!((report.output.trim(), report.error), ("a b; rm -rf x|$(id)", None));
         assert!(triggers.run(&order("say.sh", &["bad"])).error.unwrap().contains("exit status: 1"));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_script_that_runs_too_long_is_ended_with_what_it_started() {
+        let directory = std::env::temp_dir().join(format!("cosmark-late-trigger-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("late.sh"), "sleep 600 & echo $!; wait").unwrap();
+        let mut triggers = Triggers::new(of(&directory));
+        let (child, reader) = triggers.start(&order("late.sh", &[])).unwrap();
+        let report = wait(child, reader, Duration::from_secs(1));
+        assert!(report.error.unwrap().contains("ran longer"));
+        let state = |number: &str| std::fs::read_to_string(format!("/proc/{number}/stat"));
+        let started = report.output.trim().to_owned();
+        assert!(started.parse::<u32>().is_ok(), "{started:?}");
+        let is_over = || state(&started).map_or(true, |stat| stat.contains(") Z "));
+        let over = (0..500).any(|_| {
+            is_over() || {
+                std::thread::sleep(Duration::from_millis(20));
+                false
+            }
+        });
+        assert!(over, "what the script started in the background runs on");
         std::fs::remove_dir_all(directory).unwrap();
     }
 
