@@ -1,6 +1,8 @@
 //! Takes a study through its cells: which is next, what is up for it, what was done already, when to stop. It runs nothing by
 //! itself: a [`Runner`] does, and says the time.
 
+mod begin;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{Block, Design, Order};
@@ -9,6 +11,9 @@ use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, digest, ende
 use crate::measured::{Observation, Origin};
 use crate::spec::System;
 use crate::statistics::interval_of_amount;
+
+pub use begin::{Belongs, belongs};
+use begin::{is_design, is_to_begin_again};
 
 /// After so many cells in a row that failed nobody believes in the next.
 const MOST_FAILED_IN_A_ROW: u32 = 3;
@@ -121,6 +126,8 @@ pub struct Engine<'a> {
     again: BTreeSet<String>,
     /// What is noted when there is something to do.
     call: Option<Call>,
+    /// Another text or target than that with which it was begun was taken, since nothing was measured.
+    pub is_begun_again: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -136,6 +143,10 @@ impl<'a> Engine<'a> {
         runner: &mut dyn Runner,
     ) -> Result<Self, String> {
         let choice = &design.choice;
+        let is_begun_again = is_to_begin_again(design, text, &journal.steps, runner)?;
+        if is_begun_again {
+            journal.begin_again()?;
+        }
         match belongs(design, text, &journal.steps)? {
             Belongs::NothingBegun => {
                 let (at_s, machine) = (runner.date_s(), runner.machine());
@@ -194,7 +205,7 @@ impl<'a> Engine<'a> {
         let again =
             if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
         let began_s = runner.now_s();
-        Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again, call: None })
+        Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again, call: None, is_begun_again })
     }
 
     /// The journal names the call that this is, unless it finds nothing to do.
@@ -471,43 +482,6 @@ impl<'a> Engine<'a> {
         let (done, of, left_s) = how_far(self.design, &self.journal.steps);
         runner.progress(&Progress { run, done, of, left_s });
     }
-}
-
-/// How what was measured and a design belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belongs {
-    /// Nothing was begun.
-    NothingBegun,
-    /// It is of this design, and of the same text.
-    Whole,
-    /// It is of another text of the study.
-    OtherText,
-}
-
-fn is_design(step: &Step) -> bool {
-    matches!(step, Step::Design { .. })
-}
-
-/// Whether steps are of this design; `text` is that of the study with its targets.
-///
-/// # Errors
-/// When they are of another study or scale.
-pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belongs, String> {
-    let Some(Step::Design { study, scale, as_published, digest: before, .. }) =
-        steps.iter().find(|step| is_design(step))
-    else {
-        return Ok(Belongs::NothingBegun);
-    };
-    let choice = &design.choice;
-    let same = *study == design.spec.name && *scale == choice.scale && *as_published == choice.as_published;
-    if !same {
-        return Err(format!(
-            "this directory holds {study} --scale {scale}{}: what was measured there is not of this study, scale and choice; \
-             give another --dir",
-            if *as_published { " --as-published" } else { "" }
-        ));
-    }
-    Ok(if *before == digest(text) { Belongs::Whole } else { Belongs::OtherText })
 }
 
 /// Runs that failed, and those of this choice that cannot be read.

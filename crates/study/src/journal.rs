@@ -216,6 +216,17 @@ impl Journal {
         Ok(())
     }
 
+    /// Forgets every step, so that the next one is the first; what was begun has measured nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be cut.
+    pub fn begin_again(&mut self) -> Result<(), String> {
+        self.whole = 0;
+        self.steps.clear();
+        let cut = self.cut().and_then(|()| self.file.sync_data());
+        cut.map_err(|cause| format!("{}: {cause}", self.path.display()))
+    }
+
     /// Takes away what stands behind the last whole step; the next is written there.
     fn cut(&mut self) -> std::io::Result<()> {
         self.file.set_len(self.whole)?;
@@ -302,6 +313,19 @@ fn steps_of(text: &str, shown: &str) -> Result<Vec<Step>, String> {
         .collect()
 }
 
+/// Whether a study was begun and has nothing to show for it: no cell is over, each that began was stopped in order, and
+/// nothing that it started is left up. What a kill left of a cell may still be somewhere.
+#[must_use]
+pub fn is_untouched(steps: &[Step]) -> bool {
+    let last = |is: fn(&Step) -> bool| steps.iter().rposition(is);
+    let began = last(|step| matches!(step, Step::Begin { .. }));
+    let rested = last(|step| matches!(step, Step::Rested { .. }));
+    let started = last(|step| matches!(step, Step::Up { started: true, .. }));
+    let stopped = last(|step| matches!(step, Step::Down { .. }));
+    // Nothing is before everything.
+    last(|step| matches!(step, Step::End { .. })).is_none() && began <= rested && started <= stopped
+}
+
 /// The cells that are over, by the name of their run. Where one was done again, the last counts.
 #[must_use]
 pub fn ended(steps: &[Step]) -> BTreeMap<&str, CellEnd> {
@@ -374,6 +398,33 @@ mod tests {
         assert_eq!(steps(directory.path()), Ok(vec![down("a"), down("b"), down("c")]));
         drop(journal);
         assert_eq!(Journal::open(directory.path()).unwrap().steps.len(), 3);
+    }
+
+    #[test]
+    fn a_study_is_untouched_until_a_cell_is_over_or_a_kill_may_have_left_something() {
+        let begin = || Step::Begin { run: "x".to_owned(), at_s: 1 };
+        let up = |started| Step::Up { system: "a".to_owned(), found: Vec::new(), started };
+        let rested = || Step::Rested { at_s: 2, how: Rest::Stopped, why: None };
+        let (run, place) = ("x".to_owned(), "w1".to_owned());
+        let end = Step::End { run, state: CellState::Failed, place, took_s: 1.0, why: None };
+        for (steps, untouched) in [
+            (vec![], true),
+            (vec![up(false), rested()], true),
+            (vec![up(true), down("a"), rested()], true),
+            (vec![up(true), begin(), down("a"), rested()], true),
+            (vec![up(true), rested()], false),
+            (vec![up(false), begin()], false),
+            (vec![rested(), begin()], false),
+            (vec![begin(), end, rested()], false),
+        ] {
+            assert_eq!(is_untouched(&steps), untouched, "{steps:?}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(directory.path()).unwrap();
+        journal.append(down("a")).unwrap();
+        journal.begin_again().unwrap();
+        journal.append(down("b")).unwrap();
+        assert_eq!(steps(directory.path()), Ok(vec![down("b")]));
     }
 
     #[test]

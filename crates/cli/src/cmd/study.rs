@@ -367,6 +367,12 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     };
     let mut runner = Here::new(settings)?;
     let engine = Engine::new(design, text, &mut journal, limits, &mut runner).map_err(Problem::usage)?;
+    if engine.is_begun_again {
+        eprintln!(
+            "cosmark: the study's text or a target was changed since it was begun; nothing was measured yet, so it \
+             begins with the new one"
+        );
+    }
     // Who looks at the directory reads what is run there.
     keep(directory, text, csv).map_err(Problem::usage)?;
     let call = this_call(design);

@@ -627,6 +627,11 @@ fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
         Engine::new(&design, "text", &mut journal, Limits::default(), &mut Virtual::new()).map(drop)
     };
     assert_eq!((at("1"), at("1")), (Ok(()), Ok(())));
+    // Nothing was measured: nothing would be mixed.
+    assert_eq!((at("2"), at("1")), (Ok(()), Ok(())));
+    let (run, place) = ("t.a.4KB.r1".to_owned(), "w1".to_owned());
+    let end = crate::journal::Step::End { run, state: CellState::Done, place, took_s: 1.0, why: None };
+    Journal::open(elsewhere.path()).unwrap().append(end).unwrap();
     assert!(at("2").is_err_and(|why| why.contains("the target of a was changed") && why.contains("--dir")));
     // A report of it is refused in the same way, but for the text alone.
     let steps = crate::journal::steps(directory.path()).unwrap();
@@ -639,6 +644,31 @@ fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
     let held = Journal::open(directory.path()).unwrap();
     assert!(Journal::open(directory.path()).is_err_and(|why| why.contains("another cosmark")));
     drop(held);
+}
+
+#[test]
+fn a_study_that_has_measured_nothing_takes_another_text() {
+    let spec = spec(TEXT);
+    let (directory, design) = (in_memory(), design(&spec, "quick", 1));
+    let begin = |text: &str, runner: &mut Virtual| {
+        let mut journal = Journal::open(directory.path()).unwrap();
+        let engine = Engine::new(&design, text, &mut journal, Limits::default(), runner);
+        engine.map(|engine| engine.is_begun_again)
+    };
+    let mut runner = Virtual::new();
+    let said: Vec<_> = ["one", "one", "two", "two"].map(|text| begin(text, &mut runner)).to_vec();
+    assert_eq!(said, [Ok(false), Ok(false), Ok(true), Ok(false)]);
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    assert_eq!(steps.len(), 1, "the journal is that of the new text: {steps:?}");
+    assert_eq!(belongs(&design, "two", &steps), Ok(Belongs::Whole));
+    // With another scale it is still another study.
+    let full =
+        super::Design::new(&spec, Choice { scale: "full".into(), seed: 1, ..Choice::default() }).unwrap();
+    let mut journal = Journal::open(directory.path()).unwrap();
+    assert!(Engine::new(&full, "two", &mut journal, Limits::default(), &mut runner).is_err());
+    drop(journal);
+    assert!(go(&design, directory.path(), &mut runner, Limits::default()).is_ok());
+    assert!(begin("three", &mut runner).is_err_and(|why| why.contains("--dir")));
 }
 
 #[test]
