@@ -15,9 +15,11 @@ use jiff::Timestamp;
 
 use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::{
-    ClientLine, ClientRecord, DriverResult, HistogramLog, IntervalLine, Run, StageRecord, StageState,
-    StageTables,
+    ClientLine, ClientRecord, DriverResult, FaultInForce, FaultJournal, HistogramLog, IntervalLine, Run,
+    RunRecord, StageRecord, StageState, StageTables,
 };
+
+mod faults;
 
 /// What is on disk of a run.
 pub struct Rebuilt {
@@ -84,13 +86,14 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         }
     }
     add_clients(run);
+    if let Ok(events) = run.events() {
+        run.record.events = events;
+    }
+    add_faults(run, &stages, last);
     for (index, record) in run.record.stages.iter_mut().enumerate() {
         cut(record, found.get(index), last, &damage);
     }
     run.record.ended.get_or_insert(last);
-    if let Ok(events) = run.events() {
-        run.record.events = events;
-    }
     Rebuilt { workload, layout, tables }
 }
 
@@ -269,6 +272,23 @@ fn cut(record: &mut StageRecord, found: Option<&Found>, last: Timestamp, damage:
     }
     record.reason.get_or_insert(reason);
     record.enter(StageState::Terminated, last);
+}
+
+/// What is known of the faults of stages that were cut.
+fn add_faults(run: &mut Run, stages: &[Option<Stage>], last: Timestamp) {
+    let RunRecord { id, events, stages: records, .. } = &mut run.record;
+    let open = |record: &StageRecord| !record.state.is_over() && record.started.is_some();
+    let wanted = |stage: &Stage, record: &StageRecord| {
+        !stage.faults.is_empty() && open(record) && record.faults.is_empty()
+    };
+    for (record, stage) in records.iter_mut().zip(stages) {
+        let Some(stage) = stage.as_ref().filter(|stage| wanted(stage, record)) else { continue };
+        // What is damaged says nothing.
+        let left = run.path.parent().and_then(|archive| FaultJournal::of(archive).all().ok());
+        let left: Option<Vec<FaultInForce>> = left
+            .map(|left| left.into_iter().map(|(_, fault)| fault).filter(|fault| fault.run == *id).collect());
+        record.faults = faults::of_cut_stage(stage, record, events, left.as_deref(), last);
+    }
 }
 
 /// When something was written last.

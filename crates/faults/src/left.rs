@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{Claim, FaultInForce, FaultNote, Heal};
+use cosmark_archive::{Claim, FAULT_HEALED, FaultInForce, FaultNote, Heal};
 
 use crate::act::heal_to_its_end;
 
@@ -119,7 +119,13 @@ pub fn heal_left(
         if matches!(note.claim(), Ok(Claim::Busy)) {
             waits(&format!("{name} is being healed, as a rule by its guardian; waiting for that"));
         }
-        match heal(note, &fault, fault.heal.longest(), 1) {
+        let path = note.path().to_owned();
+        let done = heal(note, &fault, fault.heal.longest(), 1);
+        if let Done::Healed(how) = &done {
+            // Also in the timeline of the run that is gone.
+            drop(fault.log(&path, &format!("{FAULT_HEALED} after its run was gone: {how}")));
+        }
+        match done {
             Done::Healed(how) => healed.push(match &fault.heal {
                 Heal::Itself => format!("{name} ended with its process"),
                 // Only the agent heals what it has made, and knows of it.

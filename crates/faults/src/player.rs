@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{EventKind, FaultInForce, FaultJournal, Timestamp};
+use cosmark_archive::{EventKind, FAULT_LANDED, FAULT_VOID, FaultInForce, FaultJournal, Timestamp};
 use cosmark_metrics::{FaultResult, OpSnapshot};
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
 
@@ -242,7 +242,7 @@ impl Stage<'_> {
         lacking: &mut Option<Lacking>,
     ) -> (Played, Option<Question>) {
         let void = |why: &str| {
-            self.tell(&format!("{} {number}: void: {why}", spec.name));
+            self.tell(&format!("{} {number}: {FAULT_VOID}{why}", spec.name));
             (Played { void: Some(why.to_owned()), ..Played::default() }, None)
         };
         if number == 1
@@ -280,7 +280,7 @@ impl Stage<'_> {
             played.void = Some("the load ended before its slot did".to_owned());
         }
         if let Some(why) = &played.void {
-            self.tell(&format!("{} {number}: void: {why}", spec.name));
+            self.tell(&format!("{} {number}: {FAULT_VOID}{why}", spec.name));
         }
         (played, question)
     }
@@ -415,7 +415,7 @@ impl Stage<'_> {
         while played.landed.is_none() && !self.is_stopped() {
             match hand.landed() {
                 Ok(Some(proof)) => {
-                    self.tell(&format!("{name}: it is there: {}", first_line(&proof)));
+                    self.tell(&format!("{name}: {FAULT_LANDED}{}", first_line(&proof)));
                     played.landed = Some((self.now_s(), proof));
                     return;
                 }

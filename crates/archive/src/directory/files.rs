@@ -109,7 +109,12 @@ impl GrowingFile {
     }
 
     fn cut(self) -> Result<Self, ArchiveError> {
-        self.file.set_len(self.len).map_err(ArchiveError::io("write", &self.path))?;
+        let meta = self.file.metadata().map_err(ArchiveError::io("read", &self.path))?;
+        if meta.len() != self.len {
+            self.file.set_len(self.len).map_err(ArchiveError::io("write", &self.path))?;
+            // When it was written last says how long its run lived.
+            drop(meta.modified().and_then(|modified| self.file.set_modified(modified)));
+        }
         Ok(self)
     }
 

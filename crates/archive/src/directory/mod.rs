@@ -99,13 +99,10 @@ impl KilledRun {
     /// When anything cannot be written; what was written before is kept, and the rest can be tried again.
     pub fn end(mut self, record: &RunRecord) -> Result<RunRecord, ArchiveError> {
         let text = record.reason.clone().unwrap_or_default();
-        self.dir.log(
-            Timestamp::now(),
-            "WARN",
-            "Recovery",
-            &format!("put together from what was on disk: {text}"),
-        )?;
         self.dir.finish(record, &self.tables)?;
+        // Afterwards: until the record says when the run ended, its files do.
+        let text = format!("put together from what was on disk: {text}");
+        drop(self.dir.log(Timestamp::now(), "WARN", "Recovery", &text));
         Ok(self.dir.record().clone())
     }
 }

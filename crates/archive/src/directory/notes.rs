@@ -58,16 +58,10 @@ pub fn add_fault_event(archive: &Path, run: &str, stage: &str, text: &str) -> Re
     let Some(name) = names.find(|name| name.starts_with(&own)) else { return Ok(false) };
     let dir = archive.join(name);
     let record = read_record(&dir)?;
-    let (now, stage) = (Timestamp::now(), Some(stage.to_owned()));
-    if record.state != RunState::Running {
-        put(&dir, now, EventKind::Fault, stage, text)?;
-        return Ok(true);
-    }
-    if record.process.as_ref().is_some_and(may_be_alive) {
+    if record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive) {
         return Ok(false);
     }
-    // Whoever ends it takes it from there; when its record was written last says how long the run lived.
-    append(&dir, &EventRecord::new(now, EventKind::Fault, stage, text))?;
+    put(&dir, Timestamp::now(), EventKind::Fault, Some(stage.to_owned()), text)?;
     Ok(true)
 }
 
@@ -92,6 +86,10 @@ fn put(
         return Err(ArchiveError::InUse { path: dir.to_owned(), why });
     };
     let mut record = read_record(dir)?;
+    if matches!(record.state, RunState::Running | RunState::Killed) {
+        // Whoever ends it takes it from there; when its record was written last says how long the run lived.
+        return append(dir, &EventRecord::new(now, kind, stage, text));
+    }
     if record.events.len() >= MOST_EVENTS {
         return Err(ArchiveError::Unreadable {
             path: dir.to_owned(),

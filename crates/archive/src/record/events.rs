@@ -9,6 +9,13 @@ pub const MOST_EVENTS: usize = 10_000;
 /// Longer texts are cut.
 pub const LONGEST_EVENT: usize = 4_000;
 
+/// How a step of a fault is said, after the name of its slot and a colon: it was proved to be there, and by what.
+pub const FAULT_LANDED: &str = "it is there: ";
+/// The same: it is healed; by whom, and why, follows where that was not the run when it was time.
+pub const FAULT_HEALED: &str = "healed";
+/// The same: nothing can be said of its slot, and why.
+pub const FAULT_VOID: &str = "void: ";
+
 /// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

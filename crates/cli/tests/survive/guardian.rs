@@ -83,8 +83,17 @@ fn a_server_that_a_killed_run_has_stopped_is_healed_by_the_guardian_which_holds_
         "gone 1: healed by its guardian, because the run that made it is gone: SIGCONT to {pid}: 1 of 1 processes run again"
     );
     assert!(log(path).lines().count() == 1 && log(path).contains(&healed), "{}", log(path));
-    // It stands in the timeline of the killed run, also when that was ended.
+    // It stands in the timeline of the killed run, also when that was ended, and so does the fault with what became of it.
+    let before = cosmark_archive::Timestamp::now();
+    std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(run(path, &["recover", "w1"]).status.code(), Some(0));
+    let ended = record(path);
+    assert!(ended.ended.unwrap() < before, "{:?} {before}", ended.ended);
+    let fault = &ended.stages[1].faults[0];
+    let slot = &fault.slots[0];
+    assert!(slot.void.as_ref().is_some_and(|why| why.starts_with("cut ")), "{slot:?}");
+    assert!(slot.landed_s.unwrap() <= slot.healed_s.unwrap() && slot.proof.is_some(), "{slot:?}");
+    assert!(fault.remarks.iter().any(|one| one.contains("gone 1: healed by its guardian")), "{fault:?}");
     let events = open_run(&path.join("archive/w1-broken")).unwrap().events().unwrap();
     assert_eq!(events.iter().filter(|event| event.text == healed).count(), 1, "{events:?}");
     assert_eq!(run(path, &["faults", "list"]).status.code(), Some(0));

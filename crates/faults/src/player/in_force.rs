@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{Claim, EventKind, FaultInForce, FaultNote, Heal};
+use cosmark_archive::{Claim, EventKind, FAULT_HEALED, FaultInForce, FaultNote, Heal};
 use cosmark_workload::model::faults::FaultSpec;
 
 use super::Stage;
@@ -146,19 +146,19 @@ impl<'a> InForce<'a> {
         let by = match (self.hand.outcome(), &self.by_agent) {
             (Outcome::Before(why, ago), Some(agent)) => {
                 let text = format!(
-                    "healed {:.0} s before its run asked for it, says agent {agent}: {why}",
+                    "{FAULT_HEALED} {:.0} s before its run asked for it, says agent {agent}: {why}",
                     ago.as_secs_f64()
                 );
                 self.stage.tell(&format!("{}: {text}", self.name));
                 By::Agent(text, ago)
             }
             _ => {
-                self.stage.tell(&format!("{}: healed", self.name));
+                self.stage.tell(&format!("{}: {FAULT_HEALED}", self.name));
                 By::This
             }
         };
         if let Err(error) = note.forget() {
-            self.stage.tell(&format!("{}: healed, and still written down as in force: {error}", self.name));
+            self.stage.tell(&format!("{}: it is still written down as in force: {error}", self.name));
         }
         by
     }
