@@ -2,7 +2,6 @@
 //! it also from the agent's next start, and also where another run has asked since.
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;

@@ -301,10 +301,8 @@ fn shown(plant: Plant, object: &str, range: Option<ByteRange>, mut bytes: Vec<u8
         (Plant::DropsZeros, None) if bytes.len() > 1 && bytes.iter().all(|byte| *byte == 0) => {
             bytes.truncate(bytes.len() - 1);
         }
-        (Plant::WrongBehindBorder, Some(range)) if (range.first..=range.last).contains(&BORDER) => {
-            if range.first < BORDER {
-                bytes[usize::try_from(BORDER - range.first).unwrap()] ^= 1;
-            }
+        (Plant::WrongBehindBorder, Some(range)) if range.first < BORDER && BORDER <= range.last => {
+            bytes[usize::try_from(BORDER - range.first).unwrap()] ^= 1;
         }
         (Plant::PartsOfBefore, Some(range)) => {
             let before = MEMORY.with_borrow(|memory| memory.before.get(object).cloned());

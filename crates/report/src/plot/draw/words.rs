@@ -36,10 +36,10 @@ impl Taken {
 /// word; else the first in the frame.
 fn chosen(places: &[(f64, f64)], width: f64, frame: &Frame, marks: &[Taken], words: &[Taken]) -> (f64, f64) {
     let room = |place: &(f64, f64)| Taken::of_text(place.0, place.1, width);
-    let is_in = |place: &&(f64, f64)| room(*place).is_in(frame);
+    let is_in = |place: &&(f64, f64)| room(place).is_in(frame);
     let misses = |place: &(f64, f64), some: &[Taken]| !some.iter().any(|one| one.meets(&room(place)));
-    let free = places.iter().filter(is_in).find(|place| misses(*place, marks) && misses(*place, words));
-    let among_marks = || places.iter().filter(is_in).find(|place| misses(*place, words));
+    let free = places.iter().filter(is_in).find(|place| misses(place, marks) && misses(place, words));
+    let among_marks = || places.iter().filter(is_in).find(|place| misses(place, words));
     let any = || places.iter().find(|place| is_in(place)).or_else(|| places.first());
     free.or_else(among_marks).or_else(any).copied().unwrap_or_default()
 }
