@@ -118,6 +118,8 @@ impl Field<'_> {
         let name = name_of(&self.plan.prefix, object);
         let key = ProbeOperation::shared_key(sharing.number, object);
         let (mut version, mut turn) = (0, 0);
+        // The last change has no answer; one of them had none, and may be made at any time.
+        let (mut is_open, mut was_open) = (false, false);
         loop {
             // Turns that passed while the store was silent are left out, and not made up for at once.
             turn = sharing.turn(object, turn, clock::now_ns());
@@ -131,23 +133,23 @@ impl Field<'_> {
             }
             version += 1;
             let change = Change { key, version, object: &name, processes: 0 };
-            if !self.make_shared(&change, object).await {
-                // Whether and when it happens is not known: this object is of no more use.
-                return;
-            }
+            // Whether and when it happens is not known, and the next version is another one: readings of that say something again.
+            is_open = !self.make_shared(&change, object, was_open).await;
+            was_open |= is_open;
         }
         // What is there goes, and that says up to when the others' readings count.
         let change_of = |version| Change { key, version, object: &name, processes: 0 };
-        if version > 0 && !change_of(version).is_delete() {
+        if version > 0 && (is_open || !change_of(version).is_delete()) {
             let mut later = (version + 1..).take(3).map(change_of);
             if let Some(last) = later.find(Change::is_delete) {
-                self.make_shared(&last, object).await;
+                self.make_shared(&last, object, was_open).await;
             }
         }
     }
 
-    /// `false`: it has no answer that can be built on.
-    async fn make_shared(&self, change: &Change<'_>, object: u32) -> bool {
+    /// `false`: it has no answer that can be built on. `was_open`: an earlier change had none, and may write the object after it was
+    /// deleted.
+    async fn make_shared(&self, change: &Change<'_>, object: u32, was_open: bool) -> bool {
         let at = object as usize % WRITERS;
         let Some(mut hand) = self.hand(at).await else { return false };
         if !change.is_delete() {
@@ -160,7 +162,7 @@ impl Field<'_> {
         self.control.add_shared(recorded(&operation));
         match result {
             Ok(()) => {
-                if change.is_delete() {
+                if change.is_delete() && !was_open {
                     self.there.borrow_mut().remove(change.object);
                 }
                 true

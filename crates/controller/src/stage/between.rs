@@ -81,6 +81,8 @@ struct Object {
     versions: Vec<(u64, usize)>,
     /// Places of deletes.
     deletes: Vec<usize>,
+    /// The first delete without an answer.
+    open_delete: Option<usize>,
 }
 
 impl Object {
@@ -89,6 +91,7 @@ impl Object {
         self.changes.sort_by_key(|change| change.call_ns);
         let places = || self.changes.iter().map(|change| change.version).zip(0..);
         self.deletes = places().filter_map(|(version, at)| version.is_none().then_some(at)).collect();
+        self.open_delete = self.deletes.iter().copied().find(|at| self.is_open(*at));
         self.versions = places().filter_map(|(version, at)| Some((version?, at))).collect();
         self.versions.sort_unstable();
     }
@@ -104,6 +107,20 @@ impl Object {
         row.filter(|row| row.0 == value).map(|row| row.1)
     }
 
+    fn is_open(&self, at: usize) -> bool {
+        self.changes.get(at).is_some_and(|change| !change.is_done)
+    }
+
+    /// A change before place `end` that has no answer would have left what was read.
+    fn may_be_open(&self, value: u64, end: usize) -> bool {
+        if value == 0 {
+            return self.open_delete.is_some_and(|at| at < end);
+        }
+        let from = self.versions.partition_point(|row| row.0 < value);
+        let rows = self.versions.get(from..).unwrap_or_default();
+        rows.iter().take_while(|row| **row < (value, end)).any(|row| self.is_open(row.1))
+    }
+
     /// Some change wrote this version.
     fn has(&self, version: u64) -> bool {
         let at = self.versions.partition_point(|row| row.0 < version);
@@ -111,17 +128,19 @@ impl Object {
     }
 }
 
-/// What a change is asked for by a reading behind it.
+/// What a change is asked for by a reading behind it; what was there before is what was last known to be made.
 fn class_of(changes: &[Made], at: usize) -> LookClass {
-    let is_there = |at: usize| changes.get(at).is_some_and(|change| change.version.is_some());
-    match (at.checked_sub(1).is_some_and(is_there), is_there(at)) {
+    let is_there = |change: &Made| change.version.is_some();
+    let before = changes.get(..at).unwrap_or_default().iter().rfind(|change| change.is_done);
+    match (before.is_some_and(is_there), changes.get(at).is_some_and(is_there)) {
         (_, false) => LookClass::ReadAfterDelete,
         (true, true) => LookClass::ReadAfterOverwrite,
         (false, true) => LookClass::ReadAfterCreate,
     }
 }
 
-/// Judges a reading by all changes of its object, in their order.
+/// Judges a reading by all changes of its object, in their order. One without an answer may be made at any time behind it, or never:
+/// who sees it is right, who does not is, too, and who sees it after a later one that was acknowledged says nothing.
 fn said(object: &Object, look: &Look) -> Said {
     let changes = &object.changes;
     let after_ns = look.return_ns.saturating_add(look.error_ns);
@@ -131,14 +150,17 @@ fn said(object: &Object, look: &Look) -> Said {
         return Said::Nothing;
     }
     // One writer makes them one after the other: both times ascend.
-    let is_before =
-        |change: &Made| change.is_done && change.return_ns.saturating_add(look.error_ns) < look.call_ns;
-    let Some(last) = changes.partition_point(is_before).checked_sub(1) else { return Said::Nothing };
+    let is_before = |change: &Made| change.return_ns.saturating_add(look.error_ns) < look.call_ns;
+    let before = changes.get(..changes.partition_point(is_before)).unwrap_or_default();
+    let Some(last) = before.iter().rposition(|change| change.is_done) else { return Said::Nothing };
     let sent = changes.partition_point(|change| change.call_ns <= after_ns);
+    let missed_from = |from: usize| (from..=last).find(|at| !object.is_open(*at));
     match object.last_with(look.value, sent) {
-        Some(seen) => Said::Of { last, missed: (seen < last).then_some(seen + 1) },
+        Some(seen) if seen >= last => Said::Of { last, missed: None },
+        Some(_) if object.may_be_open(look.value, sent) => Said::Nothing,
+        Some(seen) => Said::Of { last, missed: missed_from(seen + 1) },
         // Nothing was there before the first change, either.
-        None if look.value == 0 => Said::Of { last, missed: Some(0) },
+        None if look.value == 0 => Said::Of { last, missed: missed_from(0) },
         // It is in none of the changes before.
         None if object.has(look.value) => Said::BeforeSent,
         None => Said::NeverWritten,
@@ -285,7 +307,9 @@ fn count(found: &mut BetweenDrivers, counts: &mut Counts, (key, object): (u32, &
     // Of a long row of changes that were missed the first one and the last ones.
     let begin = missed.unwrap_or(last);
     let recent = begin.max(last.saturating_sub(MOST_BACK));
-    for at in [begin].into_iter().filter(|begin| *begin < recent).chain(recent..=last) {
+    let is_done = |at: &usize| changes.get(*at).is_some_and(|change| change.is_done);
+    let all = [begin].into_iter().filter(|begin| *begin < recent).chain(recent..=last);
+    for at in all.filter(is_done) {
         let entry = counts.of_changes.entry((key, at)).or_insert((0, None));
         entry.0 = entry.0.max(after_us(at));
         if missed.is_some() {
@@ -365,163 +389,4 @@ impl StageRun<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: u64 = 1_000_000;
-
-    fn operation(key: u32, kind: ProbeKind, (from_ms, to_ms): (u64, u64), value: u64) -> ProbeOperation {
-        let (call_ns, return_ns) = (from_ms * MS, to_ms * MS);
-        ProbeOperation { key, process: 0, kind, call_ns, return_ns, value, is_done: true }
-    }
-
-    /// Writes version 1 at 100 ms, 2 at 1100 ms, deletes at 2100 ms, writes 4 at 3100 ms; each is acknowledged 10 ms later.
-    fn writer() -> Vec<ProbeOperation> {
-        let key = ProbeOperation::shared_key(0, 0);
-        [(ProbeKind::Write, 1), (ProbeKind::Write, 2), (ProbeKind::Delete, 0), (ProbeKind::Write, 4)]
-            .into_iter()
-            .zip(0..)
-            .map(|((kind, value), turn)| operation(key, kind, (100 + 1000 * turn, 110 + 1000 * turn), value))
-            .collect()
-    }
-
-    /// The reader's clock is so many ms ahead of the writer's, and its readings are at these times of the writer's clock.
-    fn seen(ahead_ms: u64, error_ms: u64, looks: &[(u64, u64)]) -> BetweenDrivers {
-        let key = ProbeOperation::shared_key(0, 0);
-        let reads = looks.iter().map(|(at_ms, value)| {
-            operation(key, ProbeKind::Read, (at_ms + ahead_ms, at_ms + ahead_ms + 1), *value)
-        });
-        let (writes, reads) = (writer(), reads.collect::<Vec<_>>());
-        let driver = |name: &str, origin_ms: u64, error_ms: u64, operations| Driver {
-            name: name.to_owned(),
-            is_lost: false,
-            origin_ns: origin_ms * MS,
-            error_ns: error_ms * MS,
-            operations,
-        };
-        between(&[driver("a", 0, 0, &writes[..]), driver("b", ahead_ms, error_ms, &reads[..])])
-            .unwrap_or_default()
-    }
-
-    fn totals(found: &BetweenDrivers) -> (u64, u64) {
-        found.classes.iter().fold((0, 0), |(looks, stale), class| (looks + class.looks, stale + class.stale))
-    }
-
-    #[test]
-    fn readings_by_another_clock_are_held_against_the_changes_that_were_acknowledged_before_them() {
-        let fresh = seen(70_000, 5, &[(500, 1), (1500, 2), (2500, 0), (1104, 2), (2103, 0)]);
-        assert_eq!(totals(&fresh), (5, 0), "{fresh:?}");
-        // The old version 400 ms after the overwrite; and the first one 300 ms after the delete, 1300 ms after the overwrite.
-        let stale = seen(70_000, 5, &[(1510, 1), (2410, 1)]);
-        assert_eq!(totals(&stale), (2, 2), "{stale:?}");
-        let longest = |class: LookClass| {
-            let one = stale.classes.iter().find(|one| one.class == class);
-            one.and_then(|one| one.longest_stale_ms)
-        };
-        assert_eq!(longest(LookClass::ReadAfterDelete), Some(300.0));
-        assert_eq!(longest(LookClass::ReadAfterOverwrite), Some(1300.0));
-        // Nothing where a version was acknowledged.
-        assert_eq!(totals(&seen(70_000, 5, &[(500, 1), (1500, 0)])), (2, 1));
-        assert_eq!((stale.changes, stale.clock_error_ms), (4, 5.0));
-    }
-
-    #[test]
-    fn what_lies_within_the_clocks_error_is_held_against_nobody() {
-        // 20 ms after the overwrite was acknowledged, and the clocks may be off by 40 ms.
-        let found = seen(0, 40, &[(1130, 1)]);
-        assert_eq!((totals(&found), found.within_clock_error), ((1, 0), 1), "{found:?}");
-        assert_eq!(totals(&seen(0, 10, &[(1130, 1)])), (1, 1));
-    }
-
-    #[test]
-    fn readings_that_no_known_change_surrounds_say_nothing_and_what_cannot_be_is_named() {
-        // Before the first change, and behind the last one that is known: a lost driver may have made more.
-        let found = seen(0, 5, &[(50, 0), (3200, 1), (3200, 4), (1500, 2)]);
-        assert_eq!((found.unjudged, totals(&found)), (3, (1, 0)), "{found:?}");
-        let found = seen(0, 5, &[(1500, 4), (1500, u64::MAX), (1500, 2)]);
-        assert_eq!((found.before_sent, found.never_written, totals(&found)), (1, 1, (1, 0)), "{found:?}");
-    }
-
-    #[test]
-    fn a_reader_that_sees_nothing_at_all_of_a_writer_is_named_and_accuses_nobody() {
-        let found = seen(0, 5, &[(500, 0), (1500, 0), (1700, 0)]);
-        assert_eq!((totals(&found), found.blind.len(), found.reads), ((0, 0), 1, 3), "{found:?}");
-        assert_eq!(found.blind[0], ("b".to_owned(), "a".to_owned()));
-    }
-
-    #[test]
-    fn each_of_many_drivers_is_held_against_each_other_one_once() {
-        let drivers = 30_u32;
-        let key = |writer| ProbeOperation::shared_key(writer, 0);
-        let operations: Vec<Vec<ProbeOperation>> = (0..drivers)
-            .map(|number| {
-                let own = [(100, 1), (1100, 2), (2100, 3)]
-                    .map(|(at, value)| operation(key(number), ProbeKind::Write, (at, at + 10), value));
-                // Of its neighbour it sees the version before the last.
-                let reads = (0..drivers).filter(|writer| *writer != number).map(|writer| {
-                    let value = if writer == number + 1 { 1 } else { 2 };
-                    operation(key(writer), ProbeKind::Read, (1500, 1501), value)
-                });
-                own.into_iter().chain(reads).collect()
-            })
-            .collect();
-        let all: Vec<Driver<'_>> = operations
-            .iter()
-            .enumerate()
-            .map(|(number, operations)| Driver {
-                name: format!("d{number}"),
-                is_lost: false,
-                origin_ns: 0,
-                error_ns: number as u64 * MS,
-                operations,
-            })
-            .collect();
-        let found = between(&all).unwrap_or_default();
-        let pairs = u64::from(drivers * (drivers - 1));
-        assert_eq!((found.reads, found.changes, totals(&found)), (pairs, 90, (pairs, 29)), "{found:?}");
-        assert_eq!(found.clock_error_ms, 57.0, "the two that may be off most");
-    }
-
-    #[test]
-    fn what_was_read_is_found_among_any_number_of_changes() {
-        // Every third change is a delete; some were not heard of.
-        let made = |at: u64| Made {
-            call_ns: at as i64 * 10,
-            return_ns: at as i64 * 10 + 5,
-            version: (!at.is_multiple_of(3)).then_some(at),
-            is_done: true,
-        };
-        let heard: Vec<u64> = (1..=3000).filter(|at| at % 7 != 0).collect();
-        let mut object = Object { changes: heard.iter().map(|at| made(*at)).collect(), ..Object::default() };
-        object.sort();
-        for end in [0, 1, 2, 100, 1500, object.changes.len()] {
-            let values = [0, 1, 2, 4, 7, 100, 151, 2999];
-            for value in values {
-                let before = &object.changes[..end];
-                let wanted = before.iter().rposition(|change| change.version.unwrap_or(0) == value);
-                assert_eq!(object.last_with(value, end), wanted, "{value} before {end}");
-            }
-        }
-        assert!(object.has(100) && !object.has(7) && !object.has(3) && !object.has(9_999));
-    }
-
-    #[test]
-    fn a_change_without_an_answer_ends_what_can_be_said() {
-        let mut writes = writer();
-        writes[3].is_done = false;
-        let key = ProbeOperation::shared_key(0, 0);
-        let look = |at_ms, value| operation(key, ProbeKind::Read, (at_ms, at_ms + 1), value);
-        let reads = [look(2500, 2), look(3050, 0), look(3105, 0), look(4000, 2)];
-        let driver = |name: &str, operations| Driver {
-            name: name.to_owned(),
-            is_lost: true,
-            origin_ns: 0,
-            error_ns: 0,
-            operations,
-        };
-        let found = between(&[driver("a", &writes[..]), driver("b", &reads[..])]).unwrap_or_default();
-        assert_eq!((totals(&found), found.unjudged), ((2, 1), 2), "{found:?}");
-        assert_eq!(found.lost, ["a", "b"]);
-        assert!(between(&[driver("a", &writes[..])]).is_none(), "nobody else reads it");
-    }
-}
+mod tests;
