@@ -255,13 +255,13 @@ pub fn play(
     archive: &Path,
 ) -> Result<(), Problem> {
     let run = job.dir.record().id.clone();
-    let played = played(workload, run, proxies, None, archive)?;
+    let played = played(workload, run, proxies, None, (archive, None))?;
     played.into_iter().for_each(|played| job.on_faults(played));
     Ok(())
 }
 
 /// Who plays the faults of a workload in the run of this id, `agents` those of other machines; `None` where it has
-/// none.
+/// none. The moment is that at which another controller took the run up.
 ///
 /// # Errors
 /// When the archive cannot be opened.
@@ -270,17 +270,17 @@ pub fn played(
     run: String,
     proxies: Proxies,
     agents: Option<Arc<dyn Agents>>,
-    archive: &Path,
+    (archive, taken_up): (&Path, Option<Timestamp>),
 ) -> Result<Option<Box<dyn FaultsPlayed>>, Problem> {
     if faults(workload).next().is_none() {
         return Ok(None);
     }
     let journal = Archive::open(archive)?.fault_journal();
-    Ok(Some(Box::new(Plays { run, journal, proxies, agents, player: None, writes: Vec::new() })))
+    Ok(Some(Box::new(Plays { run, journal, proxies, agents, taken_up, player: None, writes: Vec::new() })))
 }
 
 /// As [`played`], for a controller: over the NATS that its agents have joined, after what an earlier run has left is
-/// healed.
+/// healed. A run that was taken up goes on whatever is left: an agent makes no other fault until it has healed that.
 ///
 /// # Errors
 /// A sentence.
@@ -289,14 +289,18 @@ pub fn by_agents(
     run: &str,
     bus: Option<Bus>,
     archive: &Path,
+    taken_up: Option<Timestamp>,
 ) -> Result<Option<Box<dyn FaultsPlayed>>, String> {
     if faults(workload).next().is_none() {
         return Ok(None);
     }
     let agents = bus.map(OverNats::new).transpose()?.map(|agents| Arc::new(agents) as Arc<dyn Agents>);
-    heal_left(archive, agents.as_deref())
-        .and_then(|()| played(workload, run.to_owned(), Proxies::default(), agents, archive))
-        .map_err(|problem| problem.to_string())
+    match heal_left(archive, agents.as_deref()) {
+        Err(problem) if taken_up.is_some() => eprintln!("cosmark: {problem}"),
+        healed => healed.map_err(|problem| problem.to_string())?,
+    }
+    let played = played(workload, run.to_owned(), Proxies::default(), agents, (archive, taken_up));
+    played.map_err(|problem| problem.to_string())
 }
 
 /// This very program, also where its file was replaced since: `cosmark faults guard`.
@@ -309,6 +313,7 @@ struct Plays {
     journal: cosmark_archive::FaultJournal,
     proxies: Proxies,
     agents: Option<Arc<dyn Agents>>,
+    taken_up: Option<Timestamp>,
     player: Option<Player>,
     /// Whether an operation writes objects, work by work.
     writes: Vec<Vec<bool>>,
@@ -327,6 +332,7 @@ impl FaultsPlayed for Plays {
             run: self.run.clone(),
             stage: id.to_owned(),
             began: at,
+            taken_up: self.taken_up,
             ramp_s: ramp.as_secs_f64(),
             load_s: timed.then_some(load.as_secs_f64()),
             is_open: works.iter().all(|work| matches!(work.load, Load::Open { .. })),

@@ -20,9 +20,11 @@ use crate::judge::{Played, Stretch, results};
 use crate::left::first_line;
 use in_force::{By, InForce};
 use questions::Lacking;
+use taken_up::TakenUp;
 
 mod in_force;
 mod questions;
+mod taken_up;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +38,9 @@ pub struct Playing {
     pub stage: String,
     /// When its load began.
     pub began: Timestamp,
+    /// When another controller took the run up; `None` where none did. Of loads that had begun by then, slots that may have begun,
+    /// too, are not made.
+    pub taken_up: Option<Timestamp>,
     /// Seconds of the ramp before the measured window.
     pub ramp_s: f64,
     /// Seconds of load, the ramp included, where time ends it.
@@ -213,8 +218,18 @@ struct Stage<'a> {
 impl Stage<'_> {
     fn play(&self) {
         let mut lacking = None;
+        let mut taken_up = TakenUp::of(self);
         let all = self.playing.faults.iter().enumerate();
-        for (at, spec, number) in all.flat_map(|(at, spec)| (1..=spec.repeats).map(move |n| (at, spec, n))) {
+        let all = all.flat_map(|(at, spec)| (1..=spec.repeats).map(move |number| (at, spec, number)));
+        for (place, (at, spec, number)) in all.enumerate() {
+            if let Some(skipped) = taken_up.skips(self, place, spec) {
+                let why = skipped.void.clone().unwrap_or_default();
+                self.tell(&format!("{} {number}: {FAULT_VOID}{why}", spec.name));
+                if let Some(slots) = self.shared.state().played.get_mut(at) {
+                    slots.push(skipped);
+                }
+                continue;
+            }
             let (played, question) = self.slot(spec, number, &mut lacking);
             let is_unhealed = played.heal_s.is_some() && played.healed_s.is_none();
             if let Some(question) = question {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{DriversRecord, RunDir};
+use cosmark_archive::{DriversRecord, RunDir, Timestamp};
 use cosmark_cluster::agent;
 use cosmark_cluster::controller::{RemoteError, RemoteJob};
 use cosmark_cluster::nats::{Bus, Registry};
@@ -100,8 +100,8 @@ impl Remote {
         agents
     }
 
-    /// Who plays the faults of a workload through the agents of this NATS, in the run of this id in the archive. Those
-    /// of a run that is taken up are not made a second time.
+    /// Who plays the faults of a workload through the agents of this NATS, in the run of this id in the archive. Of a run
+    /// that is taken up those are made that had not begun.
     ///
     /// # Errors
     /// When the archive cannot be opened, or the system refuses.
@@ -115,10 +115,13 @@ impl Remote {
             return Ok(None);
         }
         if self.takes_over {
-            eprintln!("cosmark: the faults of a run that is taken over are not made");
-            return Ok(None);
+            eprintln!(
+                "cosmark: slots of faults that may have begun before this run was taken over are void and not made again; those that \
+                 had not begun are made"
+            );
         }
-        faults::played(workload, run, Proxies::default(), Some(self.reaches_agents()?), archive)
+        let taken_up = self.takes_over.then(Timestamp::now);
+        faults::played(workload, run, Proxies::default(), Some(self.reaches_agents()?), (archive, taken_up))
     }
 
     fn reaches_agents(&self) -> Result<Arc<dyn Agents>, Problem> {
@@ -133,7 +136,15 @@ impl Remote {
     pub async fn heal_left(&self, archive: &Path) -> Result<(), Problem> {
         let (agents, archive) = (self.reaches_agents()?, archive.to_owned());
         let healing = tokio::task::spawn_blocking(move || faults::heal_left(&archive, Some(agents.as_ref())));
-        healing.await.map_err(std::io::Error::other)?
+        let healed: Result<(), Problem> = healing.await.map_err(std::io::Error::other)?;
+        match healed {
+            // Its load goes on.
+            Err(problem) if self.takes_over => {
+                eprintln!("cosmark: {problem}");
+                Ok(())
+            }
+            healed => healed,
+        }
     }
 
     /// Connects and waits for the drivers that the command or the workload asks for.

@@ -41,11 +41,22 @@ fn begin(path: &Path, faults: Vec<FaultSpec>) -> Player {
 }
 
 fn begin_with(path: &Path, faults: Vec<FaultSpec>, agents: Option<Arc<dyn Agents>>) -> Player {
+    begin_at(path, faults, agents, (Timestamp::now(), None))
+}
+
+/// A load that began then, of a run that was taken up then.
+fn begin_at(
+    path: &Path,
+    faults: Vec<FaultSpec>,
+    agents: Option<Arc<dyn Agents>>,
+    (began, taken_up): (Timestamp, Option<Timestamp>),
+) -> Player {
     Player::begin(Playing {
         faults,
         run: "w1".to_owned(),
         stage: "s1".to_owned(),
-        began: Timestamp::now(),
+        began,
+        taken_up,
         ramp_s: 0.0,
         load_s: None,
         is_open: true,
@@ -344,4 +355,38 @@ fn what_became_of_a_fault_of_an_agent_is_said_in_words_that_differ_and_only_what
         let is_named = |heal: &Heal| *heal == Heal::Agent { agent: "s1".to_owned(), ticket: Some(7) };
         assert!(left.iter().all(|(_, fault)| is_named(&fault.heal)), "{left:?}");
     }
+}
+
+#[test]
+fn of_a_run_that_is_taken_up_slots_that_may_have_begun_are_void_and_the_others_are_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let file = path.join("made");
+    let fault = |name: &str, at_s: u64, repeats: u32| {
+        let spec = healed_at_once(file.to_str().unwrap(), "true".to_owned(), Duration::from_secs(1));
+        FaultSpec { name: name.to_owned(), at: FaultAt::After(Duration::from_secs(at_s)), repeats, ..spec }
+    };
+    let now = Timestamp::now();
+    let began = now.checked_sub(Duration::from_secs(4)).unwrap();
+    // The third slot can have begun at 12 s, and 4 s of the load are over.
+    let faults = vec![fault("before", 0, 2), fault("after", 12, 1)];
+    let player = begin_at(path, faults, None, (began, Some(now)));
+    until_over(&player);
+    let results = player.results();
+    for slot in &results[0].slots {
+        assert!(
+            slot.void.as_ref().is_some_and(|why| why.contains("taken up by another controller 4 s")),
+            "{slot:?}"
+        );
+        assert_eq!(slot.landed_s, None);
+    }
+    assert_eq!(results[0].slots.len(), 2);
+    let made = &results[1].slots[0];
+    assert!(made.landed_s.is_some() && made.from_s >= 12.0, "{made:?}");
+    let said: Vec<String> = player.take().into_iter().map(|news| news.text).collect();
+    assert!(said.iter().any(|text| text.starts_with("before 1: void: the run was taken up")), "{said:?}");
+    // A load that begins afterwards has all.
+    let player = begin_at(path, vec![fault("before", 0, 2)], None, (Timestamp::now(), Some(now)));
+    until_over(&player);
+    assert!(player.results()[0].slots.iter().all(|slot| slot.landed_s.is_some()));
 }

@@ -26,9 +26,15 @@ use crate::queue::store::QueueEntry;
 const ROOM_EVERY: Duration = Duration::from_secs(2);
 
 /// Who plays the faults of a workload in the run of this id, over this connection to the NATS where agents are, with
-/// this archive; `None` where it has none. A sentence where nobody can.
-pub type PlaysFaults =
-    fn(&Workload, &str, Option<Bus>, &Path) -> Result<Option<Box<dyn FaultsPlayed>>, String>;
+/// this archive; `None` where it has none. The moment is that at which the run was taken up from another controller. A
+/// sentence where nobody can.
+pub type PlaysFaults = fn(
+    &Workload,
+    &str,
+    Option<Bus>,
+    &Path,
+    Option<Timestamp>,
+) -> Result<Option<Box<dyn FaultsPlayed>>, String>;
 
 /// What every run needs.
 #[derive(Clone)]
@@ -217,7 +223,7 @@ impl Runner {
         }
     }
 
-    /// Who plays the faults of a run. Those of one that is taken up are not made a second time: its agents have healed
+    /// Who plays the faults of a run. Of one that is taken up those are made that had not begun: its agents have healed
     /// what the controller before this one has left.
     fn faults_of(
         &self,
@@ -226,13 +232,11 @@ impl Runner {
         resumed: bool,
         live: &LiveRun,
     ) -> Result<Option<Box<dyn FaultsPlayed>>, String> {
-        if !resumed {
-            return (self.faults)(workload, id, self.pool.agents(), &self.archive);
+        if resumed && workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
+            let text = "this run was taken up: slots of its faults that may have begun before are void and not made again";
+            live.log("WARN", "controller", text);
         }
-        if workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
-            live.log("WARN", "controller", "this run was taken up: its faults are not made a second time");
-        }
-        Ok(None)
+        (self.faults)(workload, id, self.pool.agents(), &self.archive, resumed.then(Timestamp::now))
     }
 
     /// Archives a run that does not begin, with the reason.
