@@ -59,8 +59,14 @@ impl Wish {
         Self { manner, sample: None, seed: workload.seed.unwrap_or(0), resume: false }
     }
 
-    fn settings(&self) -> Value {
-        json!({ "sample": self.sample, "seed": self.seed, "listings": self.manner.listings })
+    /// What has to be the same where a reading goes on; `through`: types of the storages.
+    fn settings(&self, through: &[String]) -> Value {
+        json!({
+            "sample": self.sample,
+            "seed": self.seed,
+            "listings": self.manner.listings,
+            "through": through,
+        })
     }
 }
 
@@ -195,12 +201,13 @@ pub fn fill(record: &mut DurabilityRecord, standing: &Standing) {
     record.unlisted_why.clone_from(&standing.unlisted_why);
     record.listed_twice = standing.listed_twice;
     record.others = standing.others;
-    // Of what was not read nothing is known; of what was all read there is no more to say.
+    // The first objects of a sample, or of all, are not drawn from all of them: only a whole sample says something.
+    // What could not be decided or read may be broken.
     let read = record.read();
-    let broken = record.broken().min(read);
-    let partly = read > 0 && read < record.objects;
+    let broken = (record.broken() + record.undecided + record.unreadable).min(read);
+    let is_drawn = record.sample.is_some_and(|sample| sample > 0 && read >= sample) && read < record.objects;
     record.broken_share_below =
-        partly.then(|| cosmark_stats::proportions::clopper_pearson(broken, read, 2.0 * CONFIDENCE - 1.0).1);
+        is_drawn.then(|| cosmark_stats::proportions::clopper_pearson(broken, read, 2.0 * CONFIDENCE - 1.0).1);
 }
 
 /// Stores and logins that a ledger is about.
@@ -237,10 +244,11 @@ pub async fn read_back(
         return Err("the ledger is empty: nothing was written or deleted".to_owned());
     }
     let sample = wish.sample.filter(|sample| *sample < objects);
-    let (files, mut standing, earlier) = open_files(run, wish)?;
     let mut through: Vec<String> = targets.values().map(|(_, storage)| storage.kind.clone()).collect();
     through.sort();
     through.dedup();
+    let settings = wish.settings(&through);
+    let (files, mut standing, earlier) = open_files(run, wish.resume, &settings)?;
     let record = DurabilityRecord {
         started: earlier.as_ref().and_then(|record| record.started).or(Some(Timestamp::now())),
         through,
@@ -261,7 +269,7 @@ pub async fn read_back(
     let mut listener = Files {
         files,
         record,
-        settings: wish.settings(),
+        settings,
         tell,
         is_over,
         began: Instant::now(),
@@ -297,19 +305,20 @@ pub async fn until(is_over: &dyn Fn() -> bool) {
 
 fn open_files(
     run: &Path,
-    wish: &Wish,
+    resume: bool,
+    settings: &Value,
 ) -> Result<(ReadBackFiles, Standing, Option<DurabilityRecord>), String> {
     let internal = |error: cosmark_archive::ArchiveError| error.to_string();
-    if !wish.resume {
+    if !resume {
         return Ok((ReadBackFiles::begin(run).map_err(internal)?, Standing::default(), None));
     }
     let Some((files, progress)) = ReadBackFiles::go_on(run).map_err(internal)? else {
         return Err("there is nothing to go on with: begin without --resume".to_owned());
     };
-    if progress.settings != wish.settings() {
+    if progress.settings != *settings {
         return Err(format!(
-            "the reading that was ended was made with other settings: give the same --sample, --seed and --no-listings \
-             ({}), or begin anew without --resume",
+            "the reading that was ended was made with other settings: give the same --sample, --seed and --no-listings, and \
+             a --target of the same type ({}), or begin anew without --resume",
             progress.settings
         ));
     }
@@ -324,6 +333,9 @@ fn open_files(
 pub fn text(record: &DurabilityRecord) -> Vec<String> {
     let what = match record.broken() {
         0 if record.read() == 0 => "nothing was read back".to_owned(),
+        0 if record.late + record.undecided + record.unreadable == 0 && record.read() < record.objects => {
+            "of what was read back everything that was acknowledged is there".to_owned()
+        }
         0 if record.late + record.undecided + record.unreadable == 0 => {
             "everything that was acknowledged is there".to_owned()
         }
@@ -361,6 +373,7 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
+    lines.extend(doubts(record).into_iter().map(str::to_owned));
     if let Some(share) = record.broken_share_below {
         lines.push(format!(
             "  by these, with 95 % confidence less than {} of all {} objects are broken",
@@ -379,6 +392,28 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
     }
     lines.extend(record.note.iter().map(|note| format!("  {note}")));
     lines
+}
+
+/// What else than a broken promise a picture of findings may come from.
+fn doubts(record: &DurabilityRecord) -> Vec<&'static str> {
+    let mut doubts = Vec::new();
+    let others = record.corrupt + record.stale + record.resurrected + record.there_not_listed + record.late;
+    if record.lost > 0 && record.bytes == 0 && others == 0 {
+        doubts.push(
+            "  not one byte came back: see first that this is the store, the account and the container that the run wrote to, \
+             and that nobody has removed the container",
+        );
+    }
+    if record.listed_not_there + record.there_not_listed > 0 {
+        doubts.push(
+            "  listings: a store that promises them only eventually (Swift) may be behind by minutes: `cosmark verify-data` \
+             compares them again",
+        );
+    }
+    if record.sample.is_some() && record.read() > 0 {
+        doubts.push("  a sample is compared with no listings, so nothing is known of ghosts");
+    }
+    doubts
 }
 
 /// A small share as people say it.
@@ -453,5 +488,50 @@ mod tests {
         assert!(of(1, 2).contains("an older copy answered"), "{}", of(1, 2));
         assert!(!of(0, 2).contains("older copy"), "{}", of(0, 2));
         assert!(!of(0, 0).contains("older copy"), "{}", of(0, 0));
+    }
+
+    #[test]
+    fn a_sample_bounds_what_is_broken_only_when_it_was_read_to_its_end() {
+        let of = |objects, sample, counts: &[(Class, u64)]| {
+            let mut standing = Standing::default();
+            standing.counts.extend(counts.iter().copied());
+            let mut record = DurabilityRecord { objects, sample, ..DurabilityRecord::default() };
+            fill(&mut record, &standing);
+            record
+        };
+        let whole = of(1_000_000, Some(3000), &[(Class::Right, 3000)]);
+        // The rule of three.
+        let share = whole.broken_share_below.unwrap();
+        assert!((share - 3.0 / 3000.0).abs() < 2e-5, "{share}");
+        assert!(text(&whole).join("\n").contains("of what was read back everything"), "{:?}", text(&whole));
+        // The first ones of a sample, and of all objects, are none.
+        assert_eq!(of(1_000_000, Some(3000), &[(Class::Right, 2999)]).broken_share_below, None);
+        assert_eq!(of(1_000_000, None, &[(Class::Right, 3000)]).broken_share_below, None);
+        assert_eq!(of(3000, None, &[(Class::Right, 3000)]).broken_share_below, None);
+        // What could not be read may be broken.
+        for class in [Class::Unreadable, Class::Undecided, Class::Lost] {
+            let some = of(1_000_000, Some(3000), &[(Class::Right, 2990), (class, 10)]);
+            assert!(some.broken_share_below.unwrap() > 10.0 / 3000.0, "{class:?}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_gives_not_one_byte_may_be_another_one_and_listings_may_be_behind() {
+        let said = |record: DurabilityRecord| text(&record).join("\n");
+        let base = DurabilityRecord { objects: 9, ..DurabilityRecord::default() };
+        let all_gone = said(DurabilityRecord { lost: 7, right: 2, ..base.clone() });
+        assert!(
+            all_gone.contains("BROKEN: 7 lost") && all_gone.contains("not one byte came back"),
+            "{all_gone}"
+        );
+        let some = said(DurabilityRecord { lost: 1, right: 8, bytes: 800, ..base.clone() });
+        assert!(!some.contains("not one byte"), "{some}");
+        let ghosts = said(DurabilityRecord { there_not_listed: 1, right: 8, bytes: 900, ..base.clone() });
+        assert!(ghosts.contains("behind by minutes"), "{ghosts}");
+        let fine = said(DurabilityRecord { right: 9, bytes: 900, ..base });
+        assert!(
+            fine.contains(": everything that was acknowledged is there") && !fine.contains("behind"),
+            "{fine}"
+        );
     }
 }

@@ -182,7 +182,7 @@ impl Reader {
         if self.silent >= MOST_SILENT {
             let why = looked.into_inner().into_iter().flatten().find_map(|one| one.why);
             return Err(format!(
-                "{MOST_SILENT} objects in a row could not be read ({}): see that the store is there, then go on with --resume",
+                "{MOST_SILENT} objects in a row could not be read ({}): see that the store is there and lets this login read, then go on with --resume",
                 why.unwrap_or_default()
             ));
         }
