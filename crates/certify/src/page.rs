@@ -91,7 +91,7 @@ pub fn markdown(certificate: &Certificate) -> String {
             );
         }
     }
-    if let Some(outcome) = &certificate.consistency {
+    if let Some(outcome) = probed(certificate) {
         consistency(&mut text, outcome);
     }
     let shown: Vec<&Asked> = certificate
@@ -123,6 +123,11 @@ pub fn markdown(certificate: &Certificate) -> String {
         }
     }
     text
+}
+
+/// What a probe saw; none where it looked at nothing.
+fn probed(certificate: &Certificate) -> Option<&cosmark_consistency::Outcome> {
+    certificate.consistency.as_ref().filter(|outcome| !outcome.classes.is_empty())
 }
 
 /// The looks of the probe, by time after the acknowledgement.
@@ -206,7 +211,7 @@ pub fn html(certificate: &Certificate) -> String {
         }
         text.push_str("</table>");
     }
-    if let Some(outcome) = &certificate.consistency {
+    if let Some(outcome) = probed(certificate) {
         text.push_str(&picture::consistency(outcome));
     }
     text.push_str("<h2>What the answers mean</h2><table>");

@@ -64,6 +64,11 @@ impl Change<'_> {
         self.turn() == 3 || self.turn() == CHANGES
     }
 
+    /// Another one for each change.
+    pub(crate) fn number(&self) -> u64 {
+        u64::from(self.key).saturating_mul(CHANGES).saturating_add(self.version)
+    }
+
     /// What the register holds after it.
     pub(crate) fn value(&self) -> u64 {
         if self.is_delete() { ABSENT } else { self.version }

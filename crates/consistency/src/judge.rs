@@ -1,5 +1,7 @@
 //! What the looks amount to: by time since the acknowledgement, with intervals, and as a history.
 
+use std::collections::BTreeMap;
+
 use cosmark_history::{Operation, Report, Rules, Wrong, check, jepsen_edn, porcupine_json};
 use cosmark_stats::proportions::clopper_pearson;
 use serde::{Deserialize, Serialize};
@@ -38,11 +40,18 @@ pub struct ClassOutcome {
     pub looks: u64,
     /// Those that missed the change.
     pub stale: u64,
-    /// The upper end of the 95 % interval of the share that misses it, over all times.
+    /// Changes that were looked at; 0 in files of earlier versions.
+    #[serde(default)]
+    pub changes: u64,
+    /// Those that some look missed.
+    #[serde(default)]
+    pub missed_changes: u64,
+    /// The upper end of the 95 % interval of the share of changes that a look misses, over all times. Looks of one
+    /// change are not independent of each other: each change counts once.
     pub high: f64,
     /// How long after the acknowledgement the last look began that missed the change, ms.
     pub longest_ms: Option<f64>,
-    /// The first time after which at most 1 % of looks can miss the change (95 %), ms; none where the looks cannot tell.
+    /// The first time after which looks can miss at most 1 % of changes (95 %), ms; none where so few cannot tell.
     pub visible_after_ms: Option<u64>,
     /// By time.
     pub points: Vec<Point>,
@@ -170,22 +179,73 @@ fn class_outcome(class: Class, looks: &[Look]) -> Option<ClassOutcome> {
     let mut candidates: Vec<u64> = OFFSETS_MS.iter().copied().chain(behind_it).collect();
     candidates.sort_unstable();
     let visible_after_ms = candidates.into_iter().find(|ms| {
-        let (looks, stale) = count(ms * 1_000_000, u64::MAX);
-        looks > 0 && clopper_pearson(stale, looks, CONFIDENCE).1 <= LITTLE
+        let (changes, missed) = count_changes(&own, ms * 1_000_000);
+        changes > 0 && clopper_pearson(missed, changes, CONFIDENCE).1 <= LITTLE
     });
     let (all, stale) = count(0, u64::MAX);
+    let (changes, missed_changes) = count_changes(&own, 0);
     Some(ClassOutcome {
         class,
         looks: all,
         stale,
-        high: rounded(clopper_pearson(stale, all, CONFIDENCE).1),
+        changes,
+        missed_changes,
+        high: rounded(clopper_pearson(missed_changes, changes, CONFIDENCE).1),
         longest_ms: longest_ns.map(|ns| (ns as f64 / 1e4).round() / 100.0),
         visible_after_ms,
         points,
     })
 }
 
+/// Changes that were looked at from a time on, and those that such a look missed.
+fn count_changes(looks: &[&Look], from_ns: u64) -> (u64, u64) {
+    let mut changes: BTreeMap<u64, bool> = BTreeMap::new();
+    for look in looks.iter().filter(|look| look.after_ns >= from_ns) {
+        *changes.entry(look.change).or_default() |= look.is_stale;
+    }
+    (changes.len() as u64, changes.values().filter(|is_missed| **is_missed).count() as u64)
+}
+
 /// A share to six digits: more of them say nothing.
 fn rounded(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLASS: Class = Class::ReadAfterOverwrite;
+
+    /// So many changes with ten looks each, of which the first ones are missed until 100 ms.
+    fn looks(changes: u64, missed: u64) -> Vec<Look> {
+        let of = |change| {
+            (0..10_u64).map(move |at| Look {
+                class: CLASS,
+                change,
+                after_ns: at * 20_000_000,
+                is_stale: change < missed && at < 5,
+            })
+        };
+        (0..changes).flat_map(of).collect()
+    }
+
+    #[test]
+    fn many_looks_at_few_changes_prove_no_more_than_these_changes_do() {
+        let few = class_outcome(CLASS, &looks(40, 0)).unwrap();
+        assert_eq!((few.looks, few.stale, few.changes, few.missed_changes), (400, 0, 40, 0));
+        // By 400 looks that know nothing of each other it would be 0.9 %.
+        assert!(few.high > 0.08 && few.visible_after_ms.is_none(), "{few:?}");
+        let many = class_outcome(CLASS, &looks(400, 0)).unwrap();
+        assert!(many.high < 0.01 && many.visible_after_ms == Some(0), "{many:?}");
+    }
+
+    #[test]
+    fn changes_that_were_missed_are_counted_once_and_are_seen_behind_their_window() {
+        let found = class_outcome(CLASS, &looks(500, 50)).unwrap();
+        assert_eq!((found.stale, found.changes, found.missed_changes), (250, 500, 50));
+        assert!(found.high > 0.1 && found.high < 0.14, "{found:?}");
+        assert_eq!(found.longest_ms, Some(80.0));
+        assert_eq!(found.visible_after_ms, Some(81), "{found:?}");
+    }
 }

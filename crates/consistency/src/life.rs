@@ -238,7 +238,7 @@ impl Field<'_> {
         self.add(operation);
         let after_ns = operation.call_ns.saturating_sub(acked_ns?);
         let is_stale = operation.value != change.value();
-        Some(self.look(Look { class: change.class(), after_ns, is_stale }))
+        Some(self.look(Look { class: change.class(), change: change.number(), after_ns, is_stale }))
     }
 
     async fn list(&self, change: &Change<'_>, client: &mut dyn Client, acked_ns: u64) -> Option<Look> {
@@ -247,7 +247,7 @@ impl Field<'_> {
         match change.list(self.place(), client, &mut marks).await {
             Ok(is_stale) => {
                 let after_ns = call_ns.saturating_sub(acked_ns);
-                Some(self.look(Look { class, after_ns, is_stale }))
+                Some(self.look(Look { class, change: change.number(), after_ns, is_stale }))
             }
             Err(error) => {
                 self.failed(&error);

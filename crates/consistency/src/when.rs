@@ -25,6 +25,8 @@ const LAST_FROM: f64 = 0.9;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) class: Class,
+    /// Which change was looked at: looks of one are not independent of each other.
+    pub(crate) change: u64,
     /// From the acknowledgement to the begin of the request, ns.
     pub(crate) after_ns: u64,
     pub(crate) is_stale: bool,
@@ -140,7 +142,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(70);
 
     fn look(after: Duration, window: Duration) -> Look {
-        Look { class: CLASS, after_ns: after.as_nanos() as u64, is_stale: after < window }
+        Look { class: CLASS, change: 0, after_ns: after.as_nanos() as u64, is_stale: after < window }
     }
 
     /// The last miss after so many changes of a store that shows none of them for this time, ms.
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_what_was_seen_and_only_one_for_what_was_not() {
         let when = When::new(1);
-        let at = |ms: u64, is_stale| Look { class: CLASS, after_ns: ms * 1_000_000, is_stale };
+        let at = |ms: u64, is_stale| Look { class: CLASS, change: 0, after_ns: ms * 1_000_000, is_stale };
         assert!(when.wait(CLASS, &[at(0, false), at(900, false)]).is_none());
         assert!(when.wait(CLASS, &[at(10, true), at(900, false)]).is_none());
         let wait = when.wait(CLASS, &[at(10, true), at(900, true)]).unwrap();

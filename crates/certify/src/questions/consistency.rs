@@ -109,7 +109,10 @@ async fn probed(room: &mut Room) -> Result<(), Finding> {
 fn words(class: &ClassOutcome) -> String {
     let percent = class.high * 100.0;
     if class.stale == 0 {
-        return format!("0 of {} looks missed it: at most {percent:.2} % do (95 %)", class.looks);
+        return format!(
+            "0 of {} looks at {} changes missed it: at most {percent:.2} % of changes are (95 %)",
+            class.looks, class.changes
+        );
     }
     let last = class.longest_ms.unwrap_or_default();
     let visible = class.visible_after_ms.map_or_else(
@@ -117,8 +120,8 @@ fn words(class: &ClassOutcome) -> String {
         |ms| format!("{ms} ms after it at least 99 % see it"),
     );
     format!(
-        "{} of {} looks missed it, the last one {last:.1} ms after it; {visible}",
-        class.stale, class.looks
+        "{} of {} looks missed it, of {} of {} changes, the last one {last:.1} ms after it; {visible}",
+        class.stale, class.looks, class.missed_changes, class.changes
     )
 }
 
