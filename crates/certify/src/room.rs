@@ -28,6 +28,16 @@ pub(crate) struct Planted {
     pub(crate) content: Option<(u64, usize)>,
 }
 
+/// A store that is busy is asked again after these pauses, in the whole certification at most so often.
+const BUSY_PAUSES: [Duration; 3] =
+    [Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(2)];
+const MOST_REPEATED: usize = 60;
+
+/// 503 and 429 say that there will be an answer, and nothing of the question.
+fn is_busy(status: Option<u16>) -> bool {
+    matches!(status, Some(503 | 429))
+}
+
 /// What all questions share.
 pub(crate) struct Room {
     pub(crate) adaptor: Arc<dyn Adaptor>,
@@ -48,6 +58,9 @@ pub(crate) struct Room {
     /// Requests of the question that is being asked, and those without any answer.
     pub(crate) requests: usize,
     pub(crate) unanswered: usize,
+    /// Requests of the question that is being asked, and of all, that were sent again to a busy store.
+    pub(crate) repeated: usize,
+    repeated_in_all: usize,
     /// Texts that are never shown.
     pub(crate) hidden: Vec<String>,
     /// What the store calls itself.
@@ -90,6 +103,8 @@ impl Room {
             evidence: Vec::new(),
             requests: 0,
             unanswered: 0,
+            repeated: 0,
+            repeated_in_all: 0,
             hidden,
             server: None,
             written: Vec::new(),
@@ -112,8 +127,38 @@ impl Room {
         format!("{}{:03}-{label}", self.prefix, self.number)
     }
 
-    /// Sends a request; any status is an answer.
+    /// Whether a request that had this answer is to be sent again, behind the pause that comes before it.
+    async fn is_asked_again(
+        &mut self,
+        status: Option<u16>,
+        pauses: &mut std::slice::Iter<'_, Duration>,
+    ) -> bool {
+        if !is_busy(status) || self.repeated_in_all >= MOST_REPEATED {
+            return false;
+        }
+        let Some(pause) = pauses.next() else { return false };
+        tokio::time::sleep(*pause).await;
+        self.repeated += 1;
+        self.repeated_in_all += 1;
+        true
+    }
+
+    /// Sends a request; any status is an answer. A busy store is asked again, which the evidence shows, where that asks
+    /// the same: a delete or a write on a condition may have been done the first time, and a POST begins or ends something.
     pub(crate) async fn send(&mut self, request: Request) -> Result<Reply, Finding> {
+        let has_condition = request.lines.iter().any(|line| line.0.starts_with("if-"));
+        let is_same = matches!(request.method, "GET" | "HEAD") || (request.method == "PUT" && !has_condition);
+        let mut pauses = BUSY_PAUSES.iter();
+        loop {
+            let sent = self.send_once(&request).await;
+            let status = sent.as_ref().ok().map(|reply| reply.status);
+            if !is_same || !self.is_asked_again(status, &mut pauses).await {
+                return sent;
+            }
+        }
+    }
+
+    async fn send_once(&mut self, request: &Request) -> Result<Reply, Finding> {
         let container = request.container.clone().unwrap_or_else(|| self.container.clone());
         let query: Vec<(&str, Option<&str>)> =
             request.query.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
@@ -152,7 +197,7 @@ impl Room {
         {
             self.strays.push((other.clone(), request.object.clone()));
         }
-        self.note(&request, &container, &shown, began);
+        self.note(request, &container, &shown, began);
         match result {
             Ok(Ok(reply)) => Ok(reply),
             // The adaptor's, and not the store's.
@@ -274,11 +319,17 @@ impl Room {
     pub(crate) async fn put(&mut self, key: &str, body: &[u8]) -> Result<(), Error> {
         self.written.push(key.to_owned());
         let what = format!("write {}, {} bytes", self.short(key), body.len());
-        let (began, mut marks) = (Instant::now(), Marks::default());
-        let (source, name) = (BytesSource(body), ObjectName { container: &self.container, object: key });
-        let call = self.client.put(name, &source, PutOptions::default(), &mut marks);
-        let result = within(self.patience, call).await;
-        self.operated(what, began, result.map(drop))
+        let mut pauses = BUSY_PAUSES.iter();
+        loop {
+            let (began, mut marks) = (Instant::now(), Marks::default());
+            let (source, name) = (BytesSource(body), ObjectName { container: &self.container, object: key });
+            let call = self.client.put(name, &source, PutOptions::default(), &mut marks);
+            let result = within(self.patience, call).await;
+            let result = self.operated(what.clone(), began, result.map(drop));
+            if !self.is_asked_again(status_in(&result), &mut pauses).await {
+                return result;
+            }
+        }
     }
 
     /// Reads by the adaptor.
@@ -290,13 +341,18 @@ impl Room {
     pub(crate) async fn get_range(&mut self, key: &str, range: Option<ByteRange>) -> Result<Vec<u8>, Error> {
         let mut what = format!("read {}", self.short(key));
         what.extend(range.map(|range| format!(", bytes {}-{}", range.first, range.last)));
-        let (began, mut marks) = (Instant::now(), Marks::default());
-        let mut sink = CollectSink::new(Reply::MOST_BYTES);
-        let name = ObjectName { container: &self.container, object: key };
-        let call = self.client.get(name, range, Some(&mut sink), &mut marks);
-        let result = within(self.patience, call).await;
-        self.operated(what, began, result)?;
-        Ok(sink.bytes)
+        let mut pauses = BUSY_PAUSES.iter();
+        loop {
+            let (began, mut marks) = (Instant::now(), Marks::default());
+            let mut sink = CollectSink::new(Reply::MOST_BYTES);
+            let name = ObjectName { container: &self.container, object: key };
+            let call = self.client.get(name, range, Some(&mut sink), &mut marks);
+            let result = within(self.patience, call).await;
+            let result = self.operated(what.clone(), began, result);
+            if !self.is_asked_again(status_in(&result), &mut pauses).await {
+                return result.map(|_| sink.bytes);
+            }
+        }
     }
 
     /// Deletes by the adaptor.
@@ -304,6 +360,7 @@ impl Room {
         let what = format!("delete {}", self.short(key));
         let (began, mut marks) = (Instant::now(), Marks::default());
         let name = ObjectName { container: &self.container, object: key };
+        // Once only: what was done the first time is not there the second.
         let result = within(self.patience, self.client.delete(name, &mut marks)).await;
         self.operated(what, began, result)
     }
@@ -311,10 +368,16 @@ impl Room {
     /// Asks for a length by the adaptor.
     pub(crate) async fn length(&mut self, key: &str) -> Result<Option<u64>, Error> {
         let what = format!("head {}", self.short(key));
-        let (began, mut marks) = (Instant::now(), Marks::default());
-        let name = ObjectName { container: &self.container, object: key };
-        let result = within(self.patience, self.client.head(name, &mut marks)).await;
-        self.operated(what, began, result)
+        let mut pauses = BUSY_PAUSES.iter();
+        loop {
+            let (began, mut marks) = (Instant::now(), Marks::default());
+            let name = ObjectName { container: &self.container, object: key };
+            let result = within(self.patience, self.client.head(name, &mut marks)).await;
+            let result = self.operated(what.clone(), began, result);
+            if !self.is_asked_again(status_in(&result), &mut pauses).await {
+                return result;
+            }
+        }
     }
 
     /// One page of names by the adaptor.
@@ -330,11 +393,23 @@ impl Room {
             self.short(prefix),
             page_size.map(|size| format!(", {size} a page")).unwrap_or_default()
         );
-        let (began, mut marks) = (Instant::now(), Marks::default());
-        let request =
-            ListRequest { container: &self.container, prefix, after, page_size, delimiter, want_names: true };
-        let result = within(self.patience, self.client.list(request, &mut marks)).await;
-        self.operated(what, began, result)
+        let mut pauses = BUSY_PAUSES.iter();
+        loop {
+            let (began, mut marks) = (Instant::now(), Marks::default());
+            let request = ListRequest {
+                container: &self.container,
+                prefix,
+                after,
+                page_size,
+                delimiter,
+                want_names: true,
+            };
+            let result = within(self.patience, self.client.list(request, &mut marks)).await;
+            let result = self.operated(what.clone(), began, result);
+            if !self.is_asked_again(status_in(&result), &mut pauses).await {
+                return result;
+            }
+        }
     }
 
     /// All names that begin so, page by page, at most `most` pages.
@@ -375,6 +450,11 @@ impl Room {
         self.requests += 1;
         self.exchanged(request, reply, began);
     }
+}
+
+/// The status of a refusal.
+fn status_in<T>(result: &Result<T, Error>) -> Option<u16> {
+    result.as_ref().err().and_then(Error::status)
 }
 
 /// A failure of an operation that the question needs.

@@ -256,6 +256,10 @@ impl Certifying {
 }
 
 fn answered(question: &Question, finding: Finding, room: &mut Room, took: Duration) -> Asked {
+    let mut saw: String = finding.saw.chars().take(400).collect();
+    if room.repeated > 0 {
+        saw.push_str(&format!("; a busy store (503 or 429) was asked again {} times", room.repeated));
+    }
     Asked {
         id: question.id.to_owned(),
         group: question.group.title().to_owned(),
@@ -263,7 +267,7 @@ fn answered(question: &Question, finding: Finding, room: &mut Room, took: Durati
         right: question.right.to_owned(),
         source: question.source.to_owned(),
         answer: finding.answer,
-        saw: room.without_secrets(finding.saw.chars().take(400).collect()),
+        saw: room.without_secrets(saw),
         evidence: std::mem::take(&mut room.evidence),
         took_ms: (took.as_secs_f64() * 1e4).round() / 10.0,
     }
@@ -274,6 +278,6 @@ impl Room {
         self.number = number + 1;
         self.patience = patience;
         self.evidence.clear();
-        (self.requests, self.unanswered) = (0, 0);
+        (self.requests, self.unanswered, self.repeated) = (0, 0, 0);
     }
 }

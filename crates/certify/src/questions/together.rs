@@ -313,6 +313,8 @@ async fn restart(room: &mut Room) -> Found {
 async fn get_when_back(room: &mut Room, key: &str, until: Instant) -> Result<Vec<u8>, Error> {
     loop {
         let read = room.get(key).await;
+        // A store that comes back is not busy.
+        room.repeated = 0;
         if !read.as_ref().is_err_and(is_away) || Instant::now() >= until {
             return read;
         }

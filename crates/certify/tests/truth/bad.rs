@@ -32,6 +32,33 @@ async fn a_store_that_sends_garbage_or_breaks_off_is_named_and_ends_the_certific
 }
 
 #[tokio::test]
+async fn a_store_that_is_busy_now_and_then_is_asked_again_and_not_slandered() {
+    let only = ["any.read-back", "any.head", "s3.etag.same", "s3.listing.size"];
+    for status in [503, 429] {
+        let busy = store(&format!(
+            "{{etag: md5, errors: {{op: [get, put, head, list], status: {status}, every_nth: 3}}}}"
+        ));
+        let certificate = certified_s3(&busy.url(), ("any", "anysecret"), &only).await;
+        assert_eq!(certificate.counts.yes, only.len(), "{status}: {certificate:#?}");
+        assert!(
+            certificate.questions.iter().any(|one| one.saw.contains("was asked again"))
+                && certificate
+                    .questions
+                    .iter()
+                    .flat_map(|one| &one.evidence)
+                    .any(|one| one.reply.contains("503") || one.reply.contains("429")),
+            "{status}: {certificate:#?}"
+        );
+        drop(busy);
+    }
+    // One that is busy all the time is none that answers.
+    let never = store("errors: {op: [get, put, head, list], status: 503}");
+    let certificate = certified_s3(&never.url(), ("any", "anysecret"), &only).await;
+    assert_eq!(certificate.counts.yes, 0, "{certificate:#?}");
+    drop(never);
+}
+
+#[tokio::test]
 async fn a_read_that_never_ends_is_no_answer_and_the_questions_that_need_no_read_are_asked() {
     let store = store("slow_trickle: {op: get, bytes: 1, every_ms: 60000}");
     let certificate = tokio::time::timeout(
