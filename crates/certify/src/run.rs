@@ -21,6 +21,8 @@ const MOST: [Duration; 2] = [Duration::from_secs(14 * 60), Duration::from_secs(5
 const MOST_SILENT: usize = 8;
 /// What is left behind is removed within this.
 const CLEANING: Duration = Duration::from_secs(60);
+/// By so many connections side by side.
+const CLEANERS: usize = 8;
 /// Names of what stays that are told.
 const MOST_NAMED: usize = 5;
 
@@ -221,20 +223,8 @@ impl Certifying {
             names.extend(room.names(&prefix, None, 50).await.unwrap_or_default());
         }
         names.retain(|name| name.starts_with(&room.prefix));
-        let mut stays = Vec::new();
-        for name in &names {
-            let name_of = ObjectName { container: &room.container, object: name };
-            let Err(error) = within(PATIENCE, client.delete(name_of, &mut Marks::default())).await else {
-                continue;
-            };
-            // A name that was refused is refused again.
-            let read = within(PATIENCE, client.get(name_of, None, None, &mut Marks::default())).await;
-            let is_there =
-                read.map_or_else(|error| error.status().is_none_or(|status| status >= 500), |_| true);
-            if is_there && stays.len() < MOST_NAMED {
-                stays.push(format!("{}/{}: {}", room.container, room.short(name), error.message()));
-            }
-        }
+        let names: Vec<String> = names.into_iter().collect();
+        let mut stays = self.remove(room, &names).await;
         for (container, object) in std::mem::take(&mut room.strays) {
             let name = ObjectName { container: &container, object: &object };
             if !object.is_empty() {
@@ -252,6 +242,39 @@ impl Certifying {
             );
         }
         stays.into_iter().map(|text| room.without_secrets(text)).collect()
+    }
+}
+
+impl Certifying {
+    /// Removes these objects; says which of them are still there, the first few.
+    async fn remove(&self, room: &Room, names: &[String]) -> Vec<String> {
+        let clients: Vec<Box<dyn Client>> =
+            (0..CLEANERS).filter_map(|_| self.adaptor.client(&self.session).ok()).collect();
+        if clients.is_empty() && !names.is_empty() {
+            return vec![format!("{} objects in {}: no connection", names.len(), room.container)];
+        }
+        let count = clients.len().max(1);
+        let lanes = clients.into_iter().enumerate().map(|(lane, mut client)| async move {
+            let mut stays = Vec::new();
+            for name in names.iter().skip(lane).step_by(count) {
+                let object = ObjectName { container: &room.container, object: name };
+                let Err(error) = within(PATIENCE, client.delete(object, &mut Marks::default())).await else {
+                    continue;
+                };
+                // A name that was refused is refused again.
+                let read = within(PATIENCE, client.get(object, None, None, &mut Marks::default())).await;
+                let is_there =
+                    read.map_or_else(|error| error.status().is_none_or(|status| status >= 500), |_| true);
+                if is_there && stays.len() < MOST_NAMED {
+                    stays.push(format!("{}/{}: {}", room.container, room.short(name), error.message()));
+                }
+            }
+            stays
+        });
+        let mut stays: Vec<String> =
+            futures_util::future::join_all(lanes).await.into_iter().flatten().collect();
+        stays.truncate(MOST_NAMED);
+        stays
     }
 }
 
