@@ -201,11 +201,14 @@ pub fn fill(record: &mut DurabilityRecord, standing: &Standing) {
     record.unlisted_why.clone_from(&standing.unlisted_why);
     record.listed_twice = standing.listed_twice;
     record.others = standing.others;
-    // The first objects of a sample, or of all, are not drawn from all of them: only a whole sample says something.
-    // What could not be decided or read may be broken.
+}
+
+/// What a reading that is over proves of all objects. The first ones of a sample, or of all, are not drawn from all of
+/// them: only a whole sample says something. What could not be decided or read may be broken.
+pub fn bound(record: &mut DurabilityRecord) {
     let read = record.read();
     let broken = (record.broken() + record.undecided + record.unreadable).min(read);
-    let is_drawn = record.sample.is_some_and(|sample| sample > 0 && read >= sample) && read < record.objects;
+    let is_drawn = record.complete && record.sample.is_some() && read > 0 && read < record.objects;
     record.broken_share_below =
         is_drawn.then(|| cosmark_stats::proportions::clopper_pearson(broken, read, 2.0 * CONFIDENCE - 1.0).1);
 }
@@ -285,6 +288,7 @@ pub async fn read_back(
     let Files { files, mut record, .. } = listener;
     record.ended = Some(Timestamp::now());
     record.complete = came_to_the_end;
+    bound(&mut record);
     if files.is_full() {
         record.note = Some("the table has no room for all that was found; all of it is counted".to_owned());
     }
@@ -492,25 +496,26 @@ mod tests {
 
     #[test]
     fn a_sample_bounds_what_is_broken_only_when_it_was_read_to_its_end() {
-        let of = |objects, sample, counts: &[(Class, u64)]| {
+        let of = |objects, sample, counts: &[(Class, u64)], complete| {
             let mut standing = Standing::default();
             standing.counts.extend(counts.iter().copied());
-            let mut record = DurabilityRecord { objects, sample, ..DurabilityRecord::default() };
+            let mut record = DurabilityRecord { objects, sample, complete, ..DurabilityRecord::default() };
             fill(&mut record, &standing);
+            bound(&mut record);
             record
         };
-        let whole = of(1_000_000, Some(3000), &[(Class::Right, 3000)]);
+        let whole = of(1_000_000, Some(3000), &[(Class::Right, 3000)], true);
         // The rule of three.
         let share = whole.broken_share_below.unwrap();
         assert!((share - 3.0 / 3000.0).abs() < 2e-5, "{share}");
         assert!(text(&whole).join("\n").contains("of what was read back everything"), "{:?}", text(&whole));
         // The first ones of a sample, and of all objects, are none.
-        assert_eq!(of(1_000_000, Some(3000), &[(Class::Right, 2999)]).broken_share_below, None);
-        assert_eq!(of(1_000_000, None, &[(Class::Right, 3000)]).broken_share_below, None);
-        assert_eq!(of(3000, None, &[(Class::Right, 3000)]).broken_share_below, None);
+        assert_eq!(of(1_000_000, Some(3000), &[(Class::Right, 2999)], false).broken_share_below, None);
+        assert_eq!(of(1_000_000, None, &[(Class::Right, 3000)], false).broken_share_below, None);
+        assert_eq!(of(3000, None, &[(Class::Right, 3000)], true).broken_share_below, None);
         // What could not be read may be broken.
         for class in [Class::Unreadable, Class::Undecided, Class::Lost] {
-            let some = of(1_000_000, Some(3000), &[(Class::Right, 2990), (class, 10)]);
+            let some = of(1_000_000, Some(3000), &[(Class::Right, 2990), (class, 10)], true);
             assert!(some.broken_share_below.unwrap() > 10.0 / 3000.0, "{class:?}");
         }
     }

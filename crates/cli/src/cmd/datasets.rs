@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::args::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
 use crate::cmd::clean::{line, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::readback::{fill, text};
+use crate::readback::{bound, fill, text};
 use crate::registry::CATALOG;
 use crate::runs::{find, no_archive};
 use crate::units::{self, grouped};
@@ -214,6 +214,7 @@ fn check(args: &DatasetCheckArgs) -> Outcome {
     let expected = Expected {
         passes: &passes,
         deletes: deletes.collect(),
+        begun: acknowledged.iter().map(|done| done.count() > 0).collect(),
         done: &done,
         seed: record.seed,
         sizes,
@@ -311,6 +312,7 @@ fn read(
         let mut record = listener.record;
         fill(&mut record, &standing);
         (record.complete, record.ended) = (complete, Some(Timestamp::now()));
+        bound(&mut record);
         record
     }))
 }
