@@ -7,10 +7,15 @@ use super::FioJob;
 const MOST_LINES: usize = 1 << 20;
 /// Lines that lie nearer to each other are of single requests.
 const LEAST_STEP_MS: f64 = 20.0;
-/// Share of a job's requests by which its log may differ from its result.
-const ROOM: f64 = 0.25;
+/// Share of a job's requests by which its log may differ from its result. One of two equal copies has half of them, however
+/// short the job is.
+const ROOM: f64 = 0.2;
 /// Steps that may be missing at the ends of a log.
 const STEPS_AT_THE_ENDS: f64 = 2.0;
+/// How many times the mean rate those steps may have had.
+const BURST: f64 = 2.0;
+/// fio writes whole numbers of requests per second, cut off: slower copies are not told apart.
+const LEAST_RATE_PER_S: f64 = 1.0;
 
 /// Share of a step by which a line may be early after steps in which nothing ended.
 const LATE: f64 = 0.25;
@@ -95,21 +100,24 @@ impl Course {
         steps.get(steps.len() / 4).copied()
     }
 
-    /// Why it is not the log of `job`, whose requests it does not have; `None` where it fits, or has no steps.
+    /// Why it is not the log of `job`, whose requests it does not have: they may differ by a fifth, by what two steps that
+    /// are missing at the ends can have had, and by one request per second. `None` where it fits, or has no steps.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "compared with a wide margin")]
     pub fn contradicts(&self, job: &FioJob) -> Option<String> {
         let steps = self.steps();
-        let step_s = self.step_ms()? / 1e3;
+        let covered_s = steps.last().map_or(0.0, |step| step.to_s);
+        // Only what the log lacks or has too much at its ends is forgiven there.
+        let at_ends_s = (job.window_s() - covered_s).abs().min(STEPS_AT_THE_ENDS * self.step_ms()? / 1e3);
         for (is_write, name, side) in [(false, "reads", &job.read), (true, "writes", &job.write)] {
             let logged: u64 = steps.iter().map(|step| if is_write { step.writes } else { step.reads }).sum();
             let known = side.as_ref().map_or(0, |side| side.ios);
             let own = self.rates.iter().filter(|rate| rate.is_write == is_write);
-            let fastest =
-                own.map(|rate| rate.iops).fold(side.as_ref().map_or(0.0, |side| side.iops), f64::max);
-            if (logged as f64 - known as f64).abs()
-                > ROOM * known as f64 + STEPS_AT_THE_ENDS * step_s * fastest
-            {
+            let fastest = own.map(|rate| rate.iops).fold(0.0, f64::max);
+            let usual = logged as f64 / covered_s.max(f64::MIN_POSITIVE);
+            let forgiven =
+                ROOM * known as f64 + at_ends_s * fastest.min(BURST * usual) + covered_s * LEAST_RATE_PER_S;
+            if (logged as f64 - known as f64).abs() > forgiven {
                 return Some(format!(
                     "it has {logged} {name}, and the result of job {} {known}: it is the log of another job, or of one of several \
                      copies that fio reports together (group_reporting)",

@@ -213,6 +213,21 @@ fn a_log_that_is_not_of_the_job_is_found() {
         copy.contains("120000 reads") && copy.contains("480000") && copy.contains("group_reporting"),
         "{copy}"
     );
+    // However short the job: one of two copies is half, whether or not lines are missing at its end.
+    for seconds in [3_u32, 4, 5, 8, 30] {
+        let of_copies = |copies: u32| job(copies * 1000 * seconds, f64::from(seconds));
+        for last in [seconds - 1, seconds] {
+            let one = log(1000, 1, u64::from(last));
+            assert!(fits(&one, &of_copies(1)), "{last} of {seconds} s");
+            assert!(!fits(&one, &of_copies(2)) && !fits(&one, &of_copies(3)), "{last} of {seconds} s");
+        }
+        // Its burst at the begin explains no other copy.
+        let rate = |at: u32| if at == 1 { 3000 } else { 500 };
+        let burst: String = (1..=seconds).map(|at| format!("{}, {}, 0\n", at * 1000, rate(at))).collect();
+        let (course, done) = (Course::read(&burst).unwrap(), (1..=seconds).map(rate).sum::<u32>());
+        let of = |copies: u32| job(copies * done, f64::from(seconds));
+        assert!(fits(&course, &of(1)) && !fits(&course, &of(2)), "{seconds} s");
+    }
     assert!(!fits(&log(1000, 1, 30), &job(120_000, 120.0)), "of a shorter one");
     assert!(!fits(&log(1000, 1, 240), &job(120_000, 120.0)), "of a longer one");
     let writes: String = (1..=120).map(|at| format!("{}, 1000, 1, 0, 0\n", at * 1000)).collect();
