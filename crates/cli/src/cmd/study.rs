@@ -28,7 +28,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::load::{load_text, read_text};
 use crate::registry::{CATALOG, READING};
 use crate::study::bed::{Bed, unique};
-use crate::study::fio::{Device, check};
+use crate::study::fio::{Device, check, remove_left};
 use crate::study::go_on::remember;
 use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
@@ -354,11 +354,14 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         check(&systems(design), ceph.as_ref()).map_err(Problem::usage)?;
     }
     let mut journal = Journal::open(directory).map_err(Problem::usage)?;
+    for path in remove_left(directory, &journal.steps) {
+        eprintln!("cosmark: removed {}, which a killed call of this study left", path.display());
+    }
     let settings = Settings {
         directory: directory.to_owned(),
         beds: args.testbeds.clone(),
         targets,
-        device: Device::new(args.disk.clone().unwrap_or_else(|| directory.to_owned()), ceph),
+        device: Device::new(directory, args.disk.clone().unwrap_or_else(|| directory.to_owned()), ceph),
         threads: args.threads,
         no_nodes: args.no_nodes,
         allow_faults: args.allow_faults,

@@ -1,7 +1,7 @@
 //! Cells that are jobs of fio: on a file of this machine's disk, or on an image of Ceph through librbd. The file or image is
 //! written whole before it is measured: what was never written reads as zeros at any speed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use cosmark_archive::FioJobRecord;
 use cosmark_archive::fio::{Course, FioJob, FioOutput};
 use cosmark_nodes::raw::shell::{Shell, quoted};
 use cosmark_study::design::{Order, product, seconds};
+use cosmark_study::journal::{Step, digest};
 use cosmark_study::spec::{Block, FioTemplate, System, Text, Values};
 use cosmark_study::template::fill;
 
 use crate::study::bed::data_of;
 
-/// Names of what is made, in a directory or a pool.
-const FILE: &str = ".cosmark-study-fio.tmp";
+/// Names of what is made in a pool.
 const POOL: &str = "cosmark-study";
 const IMAGE: &str = "cosmark-study";
 /// Name of the job, and of the run's stage and work.
@@ -26,10 +26,40 @@ const LOG_MARK: &str = "=== rates";
 /// A device that fills slower is given up.
 const SLOWEST_BYTES_PER_S: u64 = 2 << 20;
 
+/// Name of the file of the study in a directory, which no other study has, also on the same disk.
+fn file_of(study: &Path) -> String {
+    let place = std::fs::canonicalize(study).unwrap_or_else(|_| study.to_owned());
+    format!(".cosmark-study-fio-{}.tmp", digest(&place.display().to_string()))
+}
+
+/// Removes the file that a killed call of the study left: from its directory, and from those that calls of its journal had as
+/// `--disk`. Whoever calls holds the journal, so that nobody uses the file. Gives those that are gone.
+pub fn remove_left(study: &Path, steps: &[Step]) -> Vec<PathBuf> {
+    let file = file_of(study);
+    let calls = steps.iter().filter_map(|step| match step {
+        Step::Called { call } => Some(call),
+        _ => None,
+    });
+    let disks = calls.filter_map(|call| Some(Path::new(&call.directory).join(disk_of(&call.arguments)?)));
+    let places: BTreeSet<PathBuf> = std::iter::once(study.to_owned()).chain(disks).collect();
+    let is_left = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let left = places.into_iter().map(|place| place.join(&file)).filter(is_left);
+    left.filter(|path| std::fs::remove_file(path).is_ok()).collect()
+}
+
+/// The directory that a call of `cosmark study` measured.
+fn disk_of(arguments: &[String]) -> Option<&str> {
+    let at = arguments.iter().position(|one| one == "--disk" || one.starts_with("--disk="))?;
+    let own = arguments.get(at)?.strip_prefix("--disk=");
+    own.or_else(|| arguments.get(at + 1).map(String::as_str))
+}
+
 /// Where fio reads and writes.
 pub struct Device {
     /// Directory of the file.
     pub directory: PathBuf,
+    /// Name of the file.
+    file: String,
     /// Configuration of Ceph and the keyring of a user that may make pools.
     pub ceph: Option<(PathBuf, PathBuf)>,
     /// Systems whose file or image was made since they are up, by name, and how many bytes of it are written; those that share
@@ -175,10 +205,10 @@ fn variant_of_the_bed(system: &System) -> Option<(PathBuf, PathBuf)> {
 }
 
 impl Device {
-    /// On a directory, and a Ceph if one is known.
+    /// For the study in a directory: on a directory, and a Ceph if one is known.
     #[must_use]
-    pub fn new(directory: PathBuf, ceph: Option<(PathBuf, PathBuf)>) -> Self {
-        Self { directory, ceph, filled: BTreeMap::new() }
+    pub fn new(study: &Path, directory: PathBuf, ceph: Option<(PathBuf, PathBuf)>) -> Self {
+        Self { directory, file: file_of(study), ceph, filled: BTreeMap::new() }
     }
 
     /// What was written may be gone.
@@ -196,7 +226,7 @@ impl Device {
         let job = Job::of(template, &order.cell.values)?;
         Ok(match system.block {
             Some(Block::Rbd) => job.planned("rbd", format!("{POOL}/{IMAGE}")),
-            _ => job.planned("libaio", self.place(system)?.join(FILE).display().to_string()),
+            _ => job.planned("libaio", self.place(system)?.join(&self.file).display().to_string()),
         })
     }
 
@@ -268,7 +298,8 @@ impl Device {
         if system.block == Some(Block::File) {
             let directory = quoted(&self.place(system)?.display().to_string());
             return Ok(format!(
-                "{there}cd -- {directory} || exit 91\nplace='--ioengine=libaio --filename={FILE}'\n"
+                "{there}cd -- {directory} || exit 91\nplace='--ioengine=libaio --filename={file}'\n",
+                file = self.file
             ));
         }
         let own = variant_of_the_bed(system);
@@ -301,8 +332,9 @@ impl Device {
             )
         } else {
             format!(
-                "rm -f -- {FILE}\nroom=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
+                "rm -f -- {file}\nroom=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
                  [ \"${{room:-0}}\" -ge {need} ] || {{ echo \"$room KiB are free there, {need} KiB are needed\" >&2; exit 92; }}\n",
+                file = self.file,
                 need = bytes / 1024 + (1 << 20)
             )
         };
@@ -328,8 +360,10 @@ impl Device {
 
     async fn remove_of(&self, system: &System, bytes: u64) -> Result<(), String> {
         if system.block == Some(Block::File) {
-            return match std::fs::remove_file(self.place(system)?.join(FILE)) {
-                Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(format!("{FILE}: {cause}")),
+            return match std::fs::remove_file(self.place(system)?.join(&self.file)) {
+                Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+                    Err(format!("{}: {cause}", self.file))
+                }
                 _ => Ok(()),
             };
         }
@@ -339,5 +373,44 @@ impl Device {
         let done = Shell::local().run(&script, Duration::from_secs(90)).await.map(drop);
         // Where making it was cut off there may be no image.
         if bytes == 0 { Ok(()) } else { done }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use cosmark_study::journal::Call;
+
+    #[test]
+    fn a_file_that_a_killed_call_left_goes_and_no_other_does() {
+        let home = tempfile::tempdir().unwrap();
+        let [study, other, disk] = ["study", "other", "disk"].map(|name| home.path().join(name));
+        for place in [&study, &other, &disk] {
+            std::fs::create_dir(place).unwrap();
+        }
+        let (own, foreign) = (file_of(&study), file_of(&other));
+        assert_ne!(own, foreign, "two studies on one disk");
+        let call = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(|one| (*one).to_owned()).collect();
+            let directory = home.path().display().to_string();
+            Step::Called { call: Call { arguments, directory, ..Call::default() } }
+        };
+        let left = [study.join(&own), disk.join(&own), disk.join(&foreign), disk.join("journal")];
+        let plant = || left.iter().for_each(|path| std::fs::write(path, "x").unwrap());
+        plant();
+        assert_eq!(remove_left(&study, &[]), [study.join(&own)], "what no call names is not looked at");
+        plant();
+        for given in [&["study", "x", "--disk", "disk"][..], &["study", "--disk=disk", "x"], &["--disk"]] {
+            plant();
+            let gone = remove_left(&study, &[call(given)]);
+            assert_eq!(gone.len(), if given.len() > 1 { 2 } else { 1 }, "{given:?}: {gone:?}");
+            assert!(left[2..].iter().all(|path| path.is_file()), "{given:?}");
+        }
+        // A link is somebody else's.
+        std::fs::remove_file(&left[1]).unwrap();
+        std::os::unix::fs::symlink(&left[3], &left[1]).unwrap();
+        remove_left(&study, &[call(&["--disk", "disk"])]);
+        assert!(left[1].is_symlink() && left[3].is_file());
     }
 }

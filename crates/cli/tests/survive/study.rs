@@ -493,6 +493,11 @@ fn a_study_of_fio_that_is_killed_in_a_cell_goes_on_and_its_archive_says_which_ru
     });
     child.kill().unwrap();
     child.wait().unwrap();
+    let left = || -> Vec<std::path::PathBuf> {
+        let found = fs::read_dir(place.join("out")).unwrap().flatten().map(|entry| entry.path());
+        found.filter(|path| path.extension().is_some_and(|end| end == "tmp")).collect()
+    };
+    let file = left().remove(0);
     let states = || -> Vec<RunState> {
         let found = cosmark_archive::list(&archive).unwrap();
         found.into_iter().map(|one| one.record.unwrap().unwrap().state).collect()
@@ -502,4 +507,10 @@ fn a_study_of_fio_that_is_killed_in_a_cell_goes_on_and_its_archive_says_which_ru
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let expected = [RunState::Killed, RunState::Finished, RunState::Finished];
     assert_eq!(states(), expected, "each cell once, beside the one that was cut");
+    assert_eq!(left(), Vec::<std::path::PathBuf>::new());
+    // As a kill between the last cell and the end of the study leaves it.
+    fs::write(&file, "left").unwrap();
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!file.exists() && stderr(&output).contains("which a killed call of this study left"));
 }
