@@ -28,6 +28,11 @@ const COLUMNS: Column<NodeData>[] = [
   { head: "remarks", text: true, cell: (node) => node.remarks.join("; ") || "–" },
 ];
 
+/** A machine of which nothing is known, not even why: a row of dashes. */
+export function saysNothing(node: NodeData): boolean {
+  return node.busiest.length === 0 && node.received_bytes_per_s === null && node.sent_bytes_per_s === null && node.remarks.length === 0;
+}
+
 /** Their charts alone, also while a run goes on. */
 export function NodeCharts({ course, live = false }: { course: NodeCourse; live?: boolean }) {
   const roles = useMemo(() => nodeCharts(course), [course]);
@@ -50,11 +55,14 @@ export function NodeCharts({ course, live = false }: { course: NodeCourse; live?
 
 export function Nodes({ stage }: { stage: NodeCourse & { nodes: NodeData[]; node_costs: Fact[] } }) {
   if (!stage.nodes.length && !stage.node_charts.length) return null;
+  const shown = stage.nodes.filter((node) => !saysNothing(node));
+  const silent = stage.nodes.length - shown.length;
   return (
     <div className="nodes">
       <h3>Machines of the store</h3>
-      {stage.nodes.length > 0 && (
-        <DataTable label="Machines of the store" columns={COLUMNS} rows={stage.nodes} keyOf={(node) => `${node.role} ${node.name}`} />
+      {silent > 0 && <p className="note">{silent === 1 ? "One machine has" : `${silent} machines have`} no figures of this stage and no row.</p>}
+      {shown.length > 0 && (
+        <DataTable label="Machines of the store" columns={COLUMNS} rows={shown} keyOf={(node) => `${node.role} ${node.name}`} />
       )}
       {stage.node_costs.length > 0 && (
         <dl className="facts columns">

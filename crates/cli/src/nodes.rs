@@ -75,7 +75,14 @@ pub fn text(record: &RunRecord) -> String {
     } else {
         lines.push("the store's machines:".to_owned());
     }
-    lines.push(table(&stages));
+    let silent = stages.iter().flat_map(|stage| &stage.nodes).filter(|node| says_nothing(node)).count();
+    if silent < stages.iter().map(|stage| stage.nodes.len()).sum::<usize>() {
+        lines.push(table(&stages));
+    }
+    if silent > 0 {
+        let rows = units::count(silent as u64, "row");
+        lines.push(format!("{rows} without any figure left out"));
+    }
     lines.extend(stages.iter().filter_map(|stage| costs(stage)));
     lines.extend(troubles(&stages));
     lines.extend(stages.iter().flat_map(|stage| uneven(record, stage)));
@@ -98,7 +105,7 @@ fn table(stages: &[&StageRecord]) -> String {
     table.load_style(crate::out::frame());
     table.set_header(HEADS);
     for stage in stages {
-        for (at, node) in stage.nodes.iter().enumerate() {
+        for (at, node) in stage.nodes.iter().filter(|node| !says_nothing(node)).enumerate() {
             let stage_name = if at == 0 { stage.name.as_str() } else { "" };
             let left = [stage_name.to_owned(), format!("{} ({})", node.name, node.role)].map(Cell::new);
             let right = figures(node).map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
@@ -109,10 +116,18 @@ fn table(stages: &[&StageRecord]) -> String {
     table.to_string()
 }
 
+/// A machine of which no figure is known: a row of dashes.
+fn says_nothing(node: &NodeResult) -> bool {
+    figures(node).iter().all(|text| text == DASH)
+}
+
+/// What stands where nothing is known.
+const DASH: &str = "-";
+
 fn figures(node: &NodeResult) -> [String; 6] {
     let of = |kind: ResourceKind| node.units.iter().filter(move |unit| unit.kind == kind);
     let busiest = |kind: ResourceKind| of(kind).max_by(|a, b| a.busy.total_cmp(&b.busy));
-    let dash = || "-".to_owned();
+    let dash = || DASH.to_owned();
     let named = |unit: Option<&UnitResult>| {
         unit.map_or_else(dash, |unit| format!("{} {}", unit.name, share(unit.busy)))
     };
@@ -210,6 +225,39 @@ mod tests {
     use super::*;
     use cosmark_metrics::BottleneckResult;
     use serde_json::json;
+
+    #[test]
+    fn machines_without_figures_are_counted_and_no_rows_of_dashes() {
+        let busy = UnitResult {
+            kind: ResourceKind::Disk,
+            name: "sda".to_owned(),
+            busy: 0.5,
+            highest_busy: 0.5,
+            waiting: None,
+        };
+        let node = |name: &str, units: Vec<UnitResult>| NodeResult {
+            name: name.to_owned(),
+            role: "storage".to_owned(),
+            readings: 9,
+            units,
+            ..NodeResult::default()
+        };
+        let mut record: RunRecord = serde_json::from_value(json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n",
+            "description": null, "state": "finished", "reason": null, "seed": 1, "submitted": null, "started": null,
+            "ended": null, "process": null}))
+        .unwrap();
+        let mut stage: StageRecord =
+            serde_json::from_value(json!({"id": "s1-main", "name": "main", "state": "completed"})).unwrap();
+        stage.nodes = vec![node("dumb1", vec![]), node("talks", vec![busy]), node("dumb2", vec![])];
+        record.stages = vec![stage];
+        let said = text(&record);
+        assert!(said.contains("talks (storage)") && said.contains("main"), "{said}");
+        assert!(!said.contains("dumb1 (storage)") && !said.contains("dumb2 (storage)"), "{said}");
+        assert!(said.contains("2 rows without any figure left out"), "{said}");
+        record.stages[0].nodes.remove(1);
+        let said = text(&record);
+        assert!(!said.contains("busiest disk") && said.contains("2 rows without"), "{said}");
+    }
 
     #[test]
     fn one_hot_disk_of_36_is_a_line_below_a_single_load_and_said_once_of_a_ladder() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
@@ -23,6 +23,8 @@ const MOST_STEPS: usize = 200_000;
 pub struct Loaded {
     /// How the user called it.
     pub label: String,
+    /// Its directory, links followed; empty where it is not known.
+    pub place: PathBuf,
     /// Name of the workload.
     pub workload: String,
     /// The machine that wrote it; empty where the archive does not say.
@@ -105,6 +107,7 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     join_rounds(&mut stages);
     Ok(Loaded {
         label: label.to_owned(),
+        place: std::fs::canonicalize(path).unwrap_or_default(),
         workload: run.record.name.clone(),
         host: run.record.host.hostname.clone(),
         state: run.record.state.word().to_owned(),
@@ -345,6 +348,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     let state = run.history.as_ref().map(|history| history.state.clone()).unwrap_or_default();
     Ok(Loaded {
         label: label.to_owned(),
+        place: std::fs::canonicalize(path).unwrap_or_default(),
         workload: run.name.clone(),
         host: String::new(),
         state,

@@ -299,6 +299,27 @@ fn start_up(op: &LoadedOperation) -> Option<String> {
     })
 }
 
+/// Runs that stand in a comparison more than once.
+fn same_runs(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
+    let is_same =
+        |one: &Loaded, other: &Loaded| one.place == other.place && !one.place.as_os_str().is_empty();
+    let mut said: Vec<String> = a
+        .iter()
+        .filter(|one| b.iter().any(|other| is_same(one, other)))
+        .map(|one| format!("{} stands on both sides: a run does not differ from itself", one.label))
+        .collect();
+    for side in [a, b] {
+        let again =
+            side.iter().enumerate().filter(|(at, one)| side[..*at].iter().any(|other| is_same(one, other)));
+        said.extend(again.map(|(_, one)| {
+            format!("{} stands twice on one side: it is one repetition and counts as two", one.label)
+        }));
+    }
+    said.sort();
+    said.dedup();
+    said
+}
+
 /// What makes two sides hard to compare as a whole.
 fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
     let set = |of: fn(&Loaded) -> &str| -> BTreeSet<String> {
@@ -313,6 +334,7 @@ fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
             warnings.push(format!("different {what}: {list}"));
         }
     }
+    warnings.extend(same_runs(a, b));
     let ended = |run: &&Loaded| !run.state.is_empty() && run.state != "finished";
     for run in a.iter().chain(b).filter(ended) {
         warnings.push(format!("{} is {}", run.label, run.state));

@@ -54,6 +54,7 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
     };
     Loaded {
         label: "x".into(),
+        place: std::path::PathBuf::new(),
         workload: "w".into(),
         host: String::new(),
         state: "finished".into(),
@@ -345,6 +346,27 @@ fn failures_that_come_in_one_batch_are_worth_fewer_than_failures_that_do_not() {
     assert_eq!(even.outcome, Outcome::Worse, "{even:?}");
     let burst = with((0..60).map(|second| (60, if second == 30 { 60 } else { 0 })).collect());
     assert_eq!((burst.outcome, burst.b), (Outcome::NoDifferenceShown, even.b), "{burst:?}");
+}
+
+#[test]
+fn a_run_that_stands_more_than_once_is_named() {
+    let mut random = Random::new(3);
+    let mut at = |label: &str, place: &str| {
+        let (label, place) = (label.to_owned(), place.into());
+        Loaded { label, place, ..run(&mut random, 20, 60.0, 10.0, 0.0) }
+    };
+    let (one, same, other) = (at("w1", "/a/w1-x"), at("last", "/a/w1-x"), at("w2", "/a/w2-x"));
+    let nowhere = at("old", "");
+    let said = |a: &[&Loaded], b: &[&Loaded]| {
+        let sides = [a, b].map(|side| side.iter().map(|run| (*run).clone()).collect::<Vec<Loaded>>());
+        compare(&sides, &Options::default()).pairs[0].warnings.join("\n")
+    };
+    assert!(said(&[&one], &[&same]).contains("w1 stands on both sides"));
+    let twice = said(&[&one, &same], &[&other]);
+    assert!(twice.contains("last stands twice on one side") && !twice.contains("both sides"), "{twice}");
+    for (a, b) in [(&one, &other), (&nowhere, &nowhere)] {
+        assert!(!said(&[a], &[b]).contains("stands"));
+    }
 }
 
 #[test]
