@@ -60,7 +60,7 @@ export function Nodes({ stage }: { stage: NodeCourse & { nodes: NodeData[]; node
   return (
     <div className="nodes">
       <h3>Machines of the store</h3>
-      {silent > 0 && <p className="note">{silent === 1 ? "One machine has" : `${silent} machines have`} no figures of this stage and no row.</p>}
+      {silent > 0 && <p className="hint">{silent === 1 ? "One machine has" : `${silent} machines have`} no figures of this stage and no row.</p>}
       {shown.length > 0 && (
         <DataTable label="Machines of the store" columns={COLUMNS} rows={shown} keyOf={(node) => `${node.role} ${node.name}`} />
       )}

@@ -1,9 +1,17 @@
 // The stages as tabs: arrow keys go from one to the next.
-import type { KeyboardEvent } from "react";
+import { useEffect, useRef, type KeyboardEvent } from "react";
 import type { StageData } from "../data/types";
 
 export function StageTabs(props: { stages: StageData[]; shown: string; onShow(id: string): void }) {
   const { stages, shown, onShow } = props;
+  const strip = useRef<HTMLDivElement>(null);
+  // Of many stages the one that is shown may lie beyond the edge; the page itself stays where it is.
+  useEffect(() => {
+    const tab = document.getElementById(`tab-${shown}`);
+    if (!strip.current || !tab) return;
+    const [outer, own] = [strip.current.getBoundingClientRect(), tab.getBoundingClientRect()];
+    if (own.left < outer.left || own.right > outer.right) strip.current.scrollLeft += own.left - outer.left - 24;
+  }, [shown]);
   const keys = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const at = stages.findIndex((stage) => stage.id === shown);
@@ -15,7 +23,7 @@ export function StageTabs(props: { stages: StageData[]; shown: string; onShow(id
     document.getElementById(`tab-${stage.id}`)?.focus();
   };
   return (
-    <div className="tabs" role="tablist" aria-label="Stages" onKeyDown={keys}>
+    <div ref={strip} className="tabs" role="tablist" aria-label="Stages" onKeyDown={keys}>
       {stages.map((stage) => (
         <button
           key={stage.id}

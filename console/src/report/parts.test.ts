@@ -3,7 +3,8 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { operation, stage } from "../data/sample";
-import type { CheckData, TimeSpent, VerdictData } from "../data/types";
+import type { CheckData, NodeData, TimeSpent, VerdictData } from "../data/types";
+import { Nodes } from "./Nodes";
 import { sentence } from "./Spent";
 import { StageView } from "./StageView";
 import { Checks, folded } from "./Verdict";
@@ -54,4 +55,16 @@ test("where the time went is a bar for each operation and size, said in words to
   expect(html).toContain("Swift proxy");
   expect(html).toContain("9 of 90 operations");
   expect(renderToStaticMarkup(createElement(StageView, { stage: stage(), alone: true }))).not.toContain("Where the time went");
+});
+
+test("machines of which nothing is known are counted and have no rows of dashes", () => {
+  const node = (name: string, more: Partial<NodeData> = {}): NodeData =>
+    ({ name, role: "storage", source: "proc", busiest: [], received_bytes_per_s: null, sent_bytes_per_s: null, remarks: [], ...more });
+  const nodes = [node("dumb1"), node("talks", { received_bytes_per_s: 1e6 }), node("gone", { remarks: ["did not answer"] }), node("dumb2")];
+  const html = (all: NodeData[]) => renderToStaticMarkup(createElement(Nodes, { stage: { ...stage([]), nodes: all } }));
+  const some = html(nodes);
+  expect(some).toContain("2 machines have no figures");
+  for (const name of ["talks", "gone"]) expect(some).toContain(name);
+  expect(some).not.toContain("dumb");
+  expect(html([node("dumb1")])).toContain("One machine has no figures");
 });
