@@ -18,7 +18,7 @@ use cosmark_report::plot::chart_svg;
 use crate::course::Courses;
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::metric::{is_bandwidth, own_title};
+use crate::metric::{DISTANCES, is_bandwidth, own_title};
 use crate::page::Part;
 use crate::published::Published;
 use crate::spec::{Figure, FigureKind};
@@ -78,13 +78,58 @@ pub fn axis_label(metric: &str) -> String {
     if let Some(title) = own_title(metric) {
         return title;
     }
+    if DISTANCES.iter().any(|(id, _)| *id == metric) {
+        return format!("Share of requests more than {} blocks apart", beyond(metric));
+    }
+    if let Some(percentile) = percentile_of(metric) {
+        return format!("{percentile} response time (ms)");
+    }
     METRICS.iter().chain(COSTS).find(|one| one.id == metric).map_or_else(
         || metric.to_owned(),
         |one| {
-            let sign = one.unit.sign().trim().to_owned();
+            let sign = match one.unit.sign().trim() {
+                "/s" => "operations/s".to_owned(),
+                sign => sign.to_owned(),
+            };
             if sign.is_empty() { one.title.to_owned() } else { format!("{} ({sign})", one.title) }
         },
     )
+}
+
+/// How many blocks the id of a share of distances names.
+fn beyond(id: &str) -> String {
+    let digits: Vec<char> = id.chars().filter(char::is_ascii_digit).collect();
+    let groups: Vec<String> = digits.rchunks(3).rev().map(|three| three.iter().collect()).collect();
+    groups.join(" ")
+}
+
+/// What the percentile of an id is called: the median, the 95th percentile.
+fn percentile_of(id: &str) -> Option<String> {
+    let digits = id.strip_prefix("response_ms.p")?.replace('_', ".");
+    let number: f64 = digits.parse().ok()?;
+    let ending = match digits.as_bytes() {
+        [.., b'1', b'1' | b'2' | b'3'] => "th",
+        [.., b'1'] => "st",
+        [.., b'2'] => "nd",
+        [.., b'3'] => "rd",
+        _ => "th",
+    };
+    Some(if number == 50.0 { "Median".to_owned() } else { format!("{digits}{ending} percentile of the") })
+}
+
+/// What a reader has to know of points and whiskers; `None` where the runs of a picture are several and it shows no interval.
+fn repetitions(subject: &Subject<'_>, series: &[Series]) -> Option<String> {
+    let figure = subject.figure;
+    if matches!(figure.kind, FigureKind::OverTime | FigureKind::OverObjects) {
+        return None;
+    }
+    let has_intervals = |one: &Series| one.errors.iter().any(|(low, high)| low < high);
+    if series.iter().any(has_intervals) {
+        return Some("values are medians of the runs, whiskers their 95 % intervals".to_owned());
+    }
+    let own = subject.all.iter().filter(|one| one.is_in(&figure.cells));
+    let runs: BTreeSet<u32> = own.map(|one| one.repetition).collect();
+    (runs.len() == 1).then(|| "one run of each cell: no intervals".to_owned())
 }
 
 /// Draws every figure; of one for which nothing was measured it is said why. Before anything is measured there are none.
@@ -125,6 +170,8 @@ fn draw(subject: &Subject<'_>, at: usize) -> Option<Part> {
     sketch.note.extend(without);
     sketch.note.extend(missing::words(subject));
     sketch.note.extend(lost(subject));
+    sketch.note.extend(lines::held(subject));
+    sketch.note.extend(repetitions(subject, &sketch.series));
     let chart = Chart {
         title: figure.title.clone(),
         x: sketch.x,

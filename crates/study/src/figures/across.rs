@@ -27,6 +27,11 @@ impl Across {
         Self { names, is_numeric, label }
     }
 
+    /// Whether its levels are in an order of their own, as numbers and sizes are: else nothing lies between two of them.
+    pub fn is_ordered(&self) -> bool {
+        self.is_numeric || self.names.iter().all(|name| name.starts_with(|sign: char| sign.is_ascii_digit()))
+    }
+
     /// The place of a level.
     pub fn x(&self, level: &str) -> f64 {
         if self.is_numeric {

@@ -37,7 +37,19 @@ pub fn lines(subject: &Subject<'_>) -> Option<Sketch> {
         }
     }
     note.extend(off_the_axis(subject, &lines));
+    let series = joined(series, &across);
     Some(Sketch { x: across.axis(), left: left_axis(subject.figure), series, note })
+}
+
+/// Series whose points are joined only where there is something between their levels.
+fn joined(mut series: Vec<Series>, across: &Across) -> Vec<Series> {
+    if !across.is_ordered() {
+        series.retain(|one| one.mark != Mark::Guide);
+        for one in series.iter_mut().filter(|one| one.mark == Mark::Marked) {
+            one.mark = Mark::Dots;
+        }
+    }
+    series
 }
 
 /// Bars side by side.
@@ -285,6 +297,7 @@ pub fn formulas(subject: &Subject<'_>) -> Option<Sketch> {
     let mut note = notes(&lines, true);
     note.extend(off_the_axis(subject, &lines));
     let scale = if figure.log { Scale::Log } else { Scale::FromZero };
+    let series = joined(series, &across);
     Some(Sketch { x: across.axis(), left: Axis::new("Ratio", scale), series, note })
 }
 

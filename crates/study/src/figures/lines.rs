@@ -1,6 +1,6 @@
 //! The lines of a picture: for each chosen level the points with their intervals, and the published points beside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Subject, scale_of};
 use crate::design::Design;
@@ -69,23 +69,60 @@ pub fn groups(subject: &Subject<'_>) -> Vec<(String, Where)> {
             .collect();
         keys.insert(key, ());
     }
+    let held = held_levels(subject);
     let mut found = Vec::new();
     for key in keys.into_keys() {
         let mut cells = figure.cells.clone();
         for (_, factor, level) in &key {
             cells.insert(factor.clone(), OneOrMore(vec![level.clone()]));
         }
+        let telling = key.iter().filter(|(_, factor, _)| !held.iter().any(|(held, _)| held == factor));
         let names: Vec<String> =
-            key.iter().map(|(_, factor, level)| label_of(subject.design, factor, level)).collect();
+            telling.map(|(_, factor, level)| label_of(subject.design, factor, level)).collect();
         let name = if names.is_empty() { "here".to_owned() } else { names.join(", ") };
         found.push((name, cells));
     }
     found
 }
 
+/// Of the factors between the lines those that have one level alone, with it, where others tell the lines apart.
+fn held_levels(subject: &Subject<'_>) -> Vec<(String, String)> {
+    let figure = subject.figure;
+    let levels_of = |factor: &String| -> BTreeSet<String> {
+        let own = subject.all.iter().filter(|one| !one.unreadable && one.is_in(&figure.cells));
+        own.map(|one| one.all_levels().get(factor).cloned().unwrap_or_default()).collect()
+    };
+    let held: Vec<(String, String)> = figure
+        .lines
+        .iter()
+        .filter_map(|factor| {
+            let levels = levels_of(factor);
+            let level = levels.first().filter(|level| levels.len() == 1 && !level.is_empty())?;
+            Some((factor.clone(), level.clone()))
+        })
+        .collect();
+    if held.len() < figure.lines.len() { held } else { Vec::new() }
+}
+
+/// The levels that all lines of a picture have in common, as words.
+pub fn held(subject: &Subject<'_>) -> Option<String> {
+    let held = held_levels(subject);
+    let names: Vec<String> =
+        held.iter().map(|(factor, level)| label_of(subject.design, factor, level)).collect();
+    (!names.is_empty()).then(|| format!("all lines: {}", names.join(", ")))
+}
+
+/// A level for people: the label of a system, and of a bare number what it is a number of.
 fn label_of(design: &Design<'_>, factor: &str, level: &str) -> String {
     let system = design.spec.systems.iter().find(|system| factor == "system" && system.name == level);
-    system.and_then(|system| system.label.clone()).unwrap_or_else(|| level.to_owned())
+    if let Some(label) = system.and_then(|system| system.label.clone()) {
+        return label;
+    }
+    let known = design.spec.factors.iter().find(|one| one.name == factor);
+    match known.filter(|_| level.parse::<f64>().is_ok()) {
+        Some(factor) => format!("{} {level}", factor.label.as_ref().unwrap_or(&factor.name)),
+        None => level.to_owned(),
+    }
 }
 
 /// All lines of a picture over the levels of its factor, those that it names besides at the end.

@@ -213,7 +213,7 @@ fn a_knee_is_marked_where_throughput_over_time_is_greatest_and_nowhere_else() {
     let figure = "kind: knee, x: n, metric: response_ms.p95, lines: [system], where: {size: 4KB}, published: plain, log: true";
     let drawn = svg(figure, &all());
     assert_eq!(count(&drawn, ">knee: 8 n<"), 2, "{drawn}");
-    assert!(has(&drawn, "Throughput (/s)") && has(&drawn, "store published"), "{drawn}");
+    assert!(has(&drawn, "Throughput (operations/s)") && has(&drawn, "store published"), "{drawn}");
     let rising: Vec<Observation> =
         all().into_iter().filter(|one| ["1", "8"].contains(&one.levels["n"].as_str())).collect();
     let none = svg(figure, &rising);
@@ -342,7 +342,9 @@ fn what_happens_within_runs_is_drawn_over_time_and_over_objects() {
     // The disk has no intervals; the store one line for each number of clients.
     assert_eq!(count(&drawn, "class=\"series\""), 2, "{drawn}");
     assert!(
-        has(&drawn, "store, 8") && !has(&drawn, "raw disk, 8") && has(&drawn, "Bandwidth (MB/s)"),
+        has(&drawn, "store, clients 8")
+            && !has(&drawn, "raw disk, clients 8")
+            && has(&drawn, "Bandwidth (MB/s)"),
         "{drawn}"
     );
     let drawn = svg("kind: over_objects, lines: [system], where: {size: 4KB, n: 8}", &all());
@@ -386,6 +388,43 @@ fn the_same_cells_times_something_are_a_line_more() {
     let drawn = svg(figure, &all());
     assert!(has(&drawn, "3 x store") && has(&drawn, "Bandwidth (MB/s)"), "{drawn}");
     assert_eq!(count(&drawn, "class=\"series\""), 3, "{drawn}");
+}
+
+#[test]
+fn what_all_lines_have_in_common_is_said_once_and_a_bare_number_says_of_what() {
+    let held = svg("x: n, lines: [system, size], where: {size: 4KB}", &all());
+    assert!(has(&held, "raw disk") && has(&held, "store") && !held.contains("store, "), "{held}");
+    assert!(words(&held).contains("all lines: 4KB"), "{held}");
+    let both = svg("x: size, lines: [system, n], where: {n: [1, 8]}", &all());
+    assert!(has(&both, "store, clients 8") && !words(&both).contains("all lines"), "{both}");
+    let alone = svg("x: n, lines: [system], where: {system: store, size: 4KB}", &all());
+    assert!(has(&alone, "store") && !words(&alone).contains("all lines"), "{alone}");
+}
+
+#[test]
+fn nothing_is_drawn_between_levels_that_have_no_order() {
+    let drawn = svg("x: system, lines: [size], where: {n: 8}", &all());
+    assert_eq!(count(&drawn, "class=\"series\""), 0, "{drawn}");
+    assert!(count(&drawn, "class=\"mark\"") >= 4, "{drawn}");
+}
+
+#[test]
+fn a_picture_says_what_its_points_and_whiskers_are() {
+    let figure = "x: n, lines: [system], where: {size: 4KB}, metric: response_ms.p95";
+    let several = svg("x: n, lines: [system], where: {size: 4KB}", &all());
+    assert!(words(&several).contains("medians of the runs, whiskers their 95 % intervals"), "{several}");
+    let once: Vec<Observation> = all().into_iter().filter(|one| one.repetition == 1).collect();
+    let drawn = svg(figure, &once);
+    assert!(words(&drawn).contains("one run of each cell") && !words(&drawn).contains("whiskers"), "{drawn}");
+    assert!(has(&drawn, "95th percentile of the response time (ms)"), "{drawn}");
+    for (id, label) in [
+        ("response_ms.p50", "Median response time (ms)"),
+        ("response_ms.p99_9", "99.9th percentile of the response time (ms)"),
+        ("lbn_beyond_2500000_share", "Share of requests more than 2 500 000 blocks apart"),
+        ("bandwidth_bytes_per_s", "Bandwidth (MB/s)"),
+    ] {
+        assert_eq!(axis_label(id), label);
+    }
 }
 
 #[test]

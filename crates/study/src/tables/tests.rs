@@ -91,7 +91,7 @@ fn a_published_ratio_stands_beside_that_from_here_and_what_is_missing_says_why()
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(
         rows[0][..5],
-        ["fast size=4KB+8KB n=1 read", "Throughput (/s), ratio to slow", "1.25", "2.00", "1.60"]
+        ["fast size=4KB+8KB n=1 read", "Throughput (operations/s), ratio to slow", "1.25", "2.00", "1.60"]
     );
     let fewer: Vec<Observation> = all.iter().filter(|one| one.levels["size"] != "8KB").cloned().collect();
     assert!(beside(&design(&spec), &fewer, &published).is_none(), "a mean over other sizes");
