@@ -237,6 +237,13 @@ pub fn with_unit(metric: &str, value: f64) -> String {
     if is_bandwidth(metric) { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
 }
 
+/// A number that somebody has printed, with its digits; three of one that was computed and has many.
+#[must_use]
+pub fn as_printed(value: f64) -> String {
+    let whole = format!("{value}");
+    if value.is_finite() && whole.len() <= 7 { whole } else { short(value) }
+}
+
 /// Three digits.
 #[must_use]
 pub fn short(value: f64) -> String {
@@ -272,6 +279,16 @@ mod tests {
             assert_eq!(finds(serde_json::json!({"of": of, "least": level})), Finding::Agrees, "{level}");
             assert_eq!(finds(serde_json::json!({"of": of, "least": 1.01 * level})), Finding::Disagrees);
         }
+    }
+
+    #[test]
+    fn a_printed_number_keeps_its_digits() {
+        for (value, text) in
+            [(0.885, "0.885"), (1.0, "1"), (143.0, "143"), (1.0 / 3.0, "0.33"), (26_500.0, "26500")]
+        {
+            assert_eq!(as_printed(value), text);
+        }
+        assert_eq!(as_printed(f64::NAN), "-");
     }
 
     #[test]

@@ -8,11 +8,12 @@ use cosmark_archive::Overall;
 
 pub use found::{faults, knees};
 
-use crate::claims::{short, with_unit};
+use crate::claims::{as_printed, short, with_unit};
 use crate::design::{Design, matches};
 use crate::figures::axis_label;
 use crate::formula::efficiency;
 use crate::measured::Observation;
+use crate::metric::is_bandwidth;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
 use crate::select::{
@@ -212,7 +213,7 @@ fn beside_row(design: &Design<'_>, one: &Published, system: &str, found: &[Found
     vec![
         Field::new(words(&one.quantity(system).cells)),
         Field::new(what),
-        Field::new(with_unit(metric, one.value)),
+        Field::new(if is_bandwidth(metric) { with_unit(metric, one.value) } else { as_printed(one.value) }),
         Field::with(with_interval(metric, &values), look),
         Field::new(ratio),
         Field::new(one.table.clone()),
@@ -309,7 +310,7 @@ pub fn efficiencies(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
             ]);
         }
         if let Some((mean, _)) = interval_of_ratio(&means) {
-            let published = one.published.map(short).unwrap_or_default();
+            let published = one.published.map(as_printed).unwrap_or_default();
             let what = format!("{}: {}", one.name, one.note.clone().unwrap_or_default());
             rows.push(vec![
                 Field::new(what),

@@ -6,7 +6,7 @@ use cosmark_report::plot::chart::{Axis, Mark, Scale, Series};
 use super::across::Across;
 use super::lines::{self, Dot, Drawn, groups, levels, overlay, values};
 use super::{MOST_LINES, Sketch, Subject, axis_label, left_axis};
-use crate::claims::short;
+use crate::claims::{as_printed, short};
 use crate::formula::efficiency;
 use crate::metric::{BINS, bin_id};
 use crate::select::Found;
@@ -290,7 +290,7 @@ pub fn formulas(subject: &Subject<'_>) -> Option<Sketch> {
         let published = chosen.iter().find(|one| one.name == line.name).and_then(|one| one.published);
         let first = line.points.first().map(|dot| across.x(&dot.level));
         if let (Some(value), Some(x)) = (published.map(|value| value * figure.times), first) {
-            let name = format!("{} published: {}", line.name, short(value));
+            let name = format!("{} published: {}", line.name, as_printed(value));
             series.push(Series::new(name, look, Mark::Limit, vec![(x, value)]));
         }
     }
