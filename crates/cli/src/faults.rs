@@ -182,6 +182,14 @@ fn aside<T: Send>(ask: impl FnOnce() -> T + Send) -> Option<T> {
     }
 }
 
+/// The same before somebody looks whether a system is whole. What cannot be healed yet, because its bed is down, is said: the
+/// run that begins tries again, and is not begun with it.
+pub fn heal_left_if_possible(archive: &Path) {
+    if let Err(problem) = heal_left(archive, None) {
+        eprintln!("cosmark: {problem}");
+    }
+}
+
 /// Starts the proxies that the faults of a workload need, and sends its works through them.
 ///
 /// # Errors

@@ -380,6 +380,8 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     keep(directory, text, csv).map_err(Problem::usage)?;
     let call = this_call(design);
     remember(directory, &call);
+    // A bed in which a killed cell's fault is in force would be called broken.
+    faults::heal_left_if_possible(&directory.join("archive"));
     let ending = engine.on_call(call).run(&mut runner);
     forget_stop(directory).map_err(Problem::usage)?;
     // What was measured is shown however it ended.

@@ -412,6 +412,51 @@ fn a_bed_that_another_study_has_is_neither_started_nor_stopped() {
 }
 
 #[test]
+fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_done_once_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    bed(place, "idle");
+    let (_store, _, address) = behaving(place, "here", "");
+    let beds = place.join("testbeds/idle");
+    fs::copy(place.join("here.yaml"), beds.join("target.yaml")).unwrap();
+    assert!(fs::read_to_string(beds.join("target.yaml")).unwrap().contains(&address));
+    // It is up, and not whole while the fault is there.
+    let status = format!("#!/bin/sh\ntest ! -e {}/there\n", place.display());
+    fs::write(beds.join("status"), status).unwrap();
+    let goals = "faults: [{name: gone, type: command, inject: 'touch there', heal: 'until test -e go; do sleep 0.05; done; rm -f there', \
+                 proof: 'test -e there', at: 5 objects, hold: 1s, slot: 2s, repeats: 1}]";
+    let work = "workers: 4, runtime: 8s, interval: 1s, rate: {rate: 50/s, when_full: drop}";
+    let text = of_one_stage("left", "{name: here, bed: idle, target: target.yaml}", goals, work);
+    fs::write(place.join("study.yaml"), text.replace("type: read", "type: write")).unwrap();
+    let begin = |said: &str| {
+        let mut command = cosmark(place);
+        command.env("COSMARK_TESTBED_DIR", place.join("data"));
+        command.args(["study", "study.yaml", "--no-nodes", "--quiet", "--allow-faults"]);
+        command.stderr(fs::File::create(place.join(said)).unwrap()).spawn().unwrap()
+    };
+    let study = place.join("study-left-quick");
+    let mut first = begin("first");
+    eventually("the fault", || place.join("there").exists());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(ends(&study), 0);
+    // Its guardian is at it, and is not through before it may.
+    let mut second = begin("second");
+    let said = || fs::read_to_string(place.join("second")).unwrap_or_default();
+    eventually("that it waits", || {
+        assert!(!said().contains("a part of the bed"), "{}", said());
+        said().contains("is being healed")
+    });
+    assert!(second.try_wait().unwrap().is_none(), "{}", said());
+    fs::write(place.join("go"), "").unwrap();
+    eventually("its end", || second.try_wait().unwrap().is_some());
+    assert_eq!(ends(&study), 1, "{}", said());
+    assert!(said().contains("was healed by its guardian") && !place.join("there").exists(), "{}", said());
+    let called = fs::read_to_string(place.join("called")).unwrap_or_default();
+    assert_eq!(called, "", "a bed that was up is neither started nor stopped");
+}
+
+#[test]
 fn a_study_of_fio_begins_nothing_where_fio_is_not_there() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
