@@ -9,7 +9,7 @@ use crate::design::{Block, Design, Order};
 use crate::estimate;
 use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, digest, ended};
 use crate::measured::{Observation, Origin};
-use crate::spec::System;
+pub use crate::runner::{Progress, Runner, Trouble, Up};
 use crate::statistics::interval_of_amount;
 
 pub use begin::{Belongs, belongs};
@@ -17,83 +17,6 @@ use begin::{is_design, is_to_begin_again};
 
 /// After so many cells in a row that failed nobody believes in the next.
 const MOST_FAILED_IN_A_ROW: u32 = 3;
-
-/// Why something was not done.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Trouble {
-    /// The user wants to stop.
-    Stopped,
-    /// It could not be.
-    Failed(String),
-}
-
-/// A system that serves.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Up {
-    /// Versions and configuration, a line each.
-    pub found: Vec<String>,
-    /// It was not there before: who started it stops it.
-    pub started: bool,
-}
-
-/// How far a study is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress<'a> {
-    /// Name of the run that begins.
-    pub run: &'a str,
-    /// Runs that are over.
-    pub done: u64,
-    /// Runs of the least number of repetitions, or all that are over where those are more.
-    pub of: u64,
-    /// Seconds that are left, as far as that is known.
-    pub left_s: f64,
-}
-
-/// Who runs cells.
-pub trait Runner {
-    /// Seconds of a clock that only goes forward.
-    fn now_s(&mut self) -> f64;
-    /// Seconds since 1970.
-    fn date_s(&mut self) -> u64;
-    /// What a reader has to know of the machine that makes the load, a line each; not its name.
-    fn machine(&mut self) -> Vec<String>;
-    /// Why a system has no room for so many bytes of all copies; `None` where it has, or where that is not known.
-    fn lacks_room(&mut self, _system: &System, _bytes: u64) -> Option<String> {
-        None
-    }
-    /// Whether a system serves before the study brings it up, so that it is not the study that has started it.
-    ///
-    /// # Errors
-    /// When that cannot be asked, or only a part of it runs.
-    fn serves(&mut self, _system: &System) -> Result<bool, Trouble> {
-        Ok(true)
-    }
-    /// Brings a system up, or looks whether it is there; `is_left` where the study started it before it was cut off.
-    ///
-    /// # Errors
-    /// When it does not serve, or the user wants to stop.
-    fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble>;
-    /// Leaves a system: what was made in it goes, and one that the study started is stopped.
-    ///
-    /// # Errors
-    /// When something stays.
-    fn down(&mut self, system: &System, started: bool) -> Result<(), Trouble>;
-    /// The run of this name, if the archive has one that is over and can be read: a kill came between its end and the journal.
-    fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd>;
-    /// Runs a cell.
-    ///
-    /// # Errors
-    /// When it cannot be begun, or the user wants to stop.
-    fn run(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble>;
-    /// What a cell measured.
-    fn measured(&mut self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation>;
-    /// Shows how far the study is.
-    fn progress(&mut self, progress: &Progress<'_>);
-    /// Whether somebody asked that the study stops; looked at before each cell.
-    fn is_to_stop(&mut self) -> bool {
-        false
-    }
-}
 
 /// How a study ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +45,8 @@ pub struct Engine<'a> {
     limits: Limits,
     began_s: f64,
     failed_in_a_row: u32,
+    /// The longest that a system took to come up in this call.
+    start_s: f64,
     /// Runs that failed before and are done again.
     again: BTreeSet<String>,
     /// What is noted when there is something to do.
@@ -205,7 +130,17 @@ impl<'a> Engine<'a> {
         let again =
             if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
         let began_s = runner.now_s();
-        Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again, call: None, is_begun_again })
+        Ok(Self {
+            design,
+            journal,
+            limits,
+            began_s,
+            failed_in_a_row: 0,
+            start_s: 0.0,
+            again,
+            call: None,
+            is_begun_again,
+        })
     }
 
     /// The journal names the call that this is, unless it finds nothing to do.
@@ -313,11 +248,11 @@ impl<'a> Engine<'a> {
         self.again.contains(run) || !ended(&self.journal.steps).contains_key(run)
     }
 
-    fn block(&mut self, block: &Block, runner: &mut dyn Runner) -> Result<Outcome, String> {
+    /// The cells of a block that are still to be run. What the archive has needs no system.
+    fn left_of(&mut self, block: &Block, runner: &mut dyn Runner) -> Result<Vec<usize>, String> {
         let design = self.design;
         let name = |cell: &usize| design.cells[*cell].run_name(&design.spec.name, block.repetition);
         let open: Vec<usize> = block.cells.iter().copied().filter(|cell| self.is_open(&name(cell))).collect();
-        // What the archive has needs no system.
         let mut left = Vec::new();
         for cell in open {
             let run = name(&cell);
@@ -330,21 +265,29 @@ impl<'a> Engine<'a> {
                 None => left.push(cell),
             }
         }
+        Ok(left)
+    }
+
+    fn block(&mut self, block: &Block, runner: &mut dyn Runner) -> Result<Outcome, String> {
+        let design = self.design;
+        let left = self.left_of(block, runner)?;
         if left.is_empty() {
             return Ok(Outcome::Complete);
         }
         if runner.is_to_stop() {
             return Ok(Outcome::Stopped);
         }
-        if !self.has_time_for(left[0], runner)? {
+        let system = &design.spec.systems[block.system];
+        let left_up = self.left_up();
+        let is_left = left_up.is_some_and(|left| design.group(left) == design.group(block.system));
+        // A system that comes up and serves no cell is time for nothing.
+        let start_s = if is_left || system.bed.is_none() { 0.0 } else { self.start_s };
+        if !self.has_time_for(left[0], start_s, runner)? {
             return Ok(Outcome::BudgetSpent);
         }
         if let Some(call) = self.call.take() {
             self.journal.append(Step::Called { call })?;
         }
-        let system = &design.spec.systems[block.system];
-        let left_up = self.left_up();
-        let is_left = left_up.is_some_and(|left| design.group(left) == design.group(block.system));
         if let Some(left) = left_up.filter(|_| !is_left) {
             self.take_down(left, runner)?;
         }
@@ -360,6 +303,7 @@ impl<'a> Engine<'a> {
             let (system, found) = (system.name.clone(), Vec::new());
             self.journal.append(Step::Up { system, found, started: true })?;
         }
+        let asked_s = runner.now_s();
         let up = match runner.up(system, is_left) {
             Ok(up) => up,
             Err(trouble) => {
@@ -372,6 +316,7 @@ impl<'a> Engine<'a> {
                 };
             }
         };
+        self.start_s = self.start_s.max(runner.now_s() - asked_s);
         // A kill came between its start and its end: it is still the study's.
         let started = up.started || is_left || begins;
         self.journal.append(Step::Up { system: system.name.clone(), found: up.found, started })?;
@@ -410,21 +355,22 @@ impl<'a> Engine<'a> {
         cells: &[usize],
         runner: &mut dyn Runner,
     ) -> Result<Outcome, String> {
+        let design = self.design;
         for at in cells {
             if runner.is_to_stop() {
                 return Ok(Outcome::Stopped);
             }
-            if !self.has_time_for(*at, runner)? {
+            if !self.has_time_for(*at, 0.0, runner)? {
                 return Ok(Outcome::BudgetSpent);
             }
-            let cell = &self.design.cells[*at];
-            let run = cell.run_name(&self.design.spec.name, repetition);
-            let bytes = estimate::stored_bytes(self.design, cell)?;
-            if let Some(why) = runner.lacks_room(&self.design.spec.systems[cell.system], bytes) {
+            let cell = &design.cells[*at];
+            let run = cell.run_name(&design.spec.name, repetition);
+            let bytes = estimate::stored_bytes(design, cell)?;
+            if let Some(why) = runner.lacks_room(&design.spec.systems[cell.system], bytes) {
                 return Err(format!("{run}: {why}; the same command goes on from here"));
             }
             self.show(&run, runner);
-            let order = Order { design: self.design, cell, repetition, run: &run };
+            let order = Order { design, cell, repetition, run: &run };
             self.journal.append(Step::Begin { run: run.clone(), at_s: runner.date_s() })?;
             let end = match runner.run(&order) {
                 Ok(end) => end,
@@ -440,6 +386,12 @@ impl<'a> Engine<'a> {
             let failed = end.state == CellState::Failed;
             self.end(&run, end)?;
             self.failed_in_a_row = if failed { self.failed_in_a_row + 1 } else { 0 };
+            if failed && let Some(lost) = runner.no_longer_serves(&design.spec.systems[cell.system]) {
+                return Err(format!(
+                    "{run} failed ({why}), and its system does not serve any more: {lost}; see to it, then run the same command with \
+                     --retry"
+                ));
+            }
             if self.failed_in_a_row >= MOST_FAILED_IN_A_ROW {
                 return Err(format!(
                     "{MOST_FAILED_IN_A_ROW} cells in a row failed, the last with: {why}; see to it, then run the same command \
@@ -463,7 +415,8 @@ impl<'a> Engine<'a> {
         let ended = ended(&self.journal.steps);
         let took: Vec<f64> = ended
             .iter()
-            .filter(|(run, end)| run.starts_with(&start) && end.state == CellState::Done)
+            // Of what the archive alone knows the time may not be known, or be of a clock that was set back.
+            .filter(|(run, end)| run.starts_with(&start) && end.state == CellState::Done && end.took_s > 0.0)
             .map(|(_, end)| end.took_s)
             .collect();
         if took.is_empty() {
@@ -473,9 +426,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn has_time_for(&self, cell: usize, runner: &mut dyn Runner) -> Result<bool, String> {
+    /// Whether the budget has time for a cell, behind a start of its system.
+    fn has_time_for(&self, cell: usize, start_s: f64, runner: &mut dyn Runner) -> Result<bool, String> {
         let Some(budget_s) = self.limits.budget_s else { return Ok(true) };
-        Ok(runner.now_s() - self.began_s + self.expected_s(cell)? <= budget_s)
+        Ok(runner.now_s() - self.began_s + start_s + self.expected_s(cell)? <= budget_s)
     }
 
     fn show(&self, run: &str, runner: &mut dyn Runner) {

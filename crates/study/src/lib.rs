@@ -26,6 +26,7 @@ pub mod paper;
 pub mod place;
 pub mod published;
 mod regular;
+mod runner;
 pub mod scalar;
 pub mod select;
 pub mod selected;

@@ -10,7 +10,7 @@ use super::*;
 use crate::claims::{Finding, judge};
 use crate::design::{Choice, Levels};
 use crate::differences::differences;
-use crate::spec::{OneOrMore, Spec, Where, read};
+use crate::spec::{OneOrMore, Spec, System, Where, read};
 
 const TEXT: &str = "
 name: t
@@ -76,6 +76,10 @@ struct Virtual {
     /// Ends without a word before this many runs.
     dies_before: Option<usize>,
     fails: BTreeSet<String>,
+    /// The bed ends in this run, which fails.
+    loses_its_bed: Option<String>,
+    /// Seconds that a bed takes to start.
+    start_s: f64,
     /// Runs that are over and cannot be read.
     broken: BTreeSet<String>,
     /// Rates of systems.
@@ -129,6 +133,9 @@ impl Runner for Virtual {
         let started = self.up.as_ref() != Some(&bed);
         assert!(self.up.is_none() || !started, "two beds at a time");
         assert_eq!(!started, is_left, "a bed that is up is one that was left");
+        if started {
+            self.clock_s += self.start_s;
+        }
         self.up = Some(bed.clone());
         self.ups.push(bed);
         if self.stopped_at_start == Some(self.ups.len()) {
@@ -157,7 +164,11 @@ impl Runner for Virtual {
         self.ran.push(order.run.to_owned());
         self.broken.remove(order.run);
         self.clock_s += self.cell_s;
-        let failed = self.fails.contains(order.run);
+        let dies = self.loses_its_bed.take_if(|run| run == order.run).is_some();
+        if dies {
+            self.up = None;
+        }
+        let failed = dies || self.fails.contains(order.run);
         let state = if failed { CellState::Failed } else { CellState::Done };
         let why = failed.then(|| "it broke".to_owned());
         let end = CellEnd { state, place: order.run.to_owned(), took_s: self.cell_s, why };
@@ -552,6 +563,59 @@ fn a_budget_is_not_overrun_and_the_next_call_goes_on() {
     }
     assert!(calls >= 4, "{calls}");
     assert!(runner.ran.len() == 12 && counts(&runner.ran).values().all(|count| *count == 1));
+}
+
+#[test]
+fn a_budget_starts_no_bed_for_nothing_and_is_not_misled_by_a_clock_that_was_set_back() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual { start_s: 20.0, ..Virtual::new() };
+    let limits = Limits { budget_s: Some(120.0), retry: false };
+    let mut calls = 0;
+    loop {
+        let (before, ups, ran) = (runner.clock_s, runner.ups.len(), runner.ran.len());
+        let outcome = go(&design, directory.path(), &mut runner, limits).unwrap();
+        assert!(runner.clock_s - before <= 120.0, "{}", runner.clock_s - before);
+        let (ups, ran) = (runner.ups.len() - ups, runner.ran.len() - ran);
+        assert!(ups <= ran, "{ups} starts for {ran} runs");
+        calls += 1;
+        if outcome == Outcome::Complete {
+            break;
+        }
+        assert!(ran > 0 && calls < 20, "no way forward");
+    }
+    assert!(runner.ran.len() == 12 && counts(&runner.ran).values().all(|count| *count == 1));
+
+    // The archive has a run of each cell that ended before it began, by the clock on the wall.
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    for cell in &design.cells {
+        let run = cell.run_name("t", 1);
+        let end = CellEnd { state: CellState::Done, place: run.clone(), took_s: -1e6, why: None };
+        runner.archive.insert(run, end);
+    }
+    let limits = Limits { budget_s: Some(70.0), retry: false };
+    assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(Outcome::BudgetSpent));
+    assert!(runner.clock_s <= 70.0 && !runner.ran.is_empty(), "{} {:?}", runner.clock_s, runner.ran);
+}
+
+#[test]
+fn a_bed_that_dies_in_a_cell_ends_the_call_and_the_next_does_that_cell_once_more() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    let lost = design.cells[2].run_name("t", 1);
+    runner.loses_its_bed = Some(lost.clone());
+    let why = go(&design, directory.path(), &mut runner, Limits::default()).unwrap_err();
+    assert!(why.contains(&lost) && why.contains("does not serve any more"), "{why}");
+    assert_eq!(runner.ran.last(), Some(&lost), "nothing is run on a bed that is gone");
+    let limits = Limits { retry: true, budget_s: None };
+    assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(Outcome::Complete));
+    let counts = counts(&runner.ran);
+    assert_eq!((counts[lost.as_str()], counts.len(), runner.ran.len()), (2, 12, 13), "{counts:?}");
+    assert_eq!(runner.up, None);
 }
 
 #[test]
