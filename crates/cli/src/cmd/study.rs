@@ -34,6 +34,9 @@ use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
 use crate::{diagnose, faults};
 
+/// What stands in place of a study's name and is none.
+const WORDS: [&str; 4] = ["list", "schema", "status", "new"];
+
 /// Runs the subcommand.
 pub fn run(args: &StudyArgs) -> Outcome {
     if args.json && !matches!(args.what.as_str(), "list" | "status" | "schema") {
@@ -116,6 +119,9 @@ fn new(name: &str) -> Outcome {
         && base.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_'));
     if !good {
         return Err(Problem::usage(format!("{name}: a study's name has up to 30 letters, digits, - and _")));
+    }
+    if WORDS.contains(&name) {
+        return Err(Problem::usage(format!("{name}: a word of this command; give another name")));
     }
     if directory.exists() {
         return Err(Problem::usage(format!("{name} is there already; nothing was written")));

@@ -457,6 +457,32 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
 }
 
 #[test]
+fn the_study_that_new_writes_runs_as_it_is_under_another_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (_store, system, _) = behaving(place, "here", "delay: [{op: get, law: {constant_ms: 2}}]");
+    let output = run(place, &["study", "new", "reads-of-mine"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let args = ["study", "reads-of-mine", "--no-nodes", "--quiet", "--only", "size=4KB", "--system", &system];
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let study = place.join("study-reads-of-mine-quick");
+    assert_eq!(ends(&study), 1);
+    // Both points, and the published one beside each.
+    for workers in ["1", "8"] {
+        assert_eq!(rows(&study, &format!("| here | 4KB | {workers} | read |")).len(), 1, "{workers} workers");
+    }
+    let report = fs::read_to_string(study.join("report.md")).unwrap();
+    assert!(report.contains("| M1 |") && report.contains("mine.read"), "{report}");
+    // What it is called is no word of the command.
+    for word in ["list", "schema", "status", "new"] {
+        let output = run(place, &["study", "new", word]);
+        assert_eq!(output.status.code(), Some(2), "{word}");
+        assert!(!place.join(word).exists(), "{word}");
+    }
+}
+
+#[test]
 fn a_study_of_fio_begins_nothing_where_fio_is_not_there() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
