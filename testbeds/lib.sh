@@ -24,6 +24,8 @@
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
 #   LIFTED_LAST        a glob of those notes whose fault can only be lifted when what was killed runs again
+#   bed_check_knobs    read the knobs of up and die where they are wrong or this machine cannot do what they ask for; for a
+#                      script possible, which calls bed_possible
 #   bed_limits         print what stands for hardware and holds now, a line each, for status; see limits.sh
 #
 # Each bed has one knob from here, NAME_MEMORY (SWIFT_MEMORY=2G): so much memory for all its processes together.
@@ -107,6 +109,7 @@ need_packages() {
     packages+=("${more[@]}")
   done
   ((${#packages[@]})) || return 0
+  [[ -z ${LOOKING:-} ]] || ! is_root || return 0
   if ! command -v apt-get >/dev/null; then
     skip "no apt-get here; install by your system's means what Debian calls: ${packages[*]}"
   elif ! is_root; then
@@ -285,6 +288,17 @@ control_root() {
     return 0
   done 2>/dev/null </proc/mounts
   return 1
+}
+
+# memory_possible: die where NAME_MEMORY asks for what cannot be.
+memory_possible() {
+  local knob
+  knob=$(basename "$HERE")
+  knob=${knob//-/_}
+  knob=${knob^^}_MEMORY
+  [[ ${!knob:-} =~ ^([1-9][0-9]{0,5}[MG])?$ ]] || die "$knob=${!knob}: use a whole number and M or G, such as 512M"
+  [[ -z ${!knob:-} ]] || control_root memory memory >/dev/null ||
+    die "$knob=${!knob}: this machine lets nobody limit memory here (control groups of version 1 or 2, and root); leave it out"
 }
 
 # memory_prepare: the group that NAME_MEMORY asks for, empty and limited; none without it.
@@ -686,6 +700,16 @@ up_failed() {
   fi
   if declare -F limits_release >/dev/null && ! anything_runs; then (limits_release) || true; fi
   exit "$((status ? status : 1))"
+}
+
+# bed_possible: whether up could do what its knobs ask for, whatever runs and whatever data there are. Makes nothing.
+bed_possible() {
+  case $* in '') ;; -h | --help) usage ;; *) usage 2 ;; esac
+  LOOKING=yes
+  # shellcheck disable=SC2034 # SETTINGS is a bed's
+  RUN_DIR=/nonexistent SETTINGS=/nonexistent/settings
+  memory_possible
+  bed_check_knobs
 }
 
 # bed_down [--wipe]: end every recorded process; with --wipe also delete the bed's data, configuration and logs.

@@ -103,7 +103,7 @@ leave it out"
 link_is_free() {
   local now
   now=$(tc qdisc show dev lo | awk '$4 == "root" { print $3; exit }')
-  [[ $now == 0: || -z $now ]] || { [[ $now == "$LINK_HANDLE" ]] && grep -qs '^link ' "$RUN_DIR/limits"; } ||
+  [[ $now == 0: || -z $now ]] || { [[ $now == "$LINK_HANDLE" ]] && { [[ -n ${LOOKING:-} ]] || grep -qs '^link ' "$RUN_DIR/limits"; }; } ||
     die "${LIMITS}_LINK: lo has a queue already (tc qdisc show dev lo), of another bed or of somebody else; end that first"
 }
 

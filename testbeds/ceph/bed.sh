@@ -105,6 +105,11 @@ bed_limits() {
   limits_lines "$(osd_dir 0)"
 }
 
+bed_check_knobs() {
+  settings_choose
+  ! has_images || is_root || die "CEPH_STORE=$CEPH_STORE mounts loop devices and needs root; use CEPH_STORE=file"
+}
+
 # ---- install and configure -------------------------------------------------------------------------------------
 
 bed_install() {
@@ -114,14 +119,11 @@ bed_install() {
 
 bed_prepare() {
   local n addresses=()
-  settings_choose
+  bed_check_knobs
   if ! anything_runs && port_is_open 127.0.0.1 $MON_PORT; then
     die "127.0.0.1:$MON_PORT is taken: end what listens there; another set of data of this bed ends with CEPH_BED=.. down"
   fi
-  if has_images; then
-    is_root || die "CEPH_STORE=$CEPH_STORE mounts loop devices and needs root; use CEPH_STORE=file"
-    need_packages mkfs.xfs=xfsprogs
-  fi
+  if has_images; then need_packages mkfs.xfs=xfsprogs; fi
   bed_install
   {
     printf '%s\n' "CEPH_STORE=$CEPH_STORE" "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE" "CEPH_JOURNAL=$CEPH_JOURNAL"

@@ -114,6 +114,13 @@ knob_number() { # knob_number NAME DEFAULT
   printf -v "$1" %s "$value"
 }
 
+bed_check_knobs() {
+  settings_choose
+  [[ $SWIFT_FS != xfs ]] || is_root || die "SWIFT_FS=xfs mounts loop devices and needs root; use SWIFT_FS=dir"
+  ((SWIFT_DB_IOPS == 0)) || control_root blkio io >/dev/null ||
+    die "SWIFT_DB_IOPS: this machine lets nobody throttle a disk here; leave it out"
+}
+
 # ---- install and configure -------------------------------------------------------------------------------------
 
 bed_install() {
@@ -122,7 +129,7 @@ bed_install() {
 }
 
 bed_prepare() {
-  settings_choose
+  bed_check_knobs
   if [[ -z $(process_members proxy) ]] && (exec 3<>/dev/tcp/127.0.0.1/$PROXY_PORT) 2>/dev/null; then
     die "127.0.0.1:$PROXY_PORT is taken: end what listens there; another set of data of this bed ends with SWIFT_BED=.. down"
   fi

@@ -171,7 +171,7 @@ impl<'a> Engine<'a> {
     }
 
     fn repetitions(&mut self, runner: &mut dyn Runner) -> Result<Outcome, String> {
-        self.largest_cells_have_room(runner)?;
+        self.each_system_can_be(runner)?;
         let repetitions = self.design.scale.repetitions;
         let most = repetitions.most.unwrap_or(repetitions.least);
         for repetition in 1..=most {
@@ -190,8 +190,8 @@ impl<'a> Engine<'a> {
         Ok(Outcome::Complete)
     }
 
-    /// A study that cannot end is not begun: each system has room for the largest of its cells that are left.
-    fn largest_cells_have_room(&self, runner: &mut dyn Runner) -> Result<(), String> {
+    /// A study that cannot end is not begun: each system can be here, and has room for the largest of its cells that are left.
+    fn each_system_can_be(&self, runner: &mut dyn Runner) -> Result<(), String> {
         let design = self.design;
         let mut largest: BTreeMap<usize, u64> = BTreeMap::new();
         for cell in design.cells.iter().filter(|cell| cell.is_run()) {
@@ -201,13 +201,24 @@ impl<'a> Engine<'a> {
                 *bytes = estimate::stored_bytes(design, cell)?.max(*bytes);
             }
         }
-        for (system, bytes) in largest {
-            let system = &design.spec.systems[system];
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for (at, bytes) in largest {
+            let system = &design.spec.systems[at];
             if let Some(why) = runner.lacks_room(system, bytes) {
                 return Err(format!("{}: {why}", system.name));
             }
+            match runner.cannot_be(system) {
+                Some(why) => bad.push(format!("{}: {why}", system.name)),
+                None => good.push(system.name.as_str()),
+            }
         }
-        Ok(())
+        match (bad.is_empty(), good.is_empty()) {
+            (true, _) => Ok(()),
+            (false, true) => Err(bad.join("; ")),
+            (false, false) => {
+                Err(format!("{}; --only system={} leaves that out", bad.join("; "), good.join(",")))
+            }
+        }
     }
 
     /// The cells of a repetition: all up to the least number, then those whose interval is too wide.
@@ -307,12 +318,11 @@ impl<'a> Engine<'a> {
         let up = match runner.up(system, is_left) {
             Ok(up) => up,
             Err(trouble) => {
-                if begins {
-                    self.take_down(block.system, runner)?;
-                }
-                return match trouble {
-                    Trouble::Stopped => Ok(Outcome::Stopped),
-                    Trouble::Failed(why) => Err(goes_on(why)),
+                let down = if begins { self.take_down(block.system, runner) } else { Ok(()) };
+                return match (trouble, down) {
+                    (Trouble::Stopped, down) => down.map(|()| Outcome::Stopped),
+                    (Trouble::Failed(why), Ok(())) => Err(goes_on(why)),
+                    (Trouble::Failed(why), Err(more)) => Err(goes_on(format!("{why}; and {more}"))),
                 };
             }
         };

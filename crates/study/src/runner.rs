@@ -48,6 +48,11 @@ pub trait Runner {
     fn lacks_room(&mut self, _system: &System, _bytes: u64) -> Option<String> {
         None
     }
+    /// Why a system cannot be brought up on this machine at all, such as for want of rights; `None` where it can, or where that is
+    /// not known.
+    fn cannot_be(&mut self, _system: &System) -> Option<String> {
+        None
+    }
     /// Whether a system serves before the study brings it up, so that it is not the study that has started it.
     ///
     /// # Errors

@@ -101,6 +101,14 @@ impl Bed {
         }
     }
 
+    /// Why this machine cannot be a variant; `None` where it can, or where its bed has no script for that.
+    pub async fn cannot_be(&self, system: &System) -> Option<String> {
+        if !self.directory.join("possible").is_file() {
+            return None;
+        }
+        self.done("possible", &[], &variant(system), OTHER_LIMIT).await.err()
+    }
+
     /// Starts it in a variant.
     ///
     /// # Errors

@@ -352,6 +352,14 @@ impl Runner for Here {
         })
     }
 
+    fn cannot_be(&mut self, system: &System) -> Option<String> {
+        if self.targets.contains_key(&system.name) {
+            return None;
+        }
+        let bed = Bed::of(&self.beds, system).ok()??;
+        self.runtime.block_on(bed.cannot_be(system))
+    }
+
     fn serves(&mut self, system: &System) -> Result<bool, Trouble> {
         if self.targets.contains_key(&system.name) {
             return Ok(true);

@@ -304,6 +304,30 @@ journals_mount
 "#;
 
 #[test]
+fn whether_a_machine_can_be_a_variant_is_said_without_beginning_anything() {
+    let place = tempfile::tempdir().unwrap();
+    let possible = |bed: &str, knobs: &[(&str, &str)]| {
+        let mut command = Command::new(script(&format!("../testbeds/{bed}/possible")));
+        command.env("COSMARK_TESTBED_DIR", place.path().join("data"));
+        answer(command.envs(knobs.iter().copied()))
+    };
+    assert_eq!(possible("swift", &[]).0, Some(0));
+    assert_eq!(possible("ceph", &[("CEPH_STORE", "memstore")]).0, Some(0));
+    for (bed, knob, value, why) in [
+        ("swift", "SWIFT_FS", "ext4", "use dir or xfs"),
+        ("swift", "SWIFT_DISKS", "one", "SWIFT_FS=xfs has"),
+        ("swift", "SWIFT_MEMORY", "much", "use a whole number and M or G"),
+        ("swift", "SWIFT_PROXY_CPU", "1", "5 to 9999"),
+        ("ceph", "CEPH_JOURNAL", "ram", "a BlueStore has none"),
+        ("ceph", "CEPH_DISK_RATE", "50M", "CEPH_STORE=xfs and filestore have"),
+    ] {
+        let (code, said) = possible(bed, &[(knob, value)]);
+        assert!(code == Some(1) && said.contains(why), "{knob}={value}: {said}");
+    }
+    assert!(!place.path().join("data").exists());
+}
+
+#[test]
 fn a_filestore_has_its_journal_where_it_was_asked_and_is_not_begun_without_one_that_was_lost() {
     let place = tempfile::tempdir().unwrap();
     let ceph = |bed: &str, store: &str, journal: &str| {

@@ -80,6 +80,10 @@ struct Virtual {
     loses_its_bed: Option<String>,
     /// Seconds that a bed takes to start.
     start_s: f64,
+    /// Systems that cannot be here.
+    cannot: BTreeSet<&'static str>,
+    /// Why no bed starts, and why none that was started stops.
+    never: Option<(&'static str, &'static str)>,
     /// Runs that are over and cannot be read.
     broken: BTreeSet<String>,
     /// Rates of systems.
@@ -124,6 +128,10 @@ impl Runner for Virtual {
         (self.ran.len() >= from && bytes > free).then(|| format!("no room for {bytes}"))
     }
 
+    fn cannot_be(&mut self, system: &System) -> Option<String> {
+        self.cannot.contains(system.name.as_str()).then(|| "it needs root".to_owned())
+    }
+
     fn serves(&mut self, system: &System) -> Result<bool, Trouble> {
         Ok(self.up.is_some() && self.up == system.bed)
     }
@@ -133,6 +141,9 @@ impl Runner for Virtual {
         let started = self.up.as_ref() != Some(&bed);
         assert!(self.up.is_none() || !started, "two beds at a time");
         assert_eq!(!started, is_left, "a bed that is up is one that was left");
+        if let Some((why, _)) = self.never {
+            return Err(Trouble::Failed(why.to_owned()));
+        }
         if started {
             self.clock_s += self.start_s;
         }
@@ -145,6 +156,9 @@ impl Runner for Virtual {
     }
 
     fn down(&mut self, _: &System, started: bool) -> Result<(), Trouble> {
+        if let Some((_, why)) = self.never {
+            return Err(Trouble::Failed(why.to_owned()));
+        }
         if started {
             self.up = None;
         }
@@ -598,6 +612,46 @@ fn a_budget_starts_no_bed_for_nothing_and_is_not_misled_by_a_clock_that_was_set_
     let limits = Limits { budget_s: Some(70.0), retry: false };
     assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(Outcome::BudgetSpent));
     assert!(runner.clock_s <= 70.0 && !runner.ran.is_empty(), "{} {:?}", runner.clock_s, runner.ran);
+}
+
+#[test]
+fn what_this_machine_cannot_be_is_said_before_anything_is_begun_with_what_can() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual { cannot: BTreeSet::from(["b"]), ..Virtual::new() };
+    let why = go(&design, directory.path(), &mut runner, Limits::default()).unwrap_err();
+    assert_eq!(why, "b: it needs root; --only system=a,c leaves that out");
+    assert!(runner.ran.is_empty() && runner.ups.is_empty());
+    // What is over needs nothing any more.
+    runner.cannot.clear();
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    runner.cannot = BTreeSet::from(["a", "b", "c"]);
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+}
+
+#[test]
+fn a_bed_that_neither_starts_nor_stops_says_both_and_is_taken_down_by_the_next_call() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual { never: Some(("its port is taken", "a mount is busy")), ..Virtual::new() };
+    let why = go(&design, directory.path(), &mut runner, Limits::default()).unwrap_err();
+    for words in ["its port is taken", "a mount is busy", "the same command goes on"] {
+        assert!(why.contains(words), "{why}");
+    }
+    assert!(runner.ran.is_empty());
+    // Half of it is up, as the journal has it.
+    let text = std::fs::read_to_string(directory.path().join(crate::journal::JOURNAL)).unwrap();
+    assert!(text.contains("\"up\"") && !text.contains("\"down\""), "{text}");
+    runner.never = None;
+    let first = crate::journal::steps(directory.path()).unwrap().into_iter().find_map(|step| match step {
+        Step::Up { system, .. } => design.spec.systems.iter().find(|one| one.name == system).cloned(),
+        _ => None,
+    });
+    runner.up = first.and_then(|system| system.bed);
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    assert!(runner.ran.len() == 12 && runner.up.is_none(), "{:?}", runner.ran);
 }
 
 #[test]
