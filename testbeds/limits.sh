@@ -4,7 +4,8 @@
 # read back from the kernel, and status says it with the word "emulated".
 #
 # A bed sets LIMITS to the beginning of its knobs, and calls
-#   limits_choose      when its other knobs are chosen: read the knobs and look whether this machine can do what they ask for
+#   limits_choose      when its other knobs are chosen: read these knobs
+#   limits_possible    when all of them fit each other: look whether this machine can do what they ask for
 #   limits_prepare IP...   before its devices and processes: the processor's share, and the links to these addresses
 #   disks_mount BYTES, disk_limit PLACE, place_unmount PLACE   around its devices
 # and may define
@@ -62,7 +63,6 @@ limits_choose() {
     [[ ${!LIMITS_CPU} =~ ^(0|[5-9]|[1-9][0-9]{1,3})$ ]] ||
       die "$LIMITS_CPU=${!LIMITS_CPU}: use percent of one processor, 5 to 9999"
   fi
-  limits_possible
 }
 
 # disk_bytes: what DISK_RATE says, in bytes a second.

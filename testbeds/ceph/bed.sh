@@ -93,6 +93,7 @@ settings_choose() {
   limits_choose
   has_images || { [[ $CEPH_DISKS == own ]] && ! disks_are_limited; } ||
     die "CEPH_DISKS=one, CEPH_DISK_IOPS and CEPH_DISK_RATE are of devices, which CEPH_STORE=xfs and filestore have"
+  limits_possible
 }
 
 # Each OSD has a device of its own: an image on a loop device.

@@ -90,6 +90,7 @@ settings_choose() {
     [[ $SWIFT_FS == xfs ]] || die "SWIFT_DISKS=one, SWIFT_DISK_IOPS and SWIFT_DISK_RATE are of devices, which SWIFT_FS=xfs has"
   fi
   [[ $SWIFT_DISKS == own || $SWIFT_DB == shared ]] || die "SWIFT_DB=own: with SWIFT_DISKS=one there is no other device"
+  limits_possible
   SWIFT_LOG_LEVEL=${SWIFT_LOG_LEVEL:-WARNING} SWIFT_DEVICE_SIZE=${SWIFT_DEVICE_SIZE:-10G}
   knob_number SWIFT_INTERVAL 30
   knob_number SWIFT_COPY_INTERVAL "$SWIFT_INTERVAL"
