@@ -99,7 +99,7 @@ lint: ## check format, lints, licences and known faults of dependencies, and the
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@scripts/deny.sh
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run testbeds/*/{up,down,status,faults}; \
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run testbeds/*/{up,down,status,faults} testbeds/*/possible; \
 	else echo 'shellcheck is not installed: the shell scripts were not checked'; fi
 
 clean: ## remove what cargo built (results in archive/ and test bed data stay)

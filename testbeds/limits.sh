@@ -180,8 +180,8 @@ cpu_now() {
 
 # ---- links -----------------------------------------------------------------------------------------------------
 # The link of the machine in front (proxy or gateway, and the client beside it, at 127.0.0.1) to all nodes, each
-# direction of so many bits a second, by an htb of lo. What a node sends to another node does not pass it; the rest of
-# lo passes one queue more.
+# direction of so many bits a second, by an htb of lo. What an address of a node sends to another does not pass it; the
+# rest of lo passes one queue more.
 
 link_prepare() { # link_prepare MBIT IP...
   local rate=$1 ip
