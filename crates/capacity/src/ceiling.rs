@@ -11,7 +11,7 @@
 use cosmark_stats::special::t_critical;
 
 use crate::ladder::Ladder;
-use crate::law::{Law, MOST_TIMES};
+use crate::law::{KNOWN_TO, Law, MOST_TIMES, REFUTED};
 use crate::number::real;
 use crate::regression::Line;
 
@@ -72,10 +72,6 @@ const MOST_STEPS: usize = 100;
 const LEAST_STEPS: usize = 3;
 /// What a law takes from the points: the share that is busy anyway, the cost and the bend.
 const TAKEN: usize = 3;
-/// How well the share of the time in which a unit is busy is known at best, whatever a few points look like.
-const KNOWN_TO: f64 = 0.01;
-/// A law that predicts the steps so many times worse than the best one is refuted.
-const REFUTED: f64 = 3.0;
 
 /// The ceiling of one unit by the steps whose throughput is at most `below_per_s`, where so many operations are under way.
 /// `None` where these steps are too few to show a bend.

@@ -19,6 +19,10 @@ pub enum Law {
 
 /// The cost is not thought to fall to less than one part of so many.
 pub(crate) const MOST_TIMES: f64 = 4.0;
+/// How well the share of the time in which a unit is busy is known at best, whatever a few points look like.
+pub(crate) const KNOWN_TO: f64 = 0.01;
+/// A law that predicts what was seen so many times worse than the best one is refuted.
+pub(crate) const REFUTED: f64 = 3.0;
 /// A unit is never so full that no more of it than this is left, as far as a step can show.
 const LEAST_LEFT: f64 = 1e-3;
 
@@ -64,6 +68,17 @@ impl Law {
             Self::Waking => 1.0,
             Self::Queue => (1.0 - bend * in_flight.ln_1p()).max(1.0 / MOST_TIMES),
             Self::Sharing | Self::Meeting => self.times(bend, 1.0, in_flight),
+        }
+    }
+
+    /// The same of a unit at any load, of which it is known how many are under way: no more than these wait for it, and what is
+    /// done once for all that wait costs each its part, also where the unit is full.
+    pub(crate) fn at(self, bend: f64, busy: f64, in_flight: f64) -> f64 {
+        let waits = (busy / (1.0 - busy).max(LEAST_LEFT)).min(in_flight);
+        match self {
+            Self::Waking => 1.0 + bend / (1.0 + waits),
+            Self::Queue => self.when_full(bend, waits),
+            Self::Sharing | Self::Meeting => self.times(bend, busy, in_flight),
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use cosmark_stats::bootstrap::{Random, median};
 
+pub use self::falling::Curve;
+use self::falling::Falling;
 pub(crate) use self::full::is_near;
 use self::full::{Full, is_constant};
 pub(crate) use self::stations::Stations;
@@ -12,6 +14,7 @@ use crate::ladder::{Ladder, Unit, Usage};
 use crate::number::real;
 use crate::regression::{Plane, of_classes};
 
+mod falling;
 mod full;
 mod stations;
 
@@ -185,6 +188,8 @@ pub struct Part {
     /// It costs less or more at low loads, and the same at the highest, at which it is full: from and up to so many operations
     /// under way. Its costs are those; `None` where they are those of all loads.
     pub full: Option<(f64, f64)>,
+    /// How it costs less the more there are; its costs are then those at the highest load. `None` where they are always those.
+    pub curve: Option<Curve>,
 }
 
 impl Part {
@@ -216,8 +221,11 @@ pub enum Cannot {
     Inseparable,
     /// This machine is full, and so much of its time goes to what is no operation: what the store could have is not known.
     BusyAnyway(usize, f64),
-    /// What an operation costs this unit changes with the load by more than 5 % of the unit.
+    /// What an operation costs this unit changes with the load by more than 5 % of the unit, and by no law that is known, or
+    /// far from the loads at which it was seen.
     DemandChanges(usize),
+    /// The laws by which costs fall with the load let anything between these rates be true.
+    LawsDisagree(f64, f64),
     /// The model is wrong by this share of the throughput at the highest load that it was made from: something that nobody
     /// looked at limits the store.
     Unexplained(f64),
@@ -250,17 +258,35 @@ const LEAST_LOADS: usize = 3;
 /// Rate of each column, and the utilisation that it led to.
 type Row = (Vec<f64>, f64);
 
+/// What is made of a unit whose operations do not cost the same at every load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changing {
+    /// What they cost where it is full, as long as it stays about as full.
+    WhenFull,
+    /// A law by which costs fall, where one explains the loads.
+    ByLaw,
+}
+
+/// What operations cost a unit.
+#[derive(Clone)]
+enum Costs {
+    /// What the plane says, whether or not all loads lie near it.
+    Plane,
+    WhenFull(Full),
+    Falling(Falling),
+}
+
 /// The planes of all units that could be fitted.
 pub(crate) struct Fit {
     sized: Vec<bool>,
     /// What was seen of each unit, and the plane through it.
-    units: Vec<(usize, Vec<Row>, Plane, Option<Full>)>,
+    units: Vec<(usize, Vec<Row>, Plane, Costs)>,
 }
 
 impl Fit {
     /// # Errors
     /// Where there is too little to fit.
-    pub(crate) fn of(observed: &Observed) -> Result<Self, Cannot> {
+    pub(crate) fn of(observed: &Observed, changing: Changing) -> Result<Self, Cannot> {
         if observed.loads.len() < LEAST_LOADS {
             return Err(Cannot::TooFewLoads(observed.loads.len()));
         }
@@ -282,9 +308,14 @@ impl Fit {
             let rows: Vec<Row> = idle.into_iter().chain(seen).collect();
             measured |= rows.len() > nothing.len() + 1;
             if let Some(plane) = of_classes(&rows) {
-                let full =
-                    if is_constant(&rows, &plane) { None } else { Full::of(observed, unit, &plane, columns) };
-                units.push((unit, rows, plane, full));
+                let full = || Full::of(observed, unit, &plane, columns).map(Costs::WhenFull);
+                let falling = || Falling::of(observed, unit, columns).map(Costs::Falling);
+                let costs = match changing {
+                    _ if is_constant(&rows, &plane) => None,
+                    Changing::WhenFull => full(),
+                    Changing::ByLaw => falling().or_else(full),
+                };
+                units.push((unit, rows, plane, costs.unwrap_or(Costs::Plane)));
             }
         }
         match (units.is_empty(), measured) {
@@ -296,10 +327,15 @@ impl Fit {
 
     /// The same with the distances of rows from planes dealt out anew.
     fn redrawn(&self, random: &mut Random) -> Self {
-        let units = self.units.iter().map(|(unit, rows, plane, full)| {
-            if let Some(full) = full {
+        let units = self.units.iter().map(|(unit, rows, plane, costs)| {
+            let drawn = match costs {
+                Costs::Plane => None,
                 // What it costs lies somewhere between what it cost at these loads.
-                return (*unit, rows.clone(), plane.clone(), Some(full.drawn(random)));
+                Costs::WhenFull(full) => Some(Costs::WhenFull(full.drawn(random))),
+                Costs::Falling(falling) => Some(Costs::Falling(falling.drawn(random))),
+            };
+            if let Some(drawn) = drawn {
+                return (*unit, rows.clone(), plane.clone(), drawn);
             }
             let free = real(rows.len().saturating_sub(plane.costs.len() + 1)).max(1.0);
             let wider = (real(rows.len()) / free).sqrt();
@@ -312,22 +348,34 @@ impl Fit {
                 })
                 .collect();
             let plane = of_classes(&drawn).unwrap_or_else(|| plane.clone());
-            (*unit, drawn, plane, None)
+            (*unit, drawn, plane, Costs::Plane)
         });
         Self { sized: self.sized.clone(), units: units.collect() }
     }
 
-    fn part(&self, unit: usize, rows: &[Row], plane: &Plane, full: Option<&Full>) -> Part {
-        let times = full.map_or(1.0, |full| full.mean());
-        let mut left = plane.costs.iter().copied();
-        let costs = self.sized.iter().map(|sized| Cost {
-            fixed_s: left.next().unwrap_or_default() * times,
-            per_byte_s: if *sized { left.next().unwrap_or_default() * times } else { 0.0 },
-        });
-        let costs = costs.collect();
-        if let Some(full) = full {
-            let in_flight = Some(full.in_flight);
-            return Part { unit, costs, idle: full.idle, constant: true, dearest: 1.0, full: in_flight };
+    fn part(&self, unit: usize, rows: &[Row], plane: &Plane, costs: &Costs) -> Part {
+        let steady = |costs, idle: f64| Part {
+            unit,
+            costs,
+            idle,
+            constant: true,
+            dearest: 1.0,
+            full: None,
+            curve: None,
+        };
+        match costs {
+            Costs::WhenFull(full) => {
+                let costs = self.costs(plane, full.mean());
+                return Part { full: Some(full.in_flight), ..steady(costs, full.idle) };
+            }
+            Costs::Falling(falling) => {
+                if let Some(followed) = falling.best() {
+                    let costs = self.costs(followed.plane, followed.times);
+                    let idle = followed.plane.idle.clamp(0.0, 1.0);
+                    return Part { curve: Some(followed.curve), ..steady(costs, idle) };
+                }
+            }
+            Costs::Plane => {}
         }
         let work = |rates: &[f64]| plane.work(rates);
         let most = rows.iter().map(|row| work(&row.0)).fold(0.0, f64::max);
@@ -337,14 +385,24 @@ impl Fit {
             .map(|row| (row.1 - plane.idle) / work(&row.0))
             .fold(1.0, f64::max);
         let constant = is_constant(rows, plane);
-        Part { unit, costs, idle: plane.idle.clamp(0.0, 1.0), constant, dearest, full: None }
+        Part { constant, dearest, ..steady(self.costs(plane, 1.0), plane.idle.clamp(0.0, 1.0)) }
+    }
+
+    /// So many times what the plane says of each kind.
+    fn costs(&self, plane: &Plane, times: f64) -> Vec<Cost> {
+        let mut left = plane.costs.iter().copied();
+        let cost = |sized: &bool| Cost {
+            fixed_s: left.next().unwrap_or_default() * times,
+            per_byte_s: if *sized { left.next().unwrap_or_default() * times } else { 0.0 },
+        };
+        self.sized.iter().map(cost).collect()
     }
 
     fn model(&self, observed: &Observed, calibrated_by: &[&Load]) -> Model {
         let parts: Vec<Part> = self
             .units
             .iter()
-            .map(|(unit, rows, plane, full)| self.part(*unit, rows, plane, full.as_ref()))
+            .map(|(unit, rows, plane, costs)| self.part(*unit, rows, plane, costs))
             .filter(|part| part.costs.iter().any(|cost| cost.fixed_s > 0.0 || cost.per_byte_s > 0.0))
             .collect();
         let class = |(at, name): (usize, &String)| Class {
@@ -408,9 +466,17 @@ impl Model {
     /// The best model, and `replicas` of it with the distances from it dealt out anew, which show how sure it is.
     ///
     /// # Errors
-    /// Where there is too little to fit, or the client was full.
-    pub(crate) fn fit(observed: &Observed, replicas: usize) -> Result<(Self, Vec<Self>), Cannot> {
-        let fit = Fit::of(observed)?;
+    /// Where there is too little to fit, or the client was full; of laws also where no unit follows one.
+    pub(crate) fn fit(
+        observed: &Observed,
+        changing: Changing,
+        replicas: usize,
+    ) -> Result<(Self, Vec<Self>), Cannot> {
+        let fit = Fit::of(observed, changing)?;
+        let follows_law = |one: &(usize, Vec<Row>, Plane, Costs)| matches!(one.3, Costs::Falling(_));
+        if changing == Changing::ByLaw && !fit.units.iter().any(follows_law) {
+            return Err(Cannot::NothingMeasured);
+        }
         let low = low_loads(observed);
         if low.is_empty() {
             return Err(Cannot::Client);
@@ -433,7 +499,7 @@ impl Model {
         let mut found = vec![Vec::new(); self.classes.len()];
         for load in loads {
             let mix = load.mix();
-            let stations = Stations::of(self, units, &mix);
+            let stations = Stations::of(self, units, &mix).seen_at(self, units, load);
             let slower = if load.open {
                 stations.solve_open(0.0, load.rate_per_s()).map(|solved| stations.slower(&solved))
             } else {
@@ -446,6 +512,11 @@ impl Model {
             }
         }
         found
+    }
+
+    /// Some unit costs less the more operations there are.
+    pub(crate) fn has_curves(&self) -> bool {
+        self.parts.iter().any(|part| part.curve.is_some())
     }
 
     /// Mean time elsewhere of a mix.

@@ -1,16 +1,19 @@
 //! What a store would do with more machines, another mix, other sizes or another load: the measured demands in a closed or an
 //! open network. Validated by leaving out the upper third of the loads and predicting it, as in Lazowska et al. (1984),
-//! chapter 15.
+//! chapter 15. Of a store whose operations cost less under load there are two models: what they cost where units are full, and
+//! the laws by which costs fall ([`crate::law`]). The one that lies nearer to what was measured is asked first.
 
 use std::collections::BTreeMap;
 
 use crate::change::{More, machines};
 use crate::ladder::Unit;
-use crate::model::{Cannot, Load, Mix, Model, Observed, SAME_SHARE, SAME_SIZE, Stations};
+use crate::model::{Cannot, Changing, Load, Mix, Model, Observed, SAME_SHARE, SAME_SIZE, Stations};
 use crate::mva::Solution;
 use crate::number::real;
 use crate::others::{HARMLESS, Others};
 use crate::regression::quantile;
+
+mod nearer;
 
 /// A load that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +65,8 @@ pub struct Prediction {
     pub limits: Vec<(usize, f64, f64)>,
     /// The size lies beyond those that were measured.
     pub extrapolated: bool,
+    /// What an operation costs some unit falls with the load, by laws that were fitted to the loads.
+    pub costs_fall: bool,
 }
 
 /// A load that the model had not seen.
@@ -92,6 +97,12 @@ pub struct Planner {
     replicas: Vec<Model>,
     usual: Mix,
     measured_mix: BTreeMap<String, f64>,
+    /// How far the upper third of the loads lies from what the laws say by the others; 0 without such laws.
+    held_out: f64,
+    /// The most that each unit was busy at any load.
+    busiest: Vec<f64>,
+    /// The same store by the other of both models of costs that change, which lies farther from what was measured.
+    other: Option<Box<Self>>,
 }
 
 /// Models with errors dealt out anew, from which intervals are read.
@@ -104,6 +115,13 @@ const SCATTERED: f64 = 0.25;
 const NEAR_LOAD: f64 = 0.1;
 /// Sizes and loads up to so many times beyond those that were measured are extrapolated.
 const FAR: f64 = 4.0;
+/// An interval whose upper end is more than so many times its lower one says nothing.
+const USELESS: f64 = 4.0;
+/// How far off laws are thought to be that no loads could be held out of.
+const UNTRIED: f64 = 0.15;
+/// No prediction is thought to be nearer than this share, however well its model fits: such models of real systems are rarely
+/// better. Source: Lazowska et al. (1984), chapter 2.
+const KNOWN_TO: f64 = 0.05;
 
 impl Planner {
     /// From what was measured.
@@ -111,6 +129,20 @@ impl Planner {
     /// # Errors
     /// Why nothing can be predicted from it.
     pub fn of(observed: &Observed) -> Result<Self, Cannot> {
+        let by_law = Self::by(observed, Changing::ByLaw, REPLICAS).ok();
+        let by_law = by_law.map(|found| Self { held_out: held_out_by_law(observed), ..found });
+        match (Self::by(observed, Changing::WhenFull, REPLICAS), by_law) {
+            (Ok(when_full), Some(by_law)) => {
+                let is_nearer = by_law.misfit < when_full.misfit;
+                let (first, other) = if is_nearer { (by_law, when_full) } else { (when_full, by_law) };
+                Ok(Self { other: Some(Box::new(other)), ..first })
+            }
+            (Ok(only), None) | (Err(_), Some(only)) => Ok(only),
+            (Err(why), None) => Err(why),
+        }
+    }
+
+    fn by(observed: &Observed, changing: Changing, replicas: usize) -> Result<Self, Cannot> {
         let sorted = observed.sorted();
         let by_class = !sorted.is_one_mix();
         let used = if by_class { sorted.clone() } else { sorted.as_one_class() };
@@ -119,14 +151,25 @@ impl Planner {
         if let Some((unit, share)) = used.busy_anyway() {
             return Err(Cannot::BusyAnyway(unit, share));
         }
-        let (model, replicas) = Model::fit(&used, REPLICAS)?;
+        let (model, replicas) = Model::fit(&used, changing, replicas)?;
         let usual = used.loads.last().map(Load::mix).unwrap_or_default();
         let shares = sorted.loads.last().map(Load::mix).unwrap_or_default();
         let measured_mix = sorted.classes.iter().cloned().zip(shares.iter().map(|one| one.0)).collect();
-        let units = used.units.clone();
         let crowded = (!others.is_empty()).then(|| model.beside(&others));
-        let mut planner =
-            Self { units, by_class, misfit: 0.0, others, model, crowded, replicas, usual, measured_mix };
+        let mut planner = Self {
+            units: used.units.clone(),
+            by_class,
+            misfit: 0.0,
+            others,
+            model,
+            crowded,
+            replicas,
+            usual,
+            measured_mix,
+            held_out: 0.0,
+            busiest: nearer::busiest(&used),
+            other: None,
+        };
         planner.misfit = planner.distance(&used)?;
         Ok(planner)
     }
@@ -156,12 +199,15 @@ impl Planner {
 
     fn solve_measured(&self, model: &Model, load: &Load) -> Option<Solution> {
         let mix = load.mix();
-        let stations = Stations::of(model, &self.units, &mix);
-        if load.open {
-            stations.solve_open(model.delay_s(&mix), load.rate_per_s())
-        } else {
-            stations.solve_in_flight(model.delay_s(&mix), load.in_flight)
-        }
+        let (stations, delay_s) = (Stations::of(model, &self.units, &mix), model.delay_s(&mix));
+        let solved = stations.settled(|stations| {
+            if load.open {
+                stations.solve_open(delay_s, load.rate_per_s())
+            } else {
+                stations.solve_in_flight(delay_s, load.in_flight)
+            }
+        });
+        solved.map(|(_, solved)| solved)
     }
 
     /// What the store would do.
@@ -169,16 +215,33 @@ impl Planner {
     /// # Errors
     /// Why that cannot be said.
     pub fn predict(&self, wanted: &Wanted) -> Result<Prediction, Cannot> {
+        match (self.predict_alone(wanted), &self.other) {
+            (Err(why @ (Cannot::DemandChanges(_) | Cannot::LawsDisagree(..))), Some(other)) => {
+                let is_said = |second: &Cannot| matches!(second, Cannot::LawsDisagree(..));
+                other.predict_alone(wanted).map_err(|second| if is_said(&second) { second } else { why })
+            }
+            (said, _) => said,
+        }
+    }
+
+    /// What one model of the store that is wanted does; none where it cannot keep up.
+    fn solve(
+        &self,
+        model: &Model,
+        mix: &Mix,
+        wanted: &Wanted,
+    ) -> Result<Option<(Stations, Solution)>, Cannot> {
+        let stations = Stations::with(model, &self.units, mix, &wanted.more)?;
+        let delay_s = model.delay_s(mix);
+        Ok(stations.settled(|stations| match wanted.load {
+            Demanded::Closed(workers, think_s) => stations.solve_closed(delay_s, workers, think_s),
+            Demanded::Open(rate) => stations.solve_open(delay_s, rate),
+        }))
+    }
+
+    fn predict_alone(&self, wanted: &Wanted) -> Result<Prediction, Cannot> {
         let (mix, extrapolated) = self.mix(wanted)?;
-        let one = |model: &Model| -> Result<Option<(Stations, Solution)>, Cannot> {
-            let stations = Stations::with(model, &self.units, &mix, &wanted.more)?;
-            let delay_s = model.delay_s(&mix);
-            let solved = match wanted.load {
-                Demanded::Closed(workers, think_s) => stations.solve_closed(delay_s, workers, think_s),
-                Demanded::Open(rate) => stations.solve_open(delay_s, rate),
-            };
-            Ok(solved.map(|solved| (stations, solved)))
-        };
+        let one = |model: &Model| self.solve(model, &mix, wanted);
         let Some((stations, solved)) = one(&self.model)? else {
             let ceiling = Stations::with(&self.model, &self.units, &mix, &wanted.more)?.ceiling_per_s();
             return Err(Cannot::TooMuch(ceiling));
@@ -189,6 +252,9 @@ impl Planner {
         }
         // If other programs stay, and come before the store.
         let crowded = self.crowded.as_ref().map(|model| Ok((model, one(model)?))).transpose()?;
+        // If processors that have more to do are slower.
+        let slowed = self.slowed(&mix, wanted, solved.throughput_per_s[0]);
+        let slowed = slowed.as_ref().map(|model| Ok::<_, Cannot>((model, one(model)?))).transpose()?;
         let ranged = |of: &dyn Fn(&Model, &Stations, &Solution) -> f64, unstable: f64| {
             let value = |(model, found): &(&Model, Option<(Stations, Solution)>)| match found {
                 Some((stations, solved)) => of(model, stations, solved),
@@ -196,7 +262,8 @@ impl Planner {
             };
             let range = self.range(of(&self.model, &stations, &solved), others.iter().map(value).collect());
             let reached = crowded.as_ref().map_or(range.value, value);
-            Range { low: range.low.min(reached), high: range.high.max(reached), ..range }
+            let range = Range { low: range.low.min(reached), high: range.high.max(reached), ..range };
+            range.reaching(slowed.as_ref().map_or(range.value, value))
         };
         let response = |model: &Model, stations: &Stations, solved: &Solution, class: usize| {
             let bytes = mix[class].1;
@@ -216,17 +283,22 @@ impl Planner {
             Demanded::Closed(..) => Some(rate * solved.response_s[0]),
             Demanded::Open(_) => None,
         };
+        let throughput_per_s = match wanted.load {
+            Demanded::Closed(..) => ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0),
+            Demanded::Open(rate) => Range { value: rate, low: rate, high: rate },
+        };
+        if self.model.has_curves() && throughput_per_s.high > throughput_per_s.low * USELESS {
+            return Err(Cannot::LawsDisagree(throughput_per_s.low, throughput_per_s.high));
+        }
         Ok(Prediction {
-            throughput_per_s: match wanted.load {
-                Demanded::Closed(..) => ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0),
-                Demanded::Open(rate) => Range { value: rate, low: rate, high: rate },
-            },
+            throughput_per_s,
             service_s: ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY),
             bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),
             classes,
             ceiling_per_s: ranged(&|_, stations, _| stations.ceiling_per_s(), 0.0),
             limits: self.limits(&stations, &solved, rate, in_flight)?,
             extrapolated,
+            costs_fall: self.model.has_curves(),
         })
     }
 
@@ -244,11 +316,14 @@ impl Planner {
             let busy = part.idle + (1.0 - part.idle) * solved.busy[place];
             let at_its_dearest = part.idle + (1.0 - part.idle) * rate / ceiling * part.dearest;
             // Costs of high loads are those of high loads: more units have fewer operations under way at each.
+            let here = |all: f64| all * stations.places[place].1;
             let is_elsewhere = part.full.zip(in_flight).is_some_and(|((least, most), all)| {
-                let here = all * stations.places[place].1;
-                here < least * (1.0 - NEAR_LOAD) || here > most * FAR
+                here(all) < least * (1.0 - NEAR_LOAD) || here(all) > most * FAR
             });
-            if (!part.constant || is_elsewhere) && at_its_dearest > HARMLESS {
+            let by_law = part.curve.map(|curve| curve.in_flight).zip(in_flight);
+            let is_far =
+                by_law.is_some_and(|((least, most), all)| here(all) < least / FAR || here(all) > most * FAR);
+            if (!part.constant || is_elsewhere || is_far) && at_its_dearest > HARMLESS {
                 return Err(Cannot::DemandChanges(part.unit));
             }
             if found.iter().all(|one| one.0 != part.unit) {
@@ -261,7 +336,7 @@ impl Planner {
     /// From the values of the replicas, widened by how far the model lies from what it was made from.
     fn range(&self, value: f64, mut others: Vec<f64>) -> Range {
         others.sort_by(f64::total_cmp);
-        let model = 1.96 * self.misfit;
+        let model = (1.96 * self.misfit).hypot(self.held_out.max(KNOWN_TO));
         let below = quantile(&others, 0.025).map_or(0.0, |low| (1.0 - low / value).max(0.0));
         let above = quantile(&others, 0.975).map_or(0.0, |high| (high / value - 1.0).max(0.0));
         Range {
@@ -358,6 +433,28 @@ pub fn hold_out(observed: &Observed) -> Result<Vec<Held>, Cannot> {
     rest.loads.into_iter().map(predict).collect()
 }
 
+/// Root mean square of how far, relatively, the upper third of the loads lies from what the laws by which costs fall say by the
+/// lower two thirds.
+fn held_out_by_law(observed: &Observed) -> f64 {
+    let sorted = observed.sorted();
+    let lower = sorted.loads.len() - sorted.loads.len().div_ceil(3);
+    let (below, above) = sorted.loads.split_at(lower);
+    let known = Observed { loads: below.to_vec(), ..sorted.clone() };
+    let Ok(planner) = Planner::by(&known, Changing::ByLaw, 0) else { return UNTRIED };
+    let rest = Observed { loads: above.to_vec(), ..sorted.clone() };
+    let rest = if planner.by_class { rest } else { rest.as_one_class() };
+    let errors = rest.loads.iter().filter(|load| load.client_clear).filter_map(|load| {
+        let solved = planner.solve_measured(&planner.model, load)?;
+        Some(if load.open {
+            solved.response_s[0] / load.service_s() - 1.0
+        } else {
+            solved.throughput_per_s[0] / load.rate_per_s() - 1.0
+        })
+    });
+    let squares: Vec<f64> = errors.map(|error| error.powi(2)).collect();
+    if squares.is_empty() { UNTRIED } else { (squares.iter().sum::<f64>() / real(squares.len())).sqrt() }
+}
+
 /// Why nothing can be said, and what to do about it.
 #[must_use]
 pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
@@ -387,8 +484,12 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
         }
         Cannot::DemandChanges(unit) => format!(
             "what an operation costs {} changes with the load, and it would be busy: nothing holds for another load; look \
-             for what changes (caches, batches, background work, a clock that slows down)",
+             for what changes (caches, batches, background work, a clock that slows down), or measure loads nearer to this one",
             name(*unit)
+        ),
+        Cannot::LawsDisagree(low, high) => format!(
+            "what an operation costs falls with the load, and by how much there no load shows: anything from {low:.1} to {high:.1} \
+             operations/s may be; measure more loads, longer, with as many operations under way at each unit as there would be"
         ),
         Cannot::BusyAnyway(unit, share) => format!(
             "{} is full, and {:.0} % of its time goes to what is no operation of this load: other programs are not kept apart from \

@@ -74,7 +74,7 @@ impl Full {
 }
 
 /// How busy a unit is where it is full; `None` where it is not.
-fn when_full(kind: Kind, usage: &Usage) -> Option<f64> {
+pub(super) fn when_full(kind: Kind, usage: &Usage) -> Option<f64> {
     let busy = usage.busy?;
     let is_stopped = kind == Kind::CpuQuota && usage.waiting.is_some_and(|waits| waits.amount() >= STOPPED);
     match busy {

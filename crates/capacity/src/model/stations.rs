@@ -1,7 +1,9 @@
 //! The units of a model as the places at which operations queue, in a closed or an open network. Sources: Lazowska et al.
-//! (1984), chapters 6 and 7.
+//! (1984), chapters 6 and 7; for demands that change with the load A. Kattepur and M. Nambiar, Performance Modeling of
+//! Multi-tiered Web Applications with Varying Service Demands (IEEE IPDPS Workshops, 2015).
 
-use super::{Mix, Model};
+use super::falling::busy_of;
+use super::{Curve, Load, Mix, Model};
 use crate::ladder::{Kind, Unit};
 use crate::mva::{Solution, Station, closed, open};
 
@@ -14,7 +16,16 @@ pub(crate) struct Stations {
     /// What parts would serve faster than one operation alone can use.
     pub extra_delay_s: f64,
     idle: Vec<f64>,
+    curves: Vec<Option<Curve>>,
+    /// How many times what they cost at the highest measured load operations cost at each place, and would if it was full.
+    times: Vec<f64>,
+    when_full: Vec<f64>,
 }
+
+/// So often costs are asked for again.
+const MOST_ROUNDS: usize = 60;
+/// Costs that change by less than this from one time to the next are those of the load that they lead to.
+const SETTLED: f64 = 1e-5;
 
 impl Stations {
     /// The store as it was measured.
@@ -59,14 +70,73 @@ impl Stations {
             demands_s: counted.iter().map(|one| demand(one)).collect(),
             extra_delay_s,
             idle: counted.iter().map(|one| model.parts[one.0].idle).collect(),
+            curves: counted.iter().map(|one| model.parts[one.0].curve).collect(),
+            times: vec![1.0; counted.len()],
+            when_full: vec![1.0; counted.len()],
         }
+    }
+
+    /// With the costs of a load that was measured.
+    pub(super) fn seen_at(mut self, model: &Model, units: &[Unit], load: &Load) -> Self {
+        for ((curve, times), (part, _)) in self.curves.iter().zip(&mut self.times).zip(&self.places) {
+            let unit = model.parts[*part].unit;
+            let busy = load.usage.get(unit).and_then(|usage| busy_of(units.get(unit)?, usage));
+            if let Some((curve, busy)) = curve.zip(busy) {
+                *times = curve.times(busy, load.in_flight);
+            }
+        }
+        self
+    }
+
+    /// With the costs of the load that they lead to: solved again until neither changes. Of several machines or units of one kind
+    /// each has its part of the operations under way.
+    pub(crate) fn settled(mut self, solve: impl Fn(&Self) -> Option<Solution>) -> Option<(Self, Solution)> {
+        let mut solved = solve(&self)?;
+        if self.curves.iter().all(Option::is_none) {
+            return Some((self, solved));
+        }
+        for _ in 0..MOST_ROUNDS {
+            let moved = self.move_to(&solved);
+            solved = solve(&self)?;
+            if moved < SETTLED {
+                break;
+            }
+        }
+        Some((self, solved))
+    }
+
+    /// Half of the way to the costs of this load; gives the largest change of one.
+    fn move_to(&mut self, solved: &Solution) -> f64 {
+        let first = |all: &[f64]| all.first().copied().unwrap_or(0.0);
+        let in_flight = first(&solved.throughput_per_s) * first(&solved.response_s);
+        let mut moved = 0.0_f64;
+        for (at, curve) in self.curves.iter().enumerate() {
+            let Some(curve) = curve else { continue };
+            let here = in_flight * self.places[at].1;
+            let busy = self.idle[at] + (1.0 - self.idle[at]) * solved.busy[at];
+            let next = f64::midpoint(self.times[at], curve.times(busy.min(1.0), here));
+            moved = moved.max((next / self.times[at] - 1.0).abs());
+            self.times[at] = next;
+            self.when_full[at] = curve.times(1.0, here);
+        }
+        moved
+    }
+
+    /// Seconds of one operation at each place.
+    fn costs_s(&self) -> impl Iterator<Item = f64> + '_ {
+        self.demands_s.iter().zip(&self.times).map(|(demand, times)| demand * times)
+    }
+
+    /// The same where it is full.
+    fn full_costs_s(&self) -> impl Iterator<Item = f64> + '_ {
+        self.demands_s.iter().zip(&self.when_full).map(|(demand, times)| demand * times)
     }
 
     /// What is busy with other things anyway serves the slower.
     fn network(&self, delay_s: f64) -> Vec<Station> {
-        let queue = |demand: &f64| Station { demands_s: vec![*demand], servers: 1 };
+        let queue = |cost_s: f64| Station { demands_s: vec![cost_s], servers: 1 };
         let delay = Station { demands_s: vec![delay_s + self.extra_delay_s], servers: 0 };
-        self.demands_s.iter().map(queue).chain([delay]).collect()
+        self.costs_s().map(queue).chain([delay]).collect()
     }
 
     /// A closed loop of this many.
@@ -122,29 +192,29 @@ impl Stations {
     pub(crate) fn slower(&self, solved: &Solution) -> Vec<f64> {
         let rate = solved.throughput_per_s.first().copied().unwrap_or(0.0);
         let times =
-            |(demand, queue): (&f64, &f64)| if rate * demand > 0.0 { queue / (rate * demand) } else { 1.0 };
-        self.demands_s.iter().zip(&solved.queue).map(times).collect()
+            |(cost_s, queue): (f64, &f64)| if rate * cost_s > 0.0 { queue / (rate * cost_s) } else { 1.0 };
+        self.costs_s().zip(&solved.queue).map(times).collect()
     }
 
     /// Seconds that an operation of one kind spends at the stations.
     pub(crate) fn response_s(&self, model: &Model, class: usize, bytes: f64, slower: &[f64]) -> f64 {
-        let places = self.places.iter().zip(&self.idle).zip(slower);
-        let time = |(((part, share), idle), slower): ((&(usize, f64), &f64), &f64)| {
+        let places = self.places.iter().zip(&self.idle).zip(self.times.iter().zip(slower));
+        let time = |(((part, share), idle), (times, slower)): ((&(usize, f64), &f64), (&f64, &f64))| {
             let cost = model.parts[*part].costs.get(class).copied().unwrap_or_default();
-            cost.at(bytes) * share / (1.0 - idle).max(1e-3) * slower
+            cost.at(bytes) * times * share / (1.0 - idle).max(1e-3) * slower
         };
         self.extra_delay_s + places.map(time).sum::<f64>()
     }
 
     /// The rate at which the first of them has no time left.
     pub(crate) fn ceiling_per_s(&self) -> f64 {
-        1.0 / self.demands_s.iter().copied().fold(0.0, f64::max)
+        1.0 / self.full_costs_s().fold(0.0, f64::max)
     }
 
     /// Places by their ceiling, the lowest first: which of [`Stations::places`], and the rate.
     pub(crate) fn by_ceiling(&self) -> Vec<(usize, f64)> {
         let mut all: Vec<(usize, f64)> =
-            self.demands_s.iter().enumerate().map(|(at, demand)| (at, 1.0 / demand)).collect();
+            self.full_costs_s().enumerate().map(|(at, cost_s)| (at, 1.0 / cost_s)).collect();
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
         all
     }

@@ -53,6 +53,8 @@ pub struct Outlook {
     ceiling_per_s: Interval,
     limits: Vec<Limit>,
     extrapolated: bool,
+    /// What an operation costs some unit falls with the load.
+    costs_fall: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +109,7 @@ impl Outlook {
             ceiling_per_s: Interval::of(said.ceiling_per_s, 1.0),
             limits: said.limits.iter().filter(|one| one.1.is_finite()).map(limit).collect(),
             extrapolated: said.extrapolated,
+            costs_fall: said.costs_fall,
             cost: cost.map(|(currency, per_hour)| Cost {
                 currency,
                 per_hour,
@@ -197,6 +200,13 @@ impl Answer {
         if aim.extrapolated {
             lines.push(
                 "  the size lies beyond those that were measured: the interval does not know of that".into(),
+            );
+        }
+        if aim.costs_fall {
+            lines.push(
+                "  what an operation costs falls with the load: each unit is taken at the load that it would have; the interval \
+                 holds what its laws let be true"
+                    .into(),
             );
         }
         if !self.others.is_empty() {
