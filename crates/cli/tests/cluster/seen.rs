@@ -26,7 +26,7 @@ fn seen(behaviour: &str, is_lost: bool) -> (Bed, RunRecord) {
          path_style_access: true}}\ndefaults: {{sizes: c(1)KiB, \
          containers: 'r(1,1)', objects: 'r(1,50)'}}\nstages:\n  - name: init\n    works: [{{type: init, workers: 1}}]\n  - name: prepare\n    \
          works: [{{type: prepare, workers: 2}}]\n  - name: main\n    consistency: {{share: 10%, reach: 5s}}\n    works:\n      - {{name: main, \
-         workers: 8, runtime: 15s, pace: {{rate_per_worker: 100/s}}, operations: [{{type: read}}]}}\n",
+         workers: 8, runtime: 15s, pace: {{rate_per_worker: 60/s}}, operations: [{{type: read}}]}}\n",
         store.url()
     );
     std::fs::write(bed.path().join("seen.yaml"), text).unwrap();

@@ -165,7 +165,8 @@ pub fn within<T>(mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < until, "nothing came within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
+        // Most looks start a process that asks over TLS.
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 
