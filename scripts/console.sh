@@ -4,7 +4,8 @@
 #                                with hashed names) if a source is newer; needs Node.js 20.19 or newer and npm
 #   scripts/console.sh test      check types and run their own tests
 #   scripts/console.sh browser   make reports of real runs and open them in headless Chromium; screenshots stay in
-#                                target/report-screenshots. Needs target/debug/cosmark, built after the page
+#                                target/report-screenshots, but with COSMARK_SHOTS=no. Needs target/debug/cosmark, built
+#                                after the page
 #   scripts/console.sh live      drive the console in headless Chromium: against scripted runs, then against a real controller with the
 #                                embedded store; screenshots stay in console/e2e/artefacts, but with COSMARK_SHOTS=no. Needs
 #                                target/debug/cosmark
