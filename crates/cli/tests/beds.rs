@@ -580,6 +580,7 @@ stages:
     works:
       - name: main
         workers: 4
+        pace: {rate_per_worker: 20/s}
         runtime: 20s
         acceptable_failure_ratio: 1
         operations: [{type: write, objects: \"u(1,100)\"}]
