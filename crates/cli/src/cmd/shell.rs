@@ -1,18 +1,84 @@
 //! `cosmark completions` and `cosmark man`.
 
+use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use cosmark_study::library::LIBRARY;
 
 use crate::args::{Args, CompletionsArgs, ManArgs};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::out::Reader;
 use crate::output;
 
+/// What looks up names of runs, studies and data sets when completion is asked for, shell by shell.
+const BASH: &str = include_str!("../completions/names.bash");
+const ZSH: &str = include_str!("../completions/names.zsh");
+const FISH: &str = include_str!("../completions/names.fish");
+/// How the generated script for zsh begins the line of an argument, and what completes that.
+const IN_ZSH: &[(&str, &str)] = &[
+    ("':run -- ", "_cosmark_runs"),
+    ("'::run -- ", "_cosmark_runs"),
+    ("'*::runs -- ", "_cosmark_runs"),
+    ("':what -- Name of a study", "_cosmark_studies"),
+    ("'::name -- With `new`", "_cosmark_begun"),
+    ("':name -- Name of the data set", "_cosmark_datasets"),
+];
+/// A line of the script for zsh behind which functions may stand.
+const HEAD_IN_ZSH: &str = "autoload -U is-at-least\n";
+
 /// Prints a completion script.
 pub fn completions(args: &CompletionsArgs) -> Outcome {
-    clap_complete::generate(args.shell, &mut Args::command(), "cosmark", &mut Reader);
+    let text = script(args.shell);
+    Reader.write_all(text.as_bytes()).map_err(cannot_print)?;
     Ok(Exit::Done)
+}
+
+/// What is generated, and what looks up names.
+fn script(shell: Shell) -> String {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "cosmark", &mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    match shell {
+        Shell::Bash => text + &filled(BASH, " | "),
+        Shell::Fish => text + &filled(FISH, " "),
+        Shell::Zsh => {
+            let own = |line: &str| match IN_ZSH.iter().find(|row| line.starts_with(row.0)) {
+                Some((_, function)) => line.replace(":_default' \\", &format!(":{function}' \\")),
+                None => line.to_owned(),
+            };
+            let lines: Vec<String> = text.lines().map(own).collect();
+            let functions = format!("{HEAD_IN_ZSH}{}", filled(ZSH, " "));
+            (lines.join("\n") + "\n").replacen(HEAD_IN_ZSH, &functions, 1)
+        }
+        _ => text,
+    }
+}
+
+/// A part of a script with the commands that take a run, the studies of the library, and the options that take a value.
+fn filled(part: &str, between: &str) -> String {
+    let command = Args::command();
+    let is_run = |argument: &clap::Arg| matches!(argument.get_id().as_str(), "run" | "runs");
+    let takers = command.get_subcommands().filter(|sub| sub.get_positionals().any(is_run));
+    let runs: Vec<&str> = takers.map(Command::get_name).collect();
+    let studies: Vec<&str> = LIBRARY.iter().map(|entry| entry.name).collect();
+    let mut options = BTreeSet::new();
+    with_values(&command, &mut options);
+    let options: Vec<String> = options.into_iter().collect();
+    part.replace("@RUNS@", &runs.join(between))
+        .replace("@STUDIES@", &studies.join(" "))
+        .replace("@VALUES@", &options.join(" | "))
+}
+
+/// Options behind which their value stands.
+fn with_values(command: &Command, found: &mut BTreeSet<String>) {
+    for option in command.get_opts().filter(|option| !option.is_require_equals_set()) {
+        found.extend(option.get_long().map(|long| format!("--{long}")));
+        found.extend(option.get_short().map(|short| format!("-{short}")));
+    }
+    command.get_subcommands().for_each(|sub| with_values(sub, found));
 }
 
 /// Prints the manual page, subcommands included, or writes a page for each.
@@ -76,4 +142,31 @@ fn page(command: &Command, name: &str) -> Result<Vec<u8>, Problem> {
         .render(&mut text)
         .map_err(cannot_print)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_look_up_names_and_have_no_gap() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let text = script(shell);
+            assert!(!text.contains("@RUNS@") && !text.contains("@STUDIES@") && !text.contains("@VALUES@"));
+            for word in ["verify-data", "zmanda-pebbles", "journal.jsonl", ".datasets"] {
+                assert!(text.contains(word), "{shell}: {word}");
+            }
+        }
+        // Each argument of zsh that is a run, a study or a data set is completed by its function.
+        let zsh = script(Shell::Zsh);
+        for (start, function) in IN_ZSH {
+            let lines: Vec<&str> = zsh.lines().filter(|line| line.starts_with(start)).collect();
+            let ending = format!(":{function}' \\");
+            assert!(
+                !lines.is_empty() && lines.iter().all(|line| line.ends_with(&ending)),
+                "{start}: {lines:?}"
+            );
+        }
+        assert_eq!(zsh.matches("_cosmark_archive() {").count(), 1);
+    }
 }

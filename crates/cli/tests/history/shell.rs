@@ -295,3 +295,49 @@ fn there_is_a_manual_page_for_every_subcommand() {
     }
     assert!(count > 20, "{help}");
 }
+
+#[test]
+fn runs_studies_and_data_sets_are_completed_in_bash() {
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path();
+    let directories = [
+        "archive/w3-mixed",
+        "archive/w12-x",
+        "archive/w1$(touch bad)-y",
+        "archive/.datasets/pebbles",
+        "other/w7-z",
+        "study-a",
+    ];
+    for directory in directories {
+        fs::create_dir_all(place.join(directory)).unwrap();
+    }
+    fs::write(place.join("archive/.datasets/pebbles/dataset.json"), "{}").unwrap();
+    fs::write(place.join("study-a/journal.jsonl"), "{\"step\":\"design\",\"study\":\"mine\"}\n").unwrap();
+    let script = cosmark(place).args(["completions", "bash"]).output().unwrap();
+    fs::write(place.join("script"), script.stdout).unwrap();
+    let completed = |words: &[&str]| {
+        let call = "source ./script; COMP_WORDS=(cosmark \"$@\"); COMP_CWORD=$#; \
+                    _cosmark_with_names cosmark \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; \
+                    echo \"${COMPREPLY[*]}\"";
+        let mut bash = std::process::Command::new("bash");
+        let output =
+            bash.current_dir(place).args(["--norc", "-c", call, "bash"]).args(words).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    for (words, expected) in [
+        (["show", ""].as_slice(), "w12 w3 last"),
+        (&["show", "w3"], "w3"),
+        (&["--color", "never", "judge", "--archive", "other", ""], "w7 last"),
+        (&["report", "--archive", "=", "other", "w"], "w7"),
+        (&["compare", "w3", "w12,w3"], "w12,w3"),
+        (&["study", "sli"], "slides"),
+        (&["study", "status", ""], "mine"),
+        (&["datasets", "check", ""], "pebbles"),
+        (&["faults", "heal", "w1"], "w12"),
+        (&["show", "--js"], "--json"),
+        (&["export", "w3", "--format", "cs"], "csv"),
+    ] {
+        assert_eq!(completed(words), expected, "{words:?}");
+    }
+    assert!(!place.join("bad").exists(), "a name was run");
+}
