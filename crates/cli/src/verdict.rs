@@ -6,6 +6,7 @@ use cosmark_verdict::{most_telling, telling_order};
 use cosmark_workload::Workload;
 
 use crate::paint::{Ink, To, paint};
+use crate::screen::room;
 
 /// More reasons than this are for `cosmark judge`.
 const REASONS_SHOWN: usize = 3;
@@ -108,6 +109,9 @@ pub fn preflight(workload: &Workload) -> Vec<String> {
     lines
 }
 
+/// Columns of the table where neither a terminal nor COLUMNS says how many there are.
+const WIDTH_OF_A_PIPE: u16 = 120;
+
 /// Every check of every stage.
 #[must_use]
 pub fn table(verdict: &Verdict) -> String {
@@ -122,9 +126,7 @@ pub fn table(verdict: &Verdict) -> String {
     for stage in stages {
         let mut table = Table::new();
         table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
-        if table.width().is_none() {
-            table.set_width(120);
-        }
+        table.set_width(room().and_then(|room| u16::try_from(room).ok()).unwrap_or(WIDTH_OF_A_PIPE));
         table.set_header(["check", "", "came out", "found"]);
         for row in rows(verdict.checks.iter().filter(|check| check.stage.as_deref() == stage)) {
             table.add_row(row);

@@ -697,6 +697,7 @@ fn help_teaches_and_adaptors_list_their_keys() {
         (&["rnu", "x.yaml"], "'run'"),
         (&["cmp", "w1", "w2"], "`cosmark compare w1 w2`"),
         (&["quick", "s3://127.0.0.1"], "s3+https:// or s3+http://"),
+        (&["baseline", "nosuch.yaml"], "there is no file nosuch.yaml"),
         (&["study", "slidse"], "did you mean slides?"),
         (&["study", "slides", "--json"], "--json is of `study list` and `study status`"),
         (&["study", "status", "slides"], "no study was begun in this directory"),
@@ -708,6 +709,14 @@ fn help_teaches_and_adaptors_list_their_keys() {
     }
     let unknown = run(directory.path(), &["adaptors", "s4"]);
     assert_eq!(unknown.status.code(), Some(2));
+    let questions = stdout(&run(directory.path(), &["certify", "questions", "--json"]));
+    let questions: serde_json::Value = serde_json::from_str(&questions).unwrap();
+    let is_whole = |one: &serde_json::Value| one["id"].is_string() && one["right"].is_string();
+    assert!(questions.as_array().unwrap().len() > 100 && questions.as_array().unwrap().iter().all(is_whole));
+    let narrow =
+        cosmark(directory.path()).args(["certify", "questions"]).env("COLUMNS", "80").output().unwrap();
+    let widest = stdout(&narrow).lines().map(|line| line.chars().count()).max();
+    assert!(widest.is_some_and(|width| width <= 80), "{widest:?}");
     assert_eq!(run(directory.path(), &["completions", "bash"]).status.code(), Some(0));
     assert!(stdout(&run(directory.path(), &["man"])).contains(".TH"));
 }

@@ -44,7 +44,7 @@ fn list_all() {
 
 /// A name and what it is.
 fn line(name: &str, text: &str) {
-    println!("  {name:<10} {text}");
+    println!("  {name:<12} {text}");
 }
 
 fn names(aliases: &[Alias]) -> String {

@@ -28,6 +28,11 @@ pub fn run(args: &BaselineArgs) -> Outcome {
         all.iter().for_each(|(name, directory)| println!("{name}: {directory}"));
         return Ok(Exit::Done);
     };
+    if Path::new(run).extension().is_some_and(|end| end == "yaml" || end == "yml") {
+        return Err(Problem::usage(format!(
+            "there is no file {run}; give a target file, or a run as a directory or its number"
+        )));
+    }
     let path = find(run, &args.archive)?;
     let name = open_run(&path)?.record.name;
     let before = set_baseline(&path, &name, !args.remove)?;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use comfy_table::Table;
+use comfy_table::{ContentArrangement, Table};
 use cosmark_archive::{ArchiveError, Timestamp, write_output};
 use cosmark_certify::{
     Answer, Certificate, Certifying, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
@@ -23,6 +23,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::load::read_text;
 use crate::out::verbatim;
 use crate::registry::{CATALOG, READING};
+use crate::screen::room;
 use crate::secrets::Own;
 use crate::{diagnose, host, signals};
 
@@ -53,8 +54,28 @@ fn questions(args: &CertifyArgs) -> Outcome {
     if rows.is_empty() {
         return Err(Problem::usage("no question begins so: `cosmark certify questions` lists all of them"));
     }
+    if args.json {
+        let all: Vec<serde_json::Value> = rows
+            .iter()
+            .map(|row| {
+                serde_json::json!({
+                    "id": row.id,
+                    "group": row.group.title(),
+                    "asks": row.asks,
+                    "right": row.right,
+                    "source": row.source,
+                    "is_slow": row.is_slow,
+                })
+            })
+            .collect();
+        verbatim!("{}", crate::output::json(&all)?);
+        return Ok(Exit::Done);
+    }
     let mut table = Table::new();
-    table.load_style(crate::out::frame());
+    table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = room() {
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
     table.set_header(["question", "what is asked", "what is right"]);
     for row in rows {
         let slow = if row.is_slow { " (not with --quick)" } else { "" };

@@ -30,9 +30,9 @@ pub fn run(args: &CompareArgs) -> Outcome {
     }
     let comparison = compare(&sides, &options);
     if comparison.is_empty() {
-        let notes: Vec<&str> =
-            comparison.pairs.iter().flat_map(|pair| &pair.warnings).map(String::as_str).collect();
-        return Err(Problem::usage(format!("nothing to compare: {}", notes.join("; "))));
+        let notes = comparison.pairs.iter().flat_map(|pair| &pair.warnings);
+        let why: String = notes.map(|note| format!("\n  {note}")).collect();
+        return Err(Problem::usage(format!("nothing to compare:{why}")));
     }
     show(args, &comparison)?;
     for row in comparison.rows().filter(|row| row.fails) {
