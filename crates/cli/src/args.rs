@@ -99,17 +99,17 @@ pub enum Command {
     Adaptors(AdaptorsArgs),
     /// Show the results of a run again
     Show(ShowArgs),
-    /// Make what fio measured a run of the archive
+    /// Import a result of fio into the archive, as a run
     Import(ImportArgs),
-    /// Say whether a run can be believed, also one that COSBench made
+    /// Judge whether a run can be believed, also one that COSBench made
     Judge(JudgeArgs),
     /// Make the HTML report of a run: one file with charts that works offline
     Report(ReportArgs),
-    /// End runs whose process was killed: what they had measured is put together, judged and archived
+    /// Finish runs whose process was killed: what they measured is put together, judged and archived
     Recover(RecoverArgs),
     /// Remove from the store what a run left there, and nothing else
     Clean(CleanArgs),
-    /// Read back what a store acknowledged in a run: is it still there
+    /// Read back what a store acknowledged in a run: is all of it still there?
     VerifyData(VerifyDataArgs),
     /// List the runs of an archive, or of a controller
     List(ListArgs),
@@ -117,19 +117,19 @@ pub enum Command {
     Watch(WatchArgs),
     /// Start a controller: a queue of runs, REST, the web console
     Controller(ControllerArgs),
-    /// Hand a workload to a controller
+    /// Submit a workload to the queue of a controller
     Submit(SubmitArgs),
-    /// End a run of a controller
+    /// Cancel a run of a controller
     Cancel(CancelArgs),
     /// Show the log of a controller's run
     Logs(LogsArgs),
     /// List the drivers of a controller
     Drivers(DriversArgs),
-    /// Add tags to a run, or remove them
+    /// Add tags to a run, remove them, or show them
     Tag(TagArgs),
     /// Write a note into the timeline of a run, one that runs or one that is over
     Note(NoteArgs),
-    /// Show and heal what runs have made to fail and not healed
+    /// Show and heal faults that runs have made and not healed
     Faults(FaultsArgs),
     /// List, check and remove the data sets that runs with `fill:` wrote
     Datasets(DatasetsArgs),
@@ -137,7 +137,7 @@ pub enum Command {
     Baseline(BaselineArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load
     Plan(PlanArgs),
-    /// Ask a store what who builds on it takes for granted: a page of answers with evidence
+    /// Check what a store promises and keeps: more than 100 questions, each answer with its evidence
     Certify(CertifyArgs),
     /// Show how far apart on a disk successive requests lie, from a trace or as they come
     Lbn(LbnArgs),
@@ -145,9 +145,9 @@ pub enum Command {
     Study(StudyArgs),
     /// Draw runs for papers: PDF, SVG, PNG and tables, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
-    /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
+    /// Export a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
     Export(ExportArgs),
-    /// Put runs side by side: what differs, how surely, and what could have been seen
+    /// Compare runs: what differs, how surely, and how small a difference could have been seen
     Compare(CompareArgs),
     /// Print the JSON Schema of native workloads, for editors
     #[command(after_help = "Examples:
@@ -214,7 +214,7 @@ pub struct ConvertArgs {
     /// File with the auth and storage to write instead of the workload's, whose own may be of a kind that is not spoken
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// It is an access log of this format: s3, combined or plain; needed only for standard input
+    /// Format of the access log: s3, combined or plain; needed only for standard input
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
     /// Access log: let time run this many times as fast
@@ -270,7 +270,7 @@ pub struct AdaptorsArgs {
     /// Load the plugin that is named, if it is below this directory: its code runs
     #[arg(long, value_name = "DIR")]
     pub plugins: Option<PathBuf>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -307,10 +307,10 @@ pub struct RecoverArgs {
     /// Runs: a directory, a number (3 or w3) or `last`; default: all that were killed
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Archive to look for them in
+    /// Archive to look for the runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
-    /// The process is certainly gone, though this machine cannot tell (another machine or container)
+    /// The process is certainly gone, though this machine cannot know (another machine or container)
     #[arg(long)]
     pub force: bool,
 }
@@ -401,7 +401,7 @@ pub struct ReportArgs {
 Newest first. op/s is of the stage with the highest rate, without what prepares and cleans up; p99 is the 99th \
 percentile of the response time of its slowest operation. What does not fit the terminal is left out; --json has everything.")]
 pub struct ListArgs {
-    /// Directory that keeps the results; default: archive
+    /// Archive: the directory of the results; default: archive
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
     /// Only runs with this text in their number, name or tags
@@ -417,10 +417,10 @@ pub struct ListArgs {
     /// Only runs submitted since a day (2026-11-21), or not longer ago than this (90m, 12h, 7d)
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// No more than this many, the newest; 0 = all. Default: 40 on a terminal, else all
+    /// Show at most this many, the newest; 0 = all. Default: 40 on a terminal, else all
     #[arg(long, short = 'n', value_name = "N")]
     pub limit: Option<usize>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -440,7 +440,7 @@ pub struct WatchArgs {
     /// Run: a directory, its number (12 or w12), or `last`
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
-    /// Archive to look for it in; default: archive
+    /// Archive to look for the run in; default: archive
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
     #[command(flatten)]

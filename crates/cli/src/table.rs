@@ -195,7 +195,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
     }
     if record.stages.iter().flat_map(|stage| &stage.operations).any(|op| !op.bounds.is_empty()) {
         remarks.push(
-            "within = so far a client that adds nothing may have measured another figure; no = it does not hold"
+            "within = how far off the figure above it may be; no = it does not hold"
                 .to_owned(),
         );
     }

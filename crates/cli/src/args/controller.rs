@@ -11,7 +11,7 @@ use super::{NatsArgs, ReachArgs};
 #[derive(ClapArgs, Clone)]
 #[command(next_help_heading = "Controller")]
 pub struct ClientArgs {
-    /// Where it is; default: the one on this machine, at http://127.0.0.1:19088
+    /// Address of the controller; default: the one on this machine, http://127.0.0.1:19088
     #[arg(long, value_name = "URL", env = "COSMARK_CONTROLLER")]
     pub controller: Option<String>,
     /// File with the token; default: the environment variable COSMARK_TOKEN, or on the controller's own machine the
@@ -55,7 +55,7 @@ pub struct ControllerArgs {
     /// Listen without TLS also where other machines can reach it
     #[arg(long)]
     pub insecure: bool,
-    /// Directory that keeps the results
+    /// Archive: the directory of the results
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Show the studies (`cosmark study`) whose directories are in this one; default: the directory in which the
@@ -155,7 +155,7 @@ pub struct SubmitArgs {
     /// not drained
     #[arg(long, value_name = "LIST")]
     pub drivers: Option<String>,
-    /// Wait so long for drivers that are not there, such as 2m; then the run ends with the reason
+    /// How long to wait for drivers that have not joined, such as 2m; then the run ends with the reason
     #[arg(long, value_name = "TIME")]
     pub wait_for_drivers: Option<String>,
     /// Tag for the history; may be repeated
@@ -186,13 +186,13 @@ pub struct SubmitArgs {
   cosmark cancel w12            operations in flight may end; what was measured is archived
   cosmark cancel w12 --abort    they are dropped")]
 pub struct CancelArgs {
-    /// Its id, such as w12
+    /// Id of the run, such as w12
     #[arg(value_name = "ID")]
     pub id: String,
-    /// At once: operations in flight are dropped
+    /// Abort at once: operations in flight are dropped
     #[arg(long)]
     pub abort: bool,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -205,13 +205,13 @@ pub struct CancelArgs {
   cosmark logs w12 --follow
   cosmark logs w12 --tail 50 --json")]
 pub struct LogsArgs {
-    /// Its id, such as w12
+    /// Id of the run, such as w12
     #[arg(value_name = "ID")]
     pub id: String,
-    /// So many of the last lines
+    /// Show this many of the last lines
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub tail: u32,
-    /// Go on with what comes, until the run is over
+    /// Follow the log until the run is over
     #[arg(long, short)]
     pub follow: bool,
     /// One JSON object per line
@@ -234,7 +234,7 @@ pub struct DriversArgs {
     /// Give this driver work again
     #[arg(long, value_name = "NAME", conflicts_with = "drain")]
     pub undrain: Option<String>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

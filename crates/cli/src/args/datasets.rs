@@ -76,7 +76,7 @@ pub struct DatasetCheckArgs {
     /// File with the auth and storage to read through; another protocol of the same store is allowed
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// Read so many objects, drawn at random; 0 = all
+    /// Read this many objects, drawn at random; 0 = all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub sample: u64,
     /// Seed of the drawing

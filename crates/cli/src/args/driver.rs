@@ -8,16 +8,17 @@ use clap::Args as ClapArgs;
 #[derive(ClapArgs, Clone, Default)]
 #[command(next_help_heading = "Many machines")]
 pub struct ManyArgs {
-    /// Let the drivers make the load that joined this NATS, such as nats://host:4222
+    /// Have the load made by the drivers that joined this NATS, such as nats://host:4222
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
-    /// How many drivers, or which: a number, names or labels (zone=a), behind commas; default: what the workload says, else all
+    /// How many drivers, or which: a number, names or labels (zone=a), separated by commas; default: what the workload says,
+    /// else all
     #[arg(long, value_name = "LIST", requires = "nats")]
     pub drivers: Option<String>,
-    /// Wait so long for drivers that are not there, such as 2m; then end with the reason
+    /// How long to wait for drivers that have not joined, such as 2m; then the run ends with the reason
     #[arg(long, value_name = "TIME", requires = "nats")]
     pub wait_for_drivers: Option<String>,
-    /// Take up a run whose controller died: the id that it printed when it began
+    /// Take over a run whose controller died: the id that it printed when it began
     #[arg(long, value_name = "RUN", requires = "nats")]
     pub take_over: Option<String>,
     /// State directory with the key by which drivers know who orders (cluster.key); default: $XDG_STATE_HOME/cosmark or
@@ -53,7 +54,7 @@ pub struct NatsArgs {
     /// Client certificate, for NATS that wants one
     #[arg(long, value_name = "FILE", requires = "nats_key")]
     pub nats_cert: Option<PathBuf>,
-    /// Its key
+    /// Private key of that certificate
     #[arg(long, value_name = "FILE", requires = "nats_cert")]
     pub nats_key: Option<PathBuf>,
 }
@@ -101,7 +102,7 @@ pub struct DriverArgs {
     /// NATS to join, such as nats://host:4222
     #[arg(long, value_name = "URL", required_unless_present = "mission")]
     pub join: Option<String>,
-    /// Its name; default: the host's
+    /// Name of this driver; default: the host's
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Join as so many drivers, called NAME-1, NAME-2 and so on, in one process
@@ -187,13 +188,13 @@ pub struct NodeArgs {
     /// What this machine does for the store: storage, proxy, monitor, gateway or another word
     #[arg(long, value_name = "ROLE", default_value = "storage")]
     pub role: String,
-    /// Names of processes, or how they begin, whose threads and quotas are looked at one by one
+    /// Names of processes, or how they begin, whose threads and quotas are read one by one
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub daemons: Vec<String>,
-    /// File with the faults that runs may have made on this machine, by their names; needs --trust; default: none
+    /// File that names the faults which runs may have made on this machine; needs --trust; default: none
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
-    /// How fast a link is, such as eth0=40Mbit/s, where the machine does not say it or something else than it lets through
+    /// Speed of a link, such as eth0=40Mbit/s, where the machine does not report it or reports a wrong one
     #[arg(long, value_name = "NAME=SPEED", value_delimiter = ',')]
     pub links: Vec<String>,
     /// Follow each request of the disks while a run asks, by the kernel's tracing, for how far apart they lie; needs root

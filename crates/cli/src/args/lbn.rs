@@ -22,7 +22,7 @@ pub struct LbnArgs {
     /// How long requests are followed
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "file")]
     pub seconds: u64,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

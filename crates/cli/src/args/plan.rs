@@ -53,7 +53,7 @@ pub struct PlanArgs {
     /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

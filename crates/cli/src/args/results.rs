@@ -85,7 +85,7 @@ pub struct PlotArgs {
     /// Leave out the thin line of measured values behind a fitted curve
     #[arg(long)]
     pub only_fit: bool,
-    /// Archive to look for runs in
+    /// Archive to look for the runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
 }
@@ -215,7 +215,7 @@ pub struct CompareArgs {
     /// The first is compared with each other one; several runs of one side are joined by commas
     #[arg(value_name = "RUN[,RUN..]", required = true, num_args = 2..)]
     pub runs: Vec<String>,
-    /// Archive to look for ids in
+    /// Archive to look for the runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// How to write it
@@ -267,7 +267,7 @@ pub struct ImportArgs {
     /// Name of the run; default: that of the file
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Directory that keeps the results
+    /// Archive: the directory of the results
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Do not write report.html at the end

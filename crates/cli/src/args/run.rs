@@ -11,7 +11,7 @@ use super::ManyArgs;
 /// What every run takes.
 #[derive(ClapArgs, Clone)]
 pub struct RunOptions {
-    /// Directory that keeps the results
+    /// Archive: the directory of the results
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Load threads; default: processors minus one, at least one
@@ -145,7 +145,7 @@ AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
 It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote, \
 also after Ctrl-C (twice: at once).")]
 pub struct QuickArgs {
-    /// Where the store is
+    /// Address of the store, with or without keys: see below
     #[arg(value_name = "URL")]
     pub url: String,
     /// Object size
@@ -157,7 +157,7 @@ pub struct QuickArgs {
     /// Concurrent workers; default: 16, with --search at most 512
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub workers: Option<u32>,
-    /// Open loop: arrivals per second, whatever the store does; workers bound the pool
+    /// Open loop: arrivals per second, whatever the store does; at most --workers of them are under way at once
     #[arg(long, value_name = "N/s")]
     pub rate: Option<String>,
     /// How long to measure; default: until the headline figures are known within 5 %, with --search 10s for each trial
@@ -173,10 +173,10 @@ pub struct QuickArgs {
     /// What --search varies: rate (open loop), or workers (closed loop, as published tables of other tools)
     #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = ["rate", "workers"])]
     pub over: String,
-    /// Where --search begins; default: 50 per second, 1 worker
+    /// Load at which --search begins; default: 50 per second, 1 worker
     #[arg(long, value_name = "LOAD")]
     pub from: Option<String>,
-    /// Beyond which --search does not look; default: 1000000 per second, 512 workers
+    /// Highest load that --search tries; default: 1000000 per second, 512 workers
     #[arg(long, value_name = "LOAD")]
     pub to: Option<String>,
     /// Objects to prepare

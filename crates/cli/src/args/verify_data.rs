@@ -23,7 +23,7 @@ pub struct VerifyDataArgs {
     /// Run: a directory, its number (7 or w7) or `last`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Archive to look for it in
+    /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// File with the auth and storage to read through; another protocol of the same store is allowed
