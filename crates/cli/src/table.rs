@@ -194,10 +194,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
         );
     }
     if record.stages.iter().flat_map(|stage| &stage.operations).any(|op| !op.bounds.is_empty()) {
-        remarks.push(
-            "within = how far off the figure above it may be; no = it does not hold"
-                .to_owned(),
-        );
+        remarks.push("within = how far off the figure above it may be; no = it does not hold".to_owned());
     }
     if let Some(by) = record.made_by.as_ref().filter(|_| withheld) {
         remarks.push(format!("- = {by} does not tell; its percentiles are upper edges of buckets of 10 ms"));

@@ -107,6 +107,10 @@ fn the_page_of_the_command_line_is_the_help() {
     for name in names {
         let own = stdout(&[&name, "--help"]);
         let _ = write!(part, "\n## cosmark {name}\n\n```text\n{}\n```\n", own.trim_end());
+        for below in subcommands(&own) {
+            let help = stdout(&[&name, &below, "--help"]);
+            let _ = write!(part, "\n### cosmark {name} {below}\n\n```text\n{}\n```\n", help.trim_end());
+        }
     }
     compare("command-line.md", &part);
 }

@@ -117,18 +117,47 @@ fn write_all(directory: &Path) -> Outcome {
     // Names and usage lines of subcommands are complete only then.
     command.build();
     let mut pages = vec![("cosmark".to_owned(), page(&command, "cosmark")?)];
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let name = format!("cosmark-{}", sub.get_name());
-        let mut text = page(sub, &name)?;
-        text.extend_from_slice(b".SH \"SEE ALSO\"\n\\fBcosmark\\fR(1)\n");
-        pages.push((name, text));
-    }
+    below(&command, "cosmark", &mut pages)?;
     let count = pages.len();
     for (name, text) in pages {
         output::write_bytes(Some(&directory.join(format!("{name}.1"))), &text)?;
     }
     println!("{count} pages in {}", directory.display());
     Ok(Exit::Done)
+}
+
+/// Subcommands that are read together; each page names the others of its row. Those of one command follow by themselves.
+const READ_TOGETHER: &[&[&str]] = &[
+    &["demo", "quick", "run", "check", "convert", "schema"],
+    &["list", "show", "judge", "report", "compare", "plot", "export", "watch"],
+    &["controller", "submit", "cancel", "logs", "drivers", "driver", "node"],
+    &["recover", "clean", "datasets", "verify-data", "faults"],
+    &["baseline", "plan", "study", "certify", "lbn", "import"],
+    &["tag", "note", "list"],
+    &["serve", "adaptors", "quick"],
+    &["completions", "man"],
+];
+
+/// Pages of all that is below a command, with what to read beside each.
+fn below(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), Problem> {
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
+        let own = format!("{name}-{}", sub.get_name());
+        let mut text = page(sub, &own)?;
+        let mut others = BTreeSet::from([name.to_owned()]);
+        let rows = READ_TOGETHER.iter().filter(|row| name == "cosmark" && row.contains(&sub.get_name()));
+        others.extend(rows.flat_map(|row| row.iter()).map(|other| format!("cosmark-{other}")));
+        others.remove(&own);
+        let bold: Vec<String> = others.iter().map(|other| format!("\\fB{}\\fR(1)", escaped(other))).collect();
+        text.extend_from_slice(format!(".SH \"SEE ALSO\"\n{}\n", bold.join(", ")).as_bytes());
+        pages.push((own.clone(), text));
+        below(sub, &own, pages)?;
+    }
+    Ok(())
+}
+
+/// A hyphen of a name is no place to break, and is copied as one. Source: groff_char(7).
+fn escaped(name: &str) -> String {
+    name.replace('-', "\\-")
 }
 
 fn page(command: &Command, name: &str) -> Result<Vec<u8>, Problem> {
@@ -147,6 +176,18 @@ fn page(command: &Command, name: &str) -> Result<Vec<u8>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_that_are_named_beside_another_are_there() {
+        let command = Args::command();
+        for name in READ_TOGETHER.iter().copied().flatten() {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+        for sub in command.get_subcommands() {
+            let name = sub.get_name();
+            assert!(READ_TOGETHER.iter().any(|row| row.contains(&name)), "{name} is read beside nothing");
+        }
+    }
 
     #[test]
     fn scripts_look_up_names_and_have_no_gap() {

@@ -294,6 +294,16 @@ fn there_is_a_manual_page_for_every_subcommand() {
         count += 1;
     }
     assert!(count > 20, "{help}");
+    // What stands below a subcommand has its page, too, and what nobody calls by hand has none.
+    assert!(page("cosmark-datasets-check.1").contains("\\-\\-sample"), "no options of datasets check");
+    assert!(page("cosmark-faults-heal.1").contains("\\fBcosmark\\-faults\\fR(1)"));
+    assert!(!home.join("pages/cosmark-faults-guard.1").exists());
+    let beside = page("cosmark-show.1");
+    let beside = beside.split("SEE ALSO").nth(1).unwrap();
+    assert!(
+        beside.contains("\\fBcosmark\\-compare\\fR(1)") && !beside.contains("cosmark\\-show"),
+        "{beside}"
+    );
 }
 
 #[test]
