@@ -574,3 +574,33 @@ def test_what_clients_may_have_done_widens_the_interval_of_repetitions(archive: 
     without = row(before, side([12.0, 12.1, 11.9], None))
     assert without["differs"] is False and without["low"] is None
     assert row(side([10.0, 10.1, 9.9], None), side([12.0, 12.1, 11.9], 0.0))["differs"] is True
+
+
+def test_parts_of_times_add_up_and_what_a_run_lacks_is_an_empty_table(archive: Path) -> None:
+    parts = 0
+    for run in cosmark.runs(archive):
+        for row in run.time_parts:
+            whole = sum(row[name] or 0.0 for name in run.time_parts.columns[5:])
+            assert whole == pytest.approx(row["mean_ms"], rel=1e-3, abs=1e-3), row
+            parts += 1
+        assert len(run.consistency) == len(run.fio_jobs) == 0 and run.consistency.columns[0] == "stage"
+        assert all(row["text"] for row in run.bottlenecks)
+    assert parts >= 5
+
+
+def test_looks_of_probers_and_jobs_of_fio_are_tables(tmp_path: Path, archive: Path) -> None:
+    record = json.loads((cosmark.open("w1", archive).path / "run.json").read_text())
+    looks = {"class": "read_after_create", "title": "reads", "looks": 25, "stale": 1, "missed_at_most": 0.2}
+    other = {"classes": [{**looks, "looks": 3}]}
+    record["stages"][0]["consistency"] = {"classes": [looks], "between_drivers": other}
+    record["fio"] = {"jobs": [{"work": "hole", "depth": 8}]}
+    place = tmp_path / "w1-x"
+    place.mkdir()
+    (place / "run.json").write_text(json.dumps(record))
+    run = cosmark.open(place)
+    assert run.consistency["seen_by"] == ["same_driver", "other_driver"] and run.consistency["looks"] == [25, 3]
+    assert run.fio_jobs["depth"] == [8]
+    record["stages"][0]["consistency"] = {"classes": [3]}
+    (place / "run.json").write_text(json.dumps(record))
+    with pytest.raises(CosmarkError, match="consistency.classes"):
+        cosmark.open(place)

@@ -29,6 +29,8 @@ SCHEMA = 1
 _MOST_RECORD_BYTES = 1 << 30
 #: Percentiles in ``run.json``.
 _PERCENTILES = ("p50", "p60", "p80", "p90", "p95", "p99", "p99_9", "p99_99")
+#: Parts of a mean response time; they add up to it.
+_PARTS = ("mean", "wait", "connect", "tls", "send", "first_byte", "body", "several", "rest")
 #: What prepares and cleans up, and measures nothing.
 _AROUND = ("init", "prepare", "mprepare", "cleanup", "dispose", "delay")
 
@@ -400,6 +402,47 @@ class Run:
         )
 
     @property
+    def time_parts(self) -> Table:
+        """What mean response times went into: a row per stage, operation and class of size (None = all), in ms; ``send_ms`` is
+        None where nobody knows it, and then part of ``first_byte_ms``."""
+        rows = []
+        for stage in self.stages:
+            for one in stage.operations:
+                of_sizes = [(size.get("label"), size) for size in one.record.get("size_classes") or []]
+                for label, record in [(None, one.record), *of_sizes]:
+                    parts = record.get("time")
+                    if parts:
+                        known = {f"{part}_ms": parts.get(f"{part}_ms") for part in _PARTS}
+                        rows.append({"stage": stage.id, "work": one.work, "operation": one.name, "size": label, **known})
+        return Table(rows, ("stage", "work", "operation", "size", *(f"{part}_ms" for part in _PARTS)))
+
+    @property
+    def consistency(self) -> Table:
+        """How soon writes were seen beside the load: a row per stage and kind of look, what other drivers saw as well.
+
+        ``missed_at_most`` is the upper end of the 95 % interval of the share of changes that were missed. Empty without
+        ``consistency:``; :attr:`probes` has every request.
+        """
+        names = ("class", "title", "looks", "stale", "changes", "missed_changes", "missed_at_most", "longest_stale_ms")
+        rows = []
+        for stage in self.stages:
+            found = stage.record.get("consistency") or {}
+            for by, classes in (("same_driver", found), ("other_driver", found.get("between_drivers") or {})):
+                for one in classes.get("classes") or []:
+                    rows.append({"stage": stage.id, "seen_by": by, **{name: one.get(name) for name in names}})
+        return Table(rows, ("stage", "seen_by", *names))
+
+    @property
+    def fio_jobs(self) -> Table:
+        """What fio was asked for, a row per job; empty of runs that fio did not make."""
+        return Table((self.record.get("fio") or {}).get("jobs") or [])
+
+    @property
+    def bottlenecks(self) -> Table:
+        """What limits the store, with the sentence that says so (``text``); empty where its machines were not looked at."""
+        return Table(self.record.get("bottlenecks") or [])
+
+    @property
     def nodes(self) -> Table:
         """The store's machines in the measured windows: one row per stage, machine and part (``cpu``, ``sda``)."""
         rows = []
@@ -514,9 +557,11 @@ _FORM: Json = {
                     **{key: int for key in ("count", "failures", "workers")},
                     **{key: {} for key in _TIME_KEYS},
                     "bounds": {"*": {"client": {}}},
-                    "size_classes": [{}],
+                    "size_classes": [{"time": {}}],
+                    "time": {},
                 }
             ],
+            "consistency": {"classes": [{}], "between_drivers": {"classes": [{}]}},
             "history": [{}],
             "faults": [{"slots": [{}]}],
             "nodes": [{"units": [{}], "quantities": [{}]}],
@@ -528,6 +573,8 @@ _FORM: Json = {
     "durability": [{}],
     "events": [{}],
     "process": {},
+    "fio": {"jobs": [{}]},
+    "bottlenecks": [{}],
 }
 
 
