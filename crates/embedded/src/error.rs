@@ -18,7 +18,7 @@ pub enum Error {
     },
     /// The address can be reached from other machines and nobody allowed that.
     #[error(
-        "{0} can be reached from other machines; use 127.0.0.1, or allow remote clients if this network is trusted: \
+        "{0} can be reached from other machines; use 127.0.0.1, or --allow-remote if this network is trusted: \
          there is no TLS and anyone who has the keys may write and delete"
     )]
     NotLoopback(SocketAddr),

@@ -35,6 +35,12 @@ pub fn run(args: &CleanArgs) -> Outcome {
             run.record.id
         )));
     }
+    if let Some(maker) = run.record.made_by.as_deref().or(run.record.fio.as_ref().map(|_| "fio")) {
+        return Err(Problem::usage(format!(
+            "{} is a run of {maker}, and what that wrote is not known here: Cosmark removes what its own runs wrote",
+            run.record.id
+        )));
+    }
     let workload = workload_of(&run, args.target.as_deref(), args.another_address)?;
     let begun = |stage: usize| run.record.stages.get(stage).is_some_and(was_begun);
     let mut left = leftovers(&workload, &begun);

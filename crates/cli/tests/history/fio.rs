@@ -133,6 +133,9 @@ fn a_page_cache_a_run_that_was_cut_and_a_curve_are_found() {
     let rates = record(home, "w4");
     assert_eq!(rates["fio"]["jobs"][0]["times"], "none");
     assert_ne!(rates["verdict"]["overall"], "false", "{:#}", rates["verdict"]);
+    let refused = said(home, "clean w4");
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && text.contains("w4 is a run of fio"), "{text}");
 }
 
 /// A result of several jobs, one behind the other: name, requests per second, and options of each.
