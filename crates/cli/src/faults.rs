@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use comfy_table::{Cell, CellAlignment, Table};
-use cosmark_archive::{Archive, FaultInForce, FaultNote, Heal, RunRecord, Timestamp};
+use cosmark_archive::{Archive, FAULT_HEALED, FaultInForce, FaultNote, Heal, RunRecord, Timestamp};
 use cosmark_cluster::agent::OverNats;
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
@@ -146,17 +146,16 @@ fn ask_after(note: FaultNote, fault: &FaultInForce, agents: Option<&dyn Agents>)
         return Ok(());
     };
     let said = match ticket {
+        // It is healed where it is in force.
         Some(ticket) => {
             let said = aside(|| agents.became(agent, *ticket));
             said.unwrap_or_else(|| Err("asking ended by a bug in Cosmark".to_owned()))
         }
         None => Err("it was made by an older Cosmark".to_owned()),
     };
-    match said {
-        Ok(Said::Yes(_)) => eprintln!("cosmark: {of} is healed, says agent {agent}"),
-        Ok(Said::Ended { why, ago }) => {
-            eprintln!("cosmark: {of} was healed {:.0} s ago, says agent {agent}: {why}", ago.as_secs_f64());
-        }
+    let how = match said {
+        Ok(Said::Yes(_)) => format!("by now, says agent {agent}"),
+        Ok(Said::Ended { why, ago }) => format!("{:.0} s ago, says agent {agent}: {why}", ago.as_secs_f64()),
         Ok(Said::Failed(why)) => {
             return Err(Problem::usage(format!(
                 "{of} is still in force, says agent {agent}: {why}; heal it on that machine, by hand or by `cosmark faults heal \
@@ -169,7 +168,10 @@ fn ask_after(note: FaultNote, fault: &FaultInForce, agents: Option<&dyn Agents>)
         Err(why) => {
             return Err(Problem::usage(format!("it is not known whether {of} is healed: {why}; {remedy}")));
         }
-    }
+    };
+    eprintln!("cosmark: {of} was healed {how}");
+    // In the timeline of its run, too.
+    drop(fault.log(note.path(), &format!("{FAULT_HEALED} {how}")));
     Ok(note.forget()?)
 }
 

@@ -7,6 +7,8 @@ use cosmark_archive::{Claim, FAULT_HEALED, FaultInForce, FaultNote, Heal};
 
 use crate::act::heal_to_its_end;
 
+/// How a sentence ends about a fault that another process has healed meanwhile.
+pub const BY_GUARDIAN: &str = "was healed by its guardian";
 /// Between two tries.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -121,7 +123,10 @@ pub fn heal_left(
         }
         let path = note.path().to_owned();
         let done = heal(note, &fault, fault.heal.longest(), 1);
-        if let Done::Healed(how) = &done {
+        // Of what an agent has made it says so itself.
+        if let Done::Healed(how) = &done
+            && !matches!(fault.heal, Heal::Agent { .. })
+        {
             // Also in the timeline of the run that is gone.
             drop(fault.log(&path, &format!("{FAULT_HEALED} after its run was gone: {how}")));
         }
@@ -135,7 +140,7 @@ pub fn heal_left(
                 ),
                 _ => format!("{name} is healed by {how}"),
             }),
-            Done::ByAnother => healed.push(format!("{name} was healed by its guardian")),
+            Done::ByAnother => healed.push(format!("{name} {BY_GUARDIAN}")),
             Done::Failed(why) => failed.push(format!("{name} could not be healed: {why}")),
         }
     }

@@ -144,7 +144,7 @@ mod tests {
     fn stage(repeats: u32) -> Stage {
         let text = format!(
             "name: x\nstorage: {{type: mock}}\nstages:\n- {{name: main, faults: [{{name: gone, type: command, inject: a, heal: b, proof: c, \
-             at: 5s, hold: 10s, slot: 30s, repeats: {repeats}}}], works: [{{name: w, workers: 1, runtime: 300s, operations: [{{type: \
+             at: 5s, hold: 10s, slot: 30s, repeats: {repeats}}}], works: [{{name: w, workers: 1, runtime: 3000s, operations: [{{type: \
              read, containers: c(1), objects: c(1)}}]}}]}}\n"
         );
         let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());

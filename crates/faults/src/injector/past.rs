@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::{ArchiveError, FaultTicket, TicketEnd, Timestamp};
 
-use super::{AGAIN_EVERY, Core, Progress};
+use super::{AGAIN_EVERY, Core, LOOK_EVERY, Progress};
 use crate::act::agent::{Said, Step};
-use crate::left::heal_left;
+use crate::left::{BY_GUARDIAN, heal_left};
+
+/// A guardian that has healed says so within this time.
+const WORD_WITHIN: Duration = Duration::from_secs(2);
 
 /// The end of a fault.
 #[derive(Debug, Clone)]
@@ -81,14 +84,14 @@ impl Core {
             let (healed, failed) = heal_left(vec![(note, fault)], &mut |text| (self.talk)(text));
             healed.iter().chain(&failed).for_each(|text| (self.talk)(text));
             is_whole &= failed.is_empty();
-            by_this.extend(ticket.filter(|_| failed.is_empty()));
+            let is_own = failed.is_empty() && !healed.iter().any(|text| text.ends_with(BY_GUARDIAN));
+            by_this.extend(ticket.filter(|_| is_own));
         }
         self.settle(&by_this);
         if is_whole { None } else { again() }
     }
 
-    /// Writes down how faults ended that an earlier start had made: those of `by_this` were healed by this one, or by their
-    /// guardian while it waited for that.
+    /// Writes down how faults ended that an earlier start had made: those of `by_this` were healed by this one.
     fn settle(&self, by_this: &[u64]) {
         // Who deletes the whole journal has healed nothing.
         if !self.journal.is_there() {
@@ -101,10 +104,12 @@ impl Core {
                 continue;
             }
             let made = made.unwrap_or(Timestamp::MIN);
-            let by_guardian = self.journal.last_word((run.as_str(), stage.as_str(), slot.as_str()), made);
-            let by_guardian = by_guardian.filter(|(_, text)| text.starts_with("healed by its guardian"));
+            let is_own = by_this.contains(ticket);
+            let patience = if is_own { Duration::ZERO } else { WORD_WITHIN };
+            let by_guardian =
+                self.word_of_guardian((run.as_str(), stage.as_str(), slot.as_str()), made, patience);
             let (at, why) = by_guardian.unwrap_or_else(|| {
-                let who = match by_this.contains(ticket) {
+                let who = match is_own {
                     true => "the agent that made it was gone, and its next start healed it",
                     false => {
                         "while its agent was gone somebody else healed it, as a rule `cosmark faults heal`, or it was never made"
@@ -113,6 +118,24 @@ impl Core {
                 (Timestamp::now(), who.to_owned())
             });
             self.wrote(self.tickets().end_at(*ticket, at, &why, true));
+        }
+    }
+
+    /// What the guardian of a fault of this run, stage and name has written since then; it does so after it has healed.
+    fn word_of_guardian(
+        &self,
+        of: (&str, &str, &str),
+        since: Timestamp,
+        patience: Duration,
+    ) -> Option<(Timestamp, String)> {
+        let until = Instant::now() + patience;
+        loop {
+            let word = self.journal.last_word(of, since);
+            let word = word.filter(|(_, text)| text.starts_with("healed by its guardian"));
+            if word.is_some() || Instant::now() >= until {
+                return word;
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 
