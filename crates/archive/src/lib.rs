@@ -16,12 +16,13 @@ mod ledger;
 mod nodelog;
 mod oplog;
 mod output;
-mod owned;
 mod parts;
 mod readback;
 mod record;
 mod recover;
 mod regular;
+mod strict_modes;
+mod strict_modes;
 
 pub use cosmark_metrics::{
     ClientRecord, DriverResult, EndpointResult, LoopKind, NicRecord, OperationResult, PartResult,
@@ -62,7 +63,6 @@ pub use nodelog::read::NodeLogReader;
 pub use oplog::read::{OpLogReader, OpRow};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use output::write_output;
-pub use owned::{check_ours, is_ours};
 pub use readback::{ReadBackFiles, ReadBackProgress, add_durability};
 pub use record::containers::ContainersRecord;
 pub use record::durability::{DurabilityFinding, DurabilityRecord};
@@ -75,6 +75,7 @@ pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Moved, Overall, Verdict};
 pub use record::{HostRecord, ProcessRecord, RunRecord, StageRecord, StateChange};
 pub use regular::open as open_file;
+pub use strict_modes::{check_strict_modes, has_strict_modes};
 
 /// Number of the format that this version writes, and the latest that it reads.
 pub const SCHEMA: u32 = 1;

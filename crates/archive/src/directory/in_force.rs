@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::directory::files::{read_bounded, write_whole};
 use crate::directory::notes::add_fault_event;
 use crate::directory::process::{may_be_alive, this_process};
-use crate::owned::is_ours;
+use crate::strict_modes::has_strict_modes;
 use crate::{Archive, ArchiveError, ProcessRecord};
 
 /// Directory of the archive in which they stand.
@@ -295,7 +295,7 @@ impl FaultJournal {
 fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
     // Whoever may write its directory makes no file there that is this user's.
     let file = fs::metadata(path).map_err(ArchiveError::io("read", path))?;
-    if !is_ours(&file) {
+    if !has_strict_modes(&file) {
         return Err(ArchiveError::Damaged {
             path: path.to_owned(),
             line: 1,

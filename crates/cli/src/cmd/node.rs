@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cosmark_archive::check_ours;
+use cosmark_archive::check_strict_modes;
 use cosmark_cluster::agent::{AgentOptions, heal_left, injector_of, serve};
 use cosmark_cluster::driver::{Leave, Talk};
 use cosmark_cluster::nats::Bus;
@@ -85,7 +85,7 @@ const MOST_BYTES: u64 = 1 << 20;
 fn allowed(path: &Path) -> Result<Vec<AllowedFault>, Problem> {
     let shown = path.display();
     let cannot = |cause: std::io::Error| Problem::usage(format!("--faults {shown}: {cause}"));
-    check_ours(path)
+    check_strict_modes(path)
         .map_err(|why| Problem::usage(format!("--faults {shown}: its commands would run here, and {why}")))?;
     let meta = std::fs::metadata(path).map_err(cannot)?;
     if !meta.is_file() || meta.len() > MOST_BYTES {

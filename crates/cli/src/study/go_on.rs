@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::is_ours;
+use cosmark_archive::has_strict_modes;
 use cosmark_study::journal::{Call, JOURNAL, digest, is_held};
 
 use crate::client::state_directory;
@@ -116,7 +116,7 @@ fn check_owner(directory: &Path) -> Result<(), String> {
     let me = unsafe { libc::geteuid() };
     for path in [directory.to_owned(), directory.join(JOURNAL)] {
         let meta = fs::symlink_metadata(&path).map_err(|cause| format!("the journal: {cause}"))?;
-        if meta.uid() != me || !is_ours(&meta) {
+        if meta.uid() != me || !has_strict_modes(&meta) {
             return Err("the journal or its directory belongs to somebody else, or others may write it: the study is not started \
                         from here"
                 .to_owned());

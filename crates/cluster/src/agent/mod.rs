@@ -3,7 +3,7 @@
 //! names, and heals them whatever happens. It opens no port, runs nothing else but `tc`, which tells of the queues of links, writes
 //! nothing else but the keys that it trusts, and can be asked for nothing else; what is not asked for again ends by itself.
 
-mod door;
+mod admission;
 mod faults;
 mod follow;
 mod guard;
@@ -33,7 +33,7 @@ use crate::driver::trust::{Admitted, SharedTrust, Trust};
 use crate::driver::{DriverError, Leave, Talk};
 use crate::nats::{Bus, names};
 
-use door::{Count, Door};
+use admission::{Admission, Count};
 use store::Store;
 
 pub use faults::{OverNats, all_there};
@@ -197,7 +197,7 @@ impl Agent {
 
     /// Says who it is, and that it reads.
     async fn answer_questions(self: Arc<Self>, mut who: Subscriber, mut asked: Subscriber) {
-        let (mut door, mut count) = (Door::new(EnvelopeKind::Look), Count::new());
+        let (mut admission, mut count) = (Admission::new(EnvelopeKind::Look), Count::new());
         loop {
             tokio::select! {
                 Some(message) = who.next() => {
@@ -205,7 +205,7 @@ impl Agent {
                         self.say_who(message.reply).await;
                     }
                 }
-                Some(message) = asked.next() => self.follow(&mut door, &message.payload, message.reply).await,
+                Some(message) = asked.next() => self.follow(&mut admission, &message.payload, message.reply).await,
                 else => return,
             }
         }
@@ -213,9 +213,9 @@ impl Agent {
 
     /// Has what it is asked about faults done.
     async fn answer_about_faults(self: Arc<Self>, mut faulted: Subscriber) {
-        let mut door = Door::new(EnvelopeKind::Fault);
+        let mut admission = Admission::new(EnvelopeKind::Fault);
         while let Some(message) = faulted.next().await {
-            self.about_fault(&mut door, &message.payload, message.reply).await;
+            self.about_fault(&mut admission, &message.payload, message.reply).await;
         }
     }
 
@@ -236,12 +236,12 @@ impl Agent {
     }
 
     /// A request of this kind that is to be followed.
-    async fn admit(&self, door: &mut Door, payload: &[u8]) -> Option<Admitted> {
+    async fn admit(&self, admission: &mut Admission, payload: &[u8]) -> Option<Admitted> {
         let now = std::time::Instant::now();
-        if self.trust.get().keys().is_empty() && door.may_learn(now) {
+        if self.trust.get().keys().is_empty() && admission.may_learn(now) {
             drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
         }
-        door.admit(&self.trust, payload, now)
+        admission.admit(&self.trust, payload, now)
     }
 
     async fn say_who(&self, reply: Option<async_nats::Subject>) {
@@ -264,8 +264,8 @@ impl Agent {
         }
     }
 
-    async fn follow(&self, door: &mut Door, payload: &[u8], reply: Option<async_nats::Subject>) {
-        let Some(admitted) = self.admit(door, payload).await else { return };
+    async fn follow(&self, admission: &mut Admission, payload: &[u8], reply: Option<async_nats::Subject>) {
+        let Some(admitted) = self.admit(admission, payload).await else { return };
         let Ok(look) = decode::<Look>(&admitted.sealed) else { return };
         let seconds = look.for_s.min(LONGEST_LOOK_S);
         let until = Instant::now() + Duration::from_secs(u64::from(seconds));
@@ -285,8 +285,13 @@ impl Agent {
         }
     }
 
-    async fn about_fault(&self, door: &mut Door, payload: &[u8], reply: Option<async_nats::Subject>) {
-        let Some(admitted) = self.admit(door, payload).await else { return };
+    async fn about_fault(
+        &self,
+        admission: &mut Admission,
+        payload: &[u8],
+        reply: Option<async_nats::Subject>,
+    ) {
+        let Some(admitted) = self.admit(admission, payload).await else { return };
         let (Some(injector), Ok(ask)) = (self.injector.clone(), decode::<FaultAsk>(&admitted.sealed)) else {
             return;
         };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_archive::{Heal, check_ours};
+use cosmark_archive::{Heal, check_strict_modes};
 
 use super::command::{run_wanted, run_watched};
 use super::process::Process;
@@ -46,7 +46,7 @@ pub fn check(bed: &str, allowed: bool) -> Result<(), String> {
     if allowed {
         return Ok(());
     }
-    check_ours(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))
+    check_strict_modes(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))
 }
 
 pub struct Bed {

@@ -61,7 +61,7 @@ impl Spending {
 
 /// Lets requests of one kind in.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct Admission {
     kind: EnvelopeKind,
     /// Of those who are trusted.
     signed: Count,
@@ -72,7 +72,7 @@ pub(super) struct Door {
     learned: Option<Instant>,
 }
 
-impl Door {
+impl Admission {
     pub(super) fn new(kind: EnvelopeKind) -> Self {
         let signatures = Spending { spent: Duration::ZERO, since: Instant::now() };
         Self { kind, signed: Count::new(), strangers: Count::new(), signatures, learned: None }
@@ -160,19 +160,19 @@ mod tests {
             old,
             replayed,
         ];
-        let mut door = Door::new(EnvelopeKind::Fault);
+        let mut admission = Admission::new(EnvelopeKind::Fault);
         let now = Instant::now();
-        assert!(door.admit(&trust, &flood[5], now).is_some());
+        assert!(admission.admit(&trust, &flood[5], now).is_some());
         // All within one moment: nothing that was spent comes back.
-        door.signatures = Spending { spent: Duration::ZERO, since: now };
+        admission.signatures = Spending { spent: Duration::ZERO, since: now };
         let began = Instant::now();
         for number in 0..40 {
             for at in 0..600 {
-                assert!(door.admit(&trust, &flood[at % flood.len()], now).is_none());
+                assert!(admission.admit(&trust, &flood[at % flood.len()], now).is_none());
             }
-            door.signatures.spent = Duration::ZERO;
+            admission.signatures.spent = Duration::ZERO;
             let ask = signed(&me, "w1/gone 1/fault", now_ns + number);
-            assert!(door.admit(&trust, &ask, now).is_some(), "{number}");
+            assert!(admission.admit(&trust, &ask, now).is_some(), "{number}");
         }
         // 24 000 signatures would be a second and a half where all is optimized.
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
@@ -185,28 +185,28 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (me, stranger) = (identity(b"me"), identity(b"stranger"));
         let trust = trusting(&me, directory.path());
-        let mut door = Door::new(EnvelopeKind::Fault);
+        let mut admission = Admission::new(EnvelopeKind::Fault);
         let start = Instant::now();
         let now_ns = unix_ns();
         let mut spent = Duration::ZERO;
         for stretch in 0..5u32 {
             let now = start + STRETCH * stretch;
             let good = signed(&me, "w1/gone 1/fault", now_ns + i64::from(stretch));
-            assert!(door.admit(&trust, &good, now).is_some(), "the first of a stretch");
+            assert!(admission.admit(&trust, &good, now).is_some(), "the first of a stretch");
             for number in 0..20_000 {
                 let mut forged = signed(&stranger, "w2/gone 1/fault", now_ns + number);
                 forged[..56].copy_from_slice(me.public().as_bytes());
-                if !door.signatures.may(now) {
+                if !admission.signatures.may(now) {
                     break;
                 }
-                assert!(door.admit(&trust, &forged, now).is_none());
+                assert!(admission.admit(&trust, &forged, now).is_none());
             }
             let before = trust.get().forged();
             let mut forged = signed(&stranger, "w2/gone 1/fault", now_ns);
             forged[..56].copy_from_slice(me.public().as_bytes());
-            assert!(door.admit(&trust, &forged, now).is_none());
+            assert!(admission.admit(&trust, &forged, now).is_none());
             assert_eq!(trust.get().forged(), before, "it was not looked at");
-            spent += door.signatures.spent;
+            spent += admission.signatures.spent;
         }
         // The last one of each stretch may have begun within it.
         assert!(spent >= SPENT * 5, "{spent:?}");
@@ -217,20 +217,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let me = identity(b"me");
         let trust = trusting(&me, directory.path());
-        let mut door = Door::new(EnvelopeKind::Fault);
+        let mut admission = Admission::new(EnvelopeKind::Fault);
         let now = Instant::now();
         let mut follow = |from: i64, now: Instant| {
             let asked = (from..from + 80).map(|number| signed(&me, "w1/x", unix_ns() + number));
             asked
                 .filter(|ask| {
-                    door.signatures.spent = Duration::ZERO;
-                    door.admit(&trust, ask, now).is_some()
+                    admission.signatures.spent = Duration::ZERO;
+                    admission.admit(&trust, ask, now).is_some()
                 })
                 .count()
         };
         assert_eq!(follow(0, now), 50);
         assert_eq!(follow(10_000_000_000, now + Duration::from_secs(1)), 50);
-        assert!(door.may_learn(now) && !door.may_learn(now));
-        assert!(door.may_learn(now + Duration::from_secs(1)));
+        assert!(admission.may_learn(now) && !admission.may_learn(now));
+        assert!(admission.may_learn(now + Duration::from_secs(1)));
     }
 }

@@ -15,7 +15,7 @@ const STICKY: u32 = 0o1000;
 
 /// Nobody but this user and the administrator may write a file or directory of this kind.
 #[must_use]
-pub fn is_ours(meta: &Metadata) -> bool {
+pub fn has_strict_modes(meta: &Metadata) -> bool {
     is_owned(meta) && meta.mode() & OTHERS == 0
 }
 
@@ -29,7 +29,7 @@ fn is_owned(meta: &Metadata) -> bool {
 ///
 /// # Errors
 /// What is wrong and where, with the remedy.
-pub fn check_ours(path: &Path) -> Result<(), String> {
+pub fn check_strict_modes(path: &Path) -> Result<(), String> {
     let cannot = |place: &Path, cause: io::Error| format!("{}: {cause}", place.display());
     let whole = std::path::absolute(path).map_err(|cause| cannot(path, cause))?;
     let mut left: Vec<PathBuf> = parts(&whole);
@@ -58,7 +58,7 @@ pub fn check_ours(path: &Path) -> Result<(), String> {
         place = next;
         if meta.is_dir() {
             check_directory(&place)?;
-        } else if !is_ours(&meta) {
+        } else if !has_strict_modes(&meta) {
             return Err(wrong(&place));
         }
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_ours_where_nobody_else_may_write_it_or_any_directory_on_the_way_to_it() {
+    fn a_file_has_strict_modes_where_nobody_else_may_write_it_or_any_directory_on_the_way_to_it() {
         let directory = tempfile::tempdir().unwrap();
         let deep = directory.path().join("outer/inner");
         fs::create_dir_all(&deep).unwrap();
@@ -109,21 +109,21 @@ mod tests {
             mode(place, 0o755);
         }
         mode(&file, 0o644);
-        check_ours(&file).unwrap();
+        check_strict_modes(&file).unwrap();
         for (place, bad, good) in
             [(&file, 0o664, 0o600), (&file, 0o646, 0o640), (&deep, 0o775, 0o750), (&outer, 0o777, 0o700)]
         {
             mode(place, bad);
-            let why = check_ours(&file).unwrap_err();
+            let why = check_strict_modes(&file).unwrap_err();
             let named = why.starts_with(&format!("{} belongs", place.canonicalize().unwrap().display()));
             assert!(named && why.contains("chmod go-w"), "{why}");
             mode(place, good);
-            check_ours(&file).unwrap();
+            check_strict_modes(&file).unwrap();
         }
         // Who may write a sticky directory replaces nothing there that is somebody else's.
         mode(&outer, 0o1777);
-        check_ours(&file).unwrap();
-        assert!(check_ours(&deep.join("none")).is_err());
+        check_strict_modes(&file).unwrap();
+        assert!(check_strict_modes(&deep.join("none")).is_err());
     }
 
     #[test]
@@ -142,13 +142,13 @@ mod tests {
         symlink(open.join("link"), shut.join("way")).unwrap();
         symlink("circle", shut.join("circle")).unwrap();
         for path in [open.join("link"), shut.join("way"), open.join("../shut/./file")] {
-            check_ours(&path).unwrap();
+            check_strict_modes(&path).unwrap();
         }
         mode(&open, 0o777);
         for path in [open.join("link"), shut.join("way"), open.join("../shut/file")] {
-            assert!(check_ours(&path).unwrap_err().contains("open belongs to"), "{}", path.display());
+            assert!(check_strict_modes(&path).unwrap_err().contains("open belongs to"), "{}", path.display());
         }
-        check_ours(&file).unwrap();
-        assert!(check_ours(&shut.join("circle")).unwrap_err().contains("too many"));
+        check_strict_modes(&file).unwrap();
+        assert!(check_strict_modes(&shut.join("circle")).unwrap_err().contains("too many"));
     }
 }
