@@ -95,6 +95,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(complete_once),
     ),
     row(
+        "s3.multipart.if-match",
+        CONDITION,
+        (
+            "Does completing a write in parts with If-Match of another version leave the object?",
+            "412 PreconditionFailed; the first bytes stay",
+            WRITES,
+        ),
+        by!(complete_if_match),
+    ),
+    row(
         "s3.delete.if-match",
         CONDITION,
         (
@@ -297,6 +307,17 @@ async fn complete_once(room: &mut Room) -> Found {
     let etag = super::multipart::part(room, &key, &upload, 1, b"second").await?;
     let complete = super::multipart::completion(&key, &upload, &[(1, etag)]).line("if-none-match", "*");
     let reply = room.send(complete).await?;
+    let finding = precondition(&reply);
+    stays(room, &key, b"first", finding).await
+}
+
+async fn complete_if_match(room: &mut Room) -> Found {
+    let key = room.key("parts");
+    room.write(&key, b"first").await?;
+    let upload = super::multipart::begin(room, &key).await?;
+    let etag = super::multipart::part(room, &key, &upload, 1, b"second").await?;
+    let complete = super::multipart::completion(&key, &upload, &[(1, etag)]).line("if-match", OTHER);
+    let reply = super::multipart::complete(room, complete).await?;
     let finding = precondition(&reply);
     stays(room, &key, b"first", finding).await
 }

@@ -289,16 +289,33 @@ async fn refused_write(room: &mut Room, request: Request, codes: &[&str]) -> Fou
     }
 }
 
+/// Lengths of bodies that are not what is said of them: a small one is looked at in memory, a large one as it comes.
+const WRONG: [usize; 2] = [11, 400_000];
+
 async fn body_hash(room: &mut Room) -> Found {
-    let mut request = Request::put(room.key("hash"), b"other bytes");
-    request.payload = Some("0123456789abcdef".repeat(4));
-    refused_write(room, request, &["XAmzContentSHA256Mismatch"]).await
+    let mut last = Finding::yes("");
+    for length in WRONG {
+        let mut request = Request::put(room.key(&format!("hash-{length}")), &super::pattern(length, 15));
+        request.payload = Some("0123456789abcdef".repeat(4));
+        last = refused_write(room, request, &["XAmzContentSHA256Mismatch"]).await?;
+        if last.answer != Answer::Yes {
+            return Ok(Finding::new(last.answer, format!("{length} bytes: {}", last.saw)));
+        }
+    }
+    Ok(last)
 }
 
 async fn content_md5(room: &mut Room) -> Found {
-    let request = Request::put(room.key("md5"), b"these bytes")
-        .line("content-md5", super::integrity::md5_base64(b"others"));
-    refused_write(room, request, &["BadDigest"]).await
+    let mut last = Finding::yes("");
+    for length in WRONG {
+        let request = Request::put(room.key(&format!("md5-{length}")), &super::pattern(length, 16))
+            .line("content-md5", super::integrity::md5_base64(b"others"));
+        last = refused_write(room, request, &["BadDigest"]).await?;
+        if last.answer != Answer::Yes {
+            return Ok(Finding::new(last.answer, format!("{length} bytes: {}", last.saw)));
+        }
+    }
+    Ok(last)
 }
 
 async fn checksum(room: &mut Room) -> Found {

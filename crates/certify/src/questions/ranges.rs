@@ -17,6 +17,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(suffix),
     ),
     row(
+        "s3.range.suffix-longer",
+        RANGE,
+        (
+            "Does `bytes=-5000` give all of an object of 1000 bytes?",
+            "206, Content-Range bytes 0-999/1000",
+            RFC,
+        ),
+        by!(suffix_longer),
+    ),
+    row(
         "s3.range.open",
         RANGE,
         ("Does `bytes=900-` give all from byte 900?", "206, Content-Range bytes 900-999/1000", RFC),
@@ -81,6 +91,19 @@ async fn last_hundred(room: &mut Room, range: &str) -> Found {
 
 async fn suffix(room: &mut Room) -> Found {
     last_hundred(room, "bytes=-100").await
+}
+
+async fn suffix_longer(room: &mut Room) -> Found {
+    let (reply, content) = read(room, "bytes=-5000").await?;
+    Ok(match reply.status {
+        206 | 200 if reply.body != content => {
+            Finding::no(format!("{} with {} other bytes", reply.status, reply.body.len()))
+        }
+        206 => Finding::yes("206"),
+        200 => Finding::differs("200: the range is not honoured"),
+        400..=499 => Finding::differs(format!("refused by {}", status_of(&reply))),
+        _ => Finding::no(status_of(&reply)),
+    })
 }
 
 async fn open(room: &mut Room) -> Found {

@@ -42,6 +42,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(sixteen_writers),
     ),
     row(
+        "any.side-by-side",
+        TOGETHER,
+        (
+            "Do 16 connections that write and read at once each get back their own objects?",
+            "byte for byte, each its own",
+            "every protocol's object read and write",
+        ),
+        by!(side_by_side),
+    ),
+    row(
         "any.read-while-written",
         TOGETHER,
         (
@@ -163,6 +173,42 @@ async fn sixteen_writers(room: &mut Room) -> Found {
         }
     }
     Ok(Finding::yes(format!("{} rounds", ROUNDS / 2)))
+}
+
+async fn side_by_side(room: &mut Room) -> Found {
+    let (began, lanes) = (Instant::now(), clients(room, WRITERS)?);
+    let keys: Vec<Vec<String>> = (0..WRITERS)
+        .map(|lane| (0..ROUNDS).map(|round| room.key(&format!("side-{lane}-{round}"))).collect())
+        .collect();
+    room.written.extend(keys.iter().flatten().cloned());
+    let (patience, container) = (room.patience, room.container.clone());
+    let all = join_all(lanes.into_iter().zip(&keys).enumerate().map(|(lane, (mut client, keys))| {
+        let container = &container;
+        async move {
+            for (round, key) in keys.iter().enumerate() {
+                // All have one length: bodies that are mixed up are not found by it.
+                let content = pattern(9000, (lane * 100 + round) as u64 + 5000);
+                put(client.as_mut(), (container, key), &content, patience).await?;
+                let (mut sink, mut marks) = (CollectSink::new(Reply::MOST_BYTES), Marks::default());
+                let name = ObjectName { container, object: key };
+                within(patience, client.get(name, None, Some(&mut sink), &mut marks)).await?;
+                if sink.bytes != content {
+                    return Ok(Some(key));
+                }
+            }
+            Ok::<Option<&String>, Error>(None)
+        }
+    }))
+    .await;
+    let failed = all.iter().find_map(|result| result.as_ref().err());
+    room.say(format!("{WRITERS} connections, {ROUNDS} writes and reads each"), outcome(failed), began);
+    if let Some(error) = failed {
+        return Ok(Finding::no(format!("a write or a read failed: {}", error.message())));
+    }
+    Ok(match all.into_iter().flatten().flatten().next() {
+        Some(key) => Finding::no(format!("{} does not hold what was written to it", room.short(key))),
+        None => Finding::yes(format!("{} objects", WRITERS * ROUNDS)),
+    })
 }
 
 async fn read_while_written(room: &mut Room) -> Found {

@@ -91,6 +91,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(ranges),
     ),
     row(
+        "s3.multipart.size",
+        PARTS,
+        (
+            "Do HEAD and listing tell the length of all parts together?",
+            "the sum of both parts",
+            "S3 API, HeadObject and ListObjectsV2",
+        ),
+        by!(size),
+    ),
+    row(
         "s3.multipart.list-parts-pages",
         PARTS,
         (
@@ -244,6 +254,23 @@ async fn ranges(room: &mut Room) -> Found {
         }
     }
     Ok(Finding::yes(format!("{} ranges", all.len())))
+}
+
+async fn size(room: &mut Room) -> Found {
+    let key = room.key("size");
+    let upload = begin(room, &key).await?;
+    let one = part(room, &key, &upload, 1, &pattern(SMALLEST, 161)).await?;
+    let two = part(room, &key, &upload, 2, &pattern(700, 162)).await?;
+    let reply = complete(room, completion(&key, &upload, &[(1, one), (2, two)])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
+    }
+    let wanted = (SMALLEST + 700).to_string();
+    let head = room.send(Request::head(&key)).await?.line("content-length").map(str::to_owned);
+    let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
+    let listed = xml::text(&reply.body, "Size");
+    let is_right = [head.as_ref(), listed.as_ref()].iter().all(|seen| *seen == Some(&wanted));
+    Ok(Finding::holds(is_right, format!("HEAD {head:?}, listing {listed:?}, written {wanted}")))
 }
 
 async fn list_parts_pages(room: &mut Room) -> Found {

@@ -49,6 +49,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(copy_apart),
     ),
     row(
+        "any.neighbours",
+        (Group::Operations, Of::Any(Capability::STORE)),
+        (
+            "Do a write and a delete leave objects alone whose names begin or end alike?",
+            "each of them as it was",
+            "every protocol's object write and delete",
+        ),
+        by!(neighbours),
+    ),
+    row(
         "any.cleanup",
         (Group::Listings, Of::Any(Capability::LIST)),
         (
@@ -161,6 +171,34 @@ async fn copy_apart(room: &mut Room) -> Found {
 async fn stays(room: &mut Room, key: &str, content: &[u8], why: &str) -> Result<(), Finding> {
     let read = room.get(key).await.map_err(|error| failed(&format!("the copy, after {why}"), &error))?;
     difference(content, &read).map_or(Ok(()), |wrong| Err(Finding::no(format!("after {why}: {wrong}"))))
+}
+
+async fn neighbours(room: &mut Room) -> Found {
+    // Each begins with one before it, or ends like it.
+    let labels = ["near", "near1", "near10", "near-1", "near_", "nea", "1near"];
+    let keys = labels.map(|label| room.key(label));
+    for (at, key) in keys.iter().enumerate() {
+        room.put(key, &pattern(500 + at, at as u64 + 400)).await.map_err(|error| unprepared(&error))?;
+    }
+    room.put(&keys[0], &pattern(100, 450)).await.map_err(|error| unprepared(&error))?;
+    others_stay(room, &keys, &[0], "an overwrite").await?;
+    for (at, deleted) in [(1, &[0, 1][..]), (0, &[0, 1])] {
+        room.remove(&keys[at]).await.map_err(|error| unprepared(&error))?;
+        others_stay(room, &keys, deleted, "a delete").await?;
+    }
+    Ok(Finding::yes(format!("{} names beside it", labels.len() - 1)))
+}
+
+/// All but those that were changed hold what they held.
+async fn others_stay(room: &mut Room, keys: &[String], changed: &[usize], by: &str) -> Result<(), Finding> {
+    for (at, key) in keys.iter().enumerate().filter(|(at, _)| !changed.contains(at)) {
+        let what = format!("{} after {by} of another name", room.short(key));
+        let read = room.get(key).await.map_err(|error| failed(&what, &error))?;
+        if let Some(wrong) = difference(&pattern(500 + at, at as u64 + 400), &read) {
+            return Err(Finding::no(format!("{what}: {wrong}")));
+        }
+    }
+    Ok(())
 }
 
 async fn cleanup(room: &mut Room) -> Found {

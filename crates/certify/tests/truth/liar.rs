@@ -529,6 +529,7 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.range.nonsense",
                 "s3.range.open",
                 "s3.range.suffix",
+                "s3.range.suffix-longer",
                 "s3.range.unsatisfiable",
             ],
         ),

@@ -81,6 +81,18 @@ pub(super) enum Plant {
     TrimsNames,
     /// `/./` is `/`.
     DropsSingleDots,
+    /// A delete takes all names with it that begin so.
+    DeletesByPrefix,
+    /// A write gets the body of the one before it.
+    SwapsBodies,
+    /// A listing tells the length of the last part.
+    ListsLastPart,
+    /// If-Match of a completion is not looked at.
+    IgnoresConditionsOfCompletions,
+    /// A suffix that is longer than the object lacks its last byte.
+    CutsLongSuffixes,
+    /// Content-MD5 of large bodies is not looked at.
+    TakesLargeBodiesOfAnyMd5,
 }
 
 /// Smallest part but the last, bytes.
@@ -130,6 +142,8 @@ fn is_ignored(plant: Plant, ask: &Ask<'_>, name: &str) -> bool {
         }
         Plant::IgnoresConditionsOfCopies => name.starts_with("x-amz-copy-source-if"),
         Plant::TakesPartsOfAnyMd5 => name == "content-md5" && has(ask, "partNumber"),
+        Plant::TakesLargeBodiesOfAnyMd5 => name == "content-md5" && ask.body.len() > 100_000,
+        Plant::IgnoresConditionsOfCompletions => name == "if-match" && has(ask, "uploadId"),
         Plant::TakesAnySha256 => name == "x-amz-checksum-sha256",
         _ => false,
     }
@@ -260,6 +274,16 @@ fn said(plant: Plant, ask: &Ask<'_>, mut reply: Reply) -> Reply {
                     .with_borrow_mut(|memory| memory.pages.entry(prefix.to_owned()).or_insert(body).clone());
             }
         }
+        Plant::ListsLastPart if is_listing => {
+            let size = format!("<Size>{}</Size>", PART + 700);
+            let text = String::from_utf8_lossy(&reply.body).replace(&size, "<Size>700</Size>");
+            reply.body = text.into_bytes();
+        }
+        Plant::CutsLongSuffixes if reply.status == 206 => {
+            if ask.lines.contains(&("range", "bytes=-5000")) {
+                reply.body.truncate(reply.body.len() - 1);
+            }
+        }
         Plant::ZerosInSecondPart if reply.status == 206 => {
             let range = ask.lines.iter().find(|line| line.0 == "range").map_or("", |line| line.1);
             let first: u64 = range
@@ -353,6 +377,10 @@ impl LyingClient {
                     bytes.clone_from(first);
                 }
             }
+            if plant == Plant::SwapsBodies && name.object.contains("-side-") {
+                let before = memory.alike.replace(bytes.clone());
+                bytes = before.unwrap_or(bytes.clone());
+            }
             memory.writes += 1;
             memory.written_at.insert(name.object.to_owned(), memory.writes);
             memory.deleted.remove(name.object);
@@ -373,6 +401,13 @@ impl LyingClient {
             memory.deletes += 1;
             memory.deleted.insert(name.object.to_owned())
         });
+        if plant == Plant::DeletesByPrefix {
+            let all = MEMORY.with_borrow(|memory| memory.last.keys().cloned().collect::<Vec<_>>());
+            for other in all.iter().filter(|other| other.starts_with(name.object)) {
+                let other = ObjectName { object: other, ..name };
+                self.inner.delete(other, &mut Marks::default()).await?;
+            }
+        }
         // The certification deletes it once more when it cleans up.
         if matches!(plant, Plant::ResurrectsLater(_)) && is_first && name.object.ends_with("planted-58") {
             return Ok(());
@@ -440,14 +475,17 @@ async fn damage_of_lengths_of_contents_and_at_borders_is_found_by_the_questions_
 #[tokio::test]
 async fn changes_that_one_way_of_reading_does_not_show_are_found() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
-    let only = ["any.replaced", "any.gone", "any.copy-apart", "any.cleanup"];
+    let only =
+        ["any.replaced", "any.gone", "any.copy-apart", "any.neighbours", "any.cleanup", "any.side-by-side"];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
         (planted(Plant::PartsOfBefore), &["any.replaced"]),
         (planted(Plant::HeadOfBefore), &["any.replaced"]),
         (planted(Plant::HeadOfDeleted), &["any.gone"]),
         (planted(Plant::LinksCopies), &["any.copy-apart"]),
+        (planted(Plant::DeletesByPrefix), &["any.neighbours"]),
         (planted(Plant::CountsPages), &["any.cleanup"]),
+        (planted(Plant::SwapsBodies), &["any.side-by-side"]),
     ];
     are_found(&store, &only, cases).await;
 }
@@ -470,10 +508,12 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
     let only = [
         "s3.auth",
         "s3.checksum.others",
+        "s3.error.content-md5",
         "s3.listing.overwritten",
         "s3.metadata.long",
         "s3.modified",
         "s3.range.if-match",
+        "s3.range.suffix-longer",
         "s3.write.refused-stays",
     ];
     let cases: &[(Lie, &[&str])] = &[
@@ -481,10 +521,12 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
         (planted(Plant::TakesWritesOfOthers), &["s3.auth.changes"]),
         (planted(Plant::TakesLateSignatures), &["s3.auth.late"]),
         (planted(Plant::TakesAnySha256), &["s3.checksum.others"]),
+        (planted(Plant::TakesLargeBodiesOfAnyMd5), &["s3.error.content-md5"]),
         (planted(Plant::ListsOnce), &["s3.listing.overwritten"]),
         (planted(Plant::CutsMetadata), &["s3.metadata.long"]),
         (planted(Plant::DateStandsStill), &["s3.modified"]),
         (planted(Plant::IgnoresConditionsOfParts), &["s3.range.if-match"]),
+        (planted(Plant::CutsLongSuffixes), &["s3.range.suffix-longer"]),
         (planted(Plant::RefusalEmpties), &["s3.write.refused-stays"]),
     ];
     are_found(&store, &only, cases).await;
@@ -514,9 +556,11 @@ async fn lies_about_uploads_beside_each_other_and_behind_their_end_are_found() {
         "s3.multipart.abort-",
         "s3.multipart.complete-twice",
         "s3.multipart.etag-same",
+        "s3.multipart.if-match",
         "s3.multipart.list-parts-pages",
         "s3.multipart.part-md5",
         "s3.multipart.ranges",
+        "s3.multipart.size",
     ];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
@@ -525,6 +569,8 @@ async fn lies_about_uploads_beside_each_other_and_behind_their_end_are_found() {
         (planted(Plant::AbortEndsAll), &["s3.multipart.abort-other"]),
         (planted(Plant::SecondCompletionEmpties), &["s3.multipart.complete-twice"]),
         (planted(Plant::OtherEtagOfCompletion), &["s3.multipart.etag-same"]),
+        (planted(Plant::IgnoresConditionsOfCompletions), &["s3.multipart.if-match"]),
+        (planted(Plant::ListsLastPart), &["s3.multipart.size"]),
         (planted(Plant::SkipsParts), &["s3.multipart.list-parts-pages"]),
         (planted(Plant::TakesPartsOfAnyMd5), &["s3.multipart.part-md5"]),
         (planted(Plant::ZerosInSecondPart), &["s3.multipart.ranges"]),
