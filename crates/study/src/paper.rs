@@ -75,6 +75,7 @@ pub fn results(
     let drawn = figures(design, all, published, courses);
     if !drawn.is_empty() {
         parts.push(Part::Heading(2, "Figures".to_owned()));
+        parts.extend(how_to_read(design, !published.is_empty()).map(Part::Text));
         parts.extend(drawn);
     }
     for (title, table) in [
@@ -107,6 +108,26 @@ pub fn results(
     }
     between_systems(design, all, &mut parts);
     parts
+}
+
+/// What a reader of the figures has to know who has the published work at hand.
+fn how_to_read(design: &Design<'_>, has_published: bool) -> Option<String> {
+    let is_numbered = |title: &str| {
+        title
+            .split_once(" - ")
+            .is_some_and(|(number, _)| number.starts_with(|sign: char| sign.is_ascii_digit()))
+    };
+    let marks = "Filled marks were measured here; hollow ones on a dotted line were published, and a note says where they were \
+                 multiplied so that both have the same greatest value.";
+    let numbers = "A number before a title is that of the figure in the published work.";
+    let said: Vec<&str> = [
+        Some(marks).filter(|_| has_published),
+        Some(numbers).filter(|_| design.spec.figures.iter().any(|figure| is_numbered(&figure.title))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// The day on which a study was begun, and the machine that made the load.

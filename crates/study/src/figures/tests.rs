@@ -597,3 +597,24 @@ fn a_picture_that_cannot_be_drawn_is_a_mistake_at_its_line() {
         assert!(spec.is_none() && found, "{figure}: {mistakes:#?}");
     }
 }
+
+#[test]
+fn figures_of_a_published_work_say_how_their_marks_and_numbers_are_read() {
+    let said = |title: &str, published: &[Published]| {
+        let (spec, mistakes) = read(&format!("{TEXT}  - {{title: '{title}', x: n, where: {{size: 4KB}}}}\n"));
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
+        let parts = crate::paper::results(&design, &all(), published, &Planted);
+        let texts = parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.clone()),
+            _ => None,
+        });
+        texts.collect::<Vec<String>>().join(" ")
+    };
+    let spec = spec("x: n");
+    let published = numbers(&spec, &read_published(RATES).unwrap()).unwrap();
+    assert!(said("16 - writes", &published).contains("A number before a title"));
+    let plain = said("writes - all", &published);
+    assert!(plain.contains("hollow ones") && !plain.contains("A number before"), "{plain}");
+    assert_eq!(said("writes", &[]), "");
+}
