@@ -3,6 +3,7 @@
 
 mod outlines;
 mod stacked;
+mod whiskers;
 mod words;
 
 use super::chart::{Axis, Chart, Mark, Outline, Scale, Series, Side};
@@ -95,7 +96,9 @@ impl Axes {
         let ys = |side: Side| {
             let own = chart.series.iter().filter(move |series| series.side == side);
             own.flat_map(|series| {
-                let ends = series.errors.iter().flat_map(|(low, high)| [*low, *high]);
+                let (least, most) = whiskers::reach(chart, side);
+                let known = series.errors.iter().filter(|(low, high)| low.is_finite() && high.is_finite());
+                let ends = known.flat_map(move |(low, high)| [low.max(least), high.min(most)]);
                 let cells = series.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]);
                 let outlines = series.outlines.iter().flat_map(Outline::values);
                 series.points.iter().map(|(_, y)| *y).chain(ends).chain(cells).chain(outlines)
@@ -149,7 +152,7 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
         width: width - left - right,
         height: (width / 2.4).max(170.0),
     };
-    let note_lines = wrapped(&chart.note, SMALL, width - 24.0);
+    let note_lines = wrapped(&whiskers::note(chart), SMALL, width - 24.0);
     #[expect(clippy::cast_precision_loss, reason = "a few lines")]
     let note_height = note_lines.len() as f64 * 15.0;
     let label = if chart.x.label.is_empty() { 8.0 } else { 22.0 };
@@ -367,7 +370,7 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
         }
     }
     for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
-        whisker(svg, place(&(*x, *low)), place(&(*x, *high)), colour(series.look));
+        whiskers::draw(svg, place(&(*x, *low)), place(&(*x, *high)), colour(series.look));
     }
 }
 
@@ -411,18 +414,6 @@ fn draw_limit(svg: &mut Svg, series: &Series, axes: &Axes, frame: &Frame) {
     let Some((_, level)) = series.points.iter().find(|(_, y)| y.is_finite()) else { return };
     let y = frame.y(axes.y(series.side).place(*level));
     svg.line((frame.left, y), (frame.x(1.0), y), stroke_of(series.look, Mark::Limit));
-}
-
-/// An interval: a line with short ends.
-fn whisker(svg: &mut Svg, low: (f64, f64), high: (f64, f64), colour: &str) {
-    if !(low.1.is_finite() && high.1.is_finite()) {
-        return;
-    }
-    let stroke = Stroke::plain(colour, 1.3);
-    svg.line(low, high, stroke);
-    for (x, y) in [low, high] {
-        svg.line((x - 4.0, y), (x + 4.0, y), stroke);
-    }
 }
 
 /// Shades of one hue from white to dark, which are shades of grey in print.
@@ -482,7 +473,7 @@ fn draw_bars(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Ax
     }
     for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
         let middle = frame.x(axes.x.place(*x)) - width * number / 2.0 + own * width + width * 0.47;
-        whisker(
+        whiskers::draw(
             svg,
             (middle, frame.y(axes.left.place(*low))),
             (middle, frame.y(axes.left.place(*high))),

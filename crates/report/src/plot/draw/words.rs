@@ -54,7 +54,9 @@ pub(super) fn draw(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
     for series in &chart.series {
         let aside = points_aside(chart, series, frame);
         for (px, py, text) in &series.words {
-            let (x, y) = (frame.x(axes.x.place(*px)) + aside, frame.y(axes.y(series.side).place(*py)));
+            // What stands at the end of an interval that leaves the frame stands at the frame.
+            let place = axes.y(series.side).place(*py).clamp(0.0, 1.0);
+            let (x, y) = (frame.x(axes.x.place(*px)) + aside, frame.y(place));
             let width = width_of(text, SMALL);
             let within = |x: f64| x.clamp(frame.left, (frame.x(1.0) - width).max(frame.left));
             let middle = within(x - width / 2.0);

@@ -436,8 +436,10 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         let edges = (-0.5, float(names.len()) - 0.5);
         series.push(Series::new("", 0, Mark::Guide, vec![(edges.0, 1.0), (edges.1, 1.0)]));
         let base = sides.first().copied().unwrap_or_default();
-        let ends = series.iter().flat_map(|bar| &bar.errors).map(|(_, high)| *high);
-        let most = series.iter().flat_map(|bar| &bar.points).map(|(_, y)| *y).chain(ends).fold(1.0, f64::max);
+        let highest = series.iter().flat_map(|bar| &bar.points).map(|(_, y)| *y).fold(1.0, f64::max);
+        // As long as the picture is still one of the bars.
+        let ends = series.iter().flat_map(|bar| &bar.errors).map(|(_, high)| high.min(highest * 2.5));
+        let most = ends.fold(highest, f64::max);
         let chance = match whiskers(&series) {
             "" => "One value per run: without repetitions a difference may be chance.",
             whiskers => whiskers,
