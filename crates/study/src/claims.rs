@@ -97,6 +97,7 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
             words.push(text);
         }
     }
+    let conditions = words.len();
     let has = |of: fn(&Observation) -> bool| {
         let mut sides = claim.test.iter().flat_map(sides);
         sides.any(|side| all.iter().any(|one| of(one) && one.is_in(&side.cells)))
@@ -111,6 +112,11 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
     }
     let mut said = std::collections::BTreeSet::new();
     words.retain(|text| said.insert(text.clone()));
+    // Of several conditions each has its number, or nobody sees where one ends.
+    if conditions > 1 {
+        let own = words.iter_mut().take(conditions).enumerate();
+        own.for_each(|(at, text)| *text = format!("({}) {text}", at + 1));
+    }
     let finding = if findings.contains(&Finding::Disagrees) {
         Finding::Disagrees
     } else if findings.iter().all(|finding| *finding == Finding::Agrees) {
@@ -279,6 +285,38 @@ mod tests {
             assert_eq!(finds(serde_json::json!({"of": of, "least": level})), Finding::Agrees, "{level}");
             assert_eq!(finds(serde_json::json!({"of": of, "least": 1.01 * level})), Finding::Disagrees);
         }
+    }
+
+    #[test]
+    fn several_conditions_of_a_claim_have_their_numbers() {
+        let text = "
+name: t
+title: t
+question: q
+systems: [{name: a}]
+factors: [{name: n, within: true, levels: [1, 8]}]
+scales: {quick: {}}
+workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
+claims:
+  - {id: ONE, says: s, test: [{of: {where: {n: 1}}, least: 5}]}
+  - {id: TWO, says: s, test: [{of: {where: {n: 1}}, least: 5}, {of: {where: {n: 8}}, most: 9}]}
+";
+        let (spec, mistakes) = crate::spec::read(text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let choice = crate::design::Choice { scale: "quick".into(), ..crate::design::Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        let seen = |n: &str, rate: f64| Observation {
+            levels: [("system", "a"), ("n", n)].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            op: "read".into(),
+            repetition: 1,
+            values: [("throughput_per_s".to_owned(), rate)].into(),
+            verdict: cosmark_archive::Overall::True,
+            ..Observation::default()
+        };
+        let judged = judge(&design, &[seen("1", 6.0), seen("8", 7.0)]);
+        assert!(judged[0].why.starts_with("6.00 where at least 5.00"), "{}", judged[0].why);
+        assert!(judged[1].why.starts_with("(1) 6.00 where"), "{}", judged[1].why);
+        assert!(judged[1].why.contains("; (2) 7.00 where at most 9.00"), "{}", judged[1].why);
     }
 
     #[test]

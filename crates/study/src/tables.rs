@@ -79,8 +79,10 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
             }
         }
     }
-    let caption = "Every cell: the median of its runs, in brackets the 95 % interval (of logarithms) where there are several. Hatched: \
-                   FALSE, its numbers cannot be believed, or its search found no load. Dashed: responses too long for the window.";
+    let caption = "Every cell, which is one system at one combination of levels: the median of its runs, in brackets the 95 % interval \
+                   (of logarithms) where there are several. The verdict says whether the numbers can be believed: TRUE, TRUE WITH \
+                   LIMITS that the last column names, NOT PROVEN where too little was measured to tell, FALSE where they are wrong. \
+                   Hatched: FALSE, or its search found no load. Dashed: responses too long for the window.";
     Part::Table { caption: caption.to_owned(), columns, rows }
 }
 
