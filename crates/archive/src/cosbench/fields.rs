@@ -14,6 +14,9 @@ use crate::regular;
 /// A larger table is damage, not data.
 pub const MOST_BYTES: u64 = 1 << 29;
 
+/// No table has more of anything, bytes included: they are added up.
+const MOST_COUNTED: u64 = 1 << 56;
+
 /// A percentile beyond the last bucket: the greatest `long` of Java.
 pub const BEYOND_ALL_BUCKETS: &str = "9223372036854775807";
 
@@ -117,7 +120,8 @@ pub fn count(cell: &str) -> Result<u64, String> {
     if cell == NOT_AVAILABLE {
         return Ok(0);
     }
-    cell.parse().map_err(|_| format!("`{}` is not a count", shortened(cell)))
+    let count = cell.parse().ok().filter(|count| *count <= MOST_COUNTED);
+    count.ok_or_else(|| format!("`{}` is not a count", shortened(cell)))
 }
 
 /// A number; `N/A` is `None`, `∞` and a percentile beyond all buckets are infinite. `?` stands for `∞` and for what is no

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::csv::timeline::{TimelineEntry, read_timeline};
 use crate::directory::files::{self, RECORD, read_bounded};
-use crate::directory::{process, signs};
+use crate::directory::{counts, process, signs};
 use crate::{
     ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, regular,
 };
@@ -82,6 +82,13 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
     let version: Version = serde_json::from_str(&text).map_err(damaged)?;
     if version.schema > u64::from(SCHEMA) {
         return Err(ArchiveError::TooNew { path, found: version.schema });
+    }
+    if !counts::are_possible(&text).map_err(damaged)? {
+        return Err(ArchiveError::Unreadable {
+            path,
+            problem: "its counts together are more than a run can have".to_owned(),
+            remedy: "restore the file from a copy; the other files of the run can be read without it",
+        });
     }
     let mut record: RunRecord = serde_json::from_str(&text).map_err(damaged)?;
     if record.state == RunState::Running && record.process.as_ref().is_some_and(|p| !process::may_be_alive(p))

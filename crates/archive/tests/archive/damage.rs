@@ -27,6 +27,11 @@ fn a_damaged_record_is_named_with_its_line_and_hides_no_other_run() {
         (wrong.clone(), format!("line {}", line(&wrong, "\"count\": -1"))),
         ("\u{0}".repeat(100), "line 1".to_owned()),
         (newer, "use a newer Cosmark".to_owned()),
+        // Added up with one more they would be none, and the run one that failed nothing.
+        (
+            whole.replace("\"failures\": 0", "\"failures\": 18446744073709551615"),
+            "more than a run can have".to_owned(),
+        ),
     ];
     for (damage, expected) in cases {
         std::fs::write(&record, damage).unwrap();

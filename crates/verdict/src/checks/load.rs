@@ -158,7 +158,7 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
         );
     }
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
-    let due: u64 = open().filter_map(|op| op.intended).sum();
+    let due = open().filter_map(|op| op.intended).fold(0, u64::saturating_add);
     let accounted: u64 = open().map(|op| op.ended() + op.missed + op.unfinished).sum();
     if due > 0 {
         let lost = 1.0 - accounted as f64 / due as f64;
@@ -189,6 +189,11 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
     })
 }
 
+/// The sum of all; `None` where one is not known.
+fn all_of(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.try_fold(0, |sum: u64, count| Some(sum.saturating_add(count?)))
+}
+
 fn is_open(evidence: &Evidence, op: &crate::evidence::OperationEvidence) -> bool {
     evidence.works.iter().any(|work| work.name == op.work && work.pacing == Pacing::Open)
 }
@@ -207,7 +212,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
         });
     }
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
-    let known: Option<u64> = open().map(|op| op.intended).sum();
+    let known = all_of(open().map(|op| op.intended));
     let ended: u64 = open().map(crate::evidence::OperationEvidence::ended).sum();
     let offered = known.unwrap_or_else(|| open().map(|op| op.ended() + op.missed + op.unfinished).sum());
     if offered == 0 {
@@ -269,7 +274,7 @@ fn off_schedule(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Op
     let due = schedule.due?;
     let counted = evidence.of_work(&work.name);
     if work.pacing == Pacing::Open {
-        let known: Option<u64> = counted.map(|op| op.intended).sum();
+        let known = all_of(counted.map(|op| op.intended));
         let (told, room) = (known? as f64, 1.0 + (LIMIT * due).max(5.0 * schedule.spread));
         return ((told - due).abs() > room).then(|| {
             let message = format!(
