@@ -358,3 +358,94 @@ fn a_log_of_rates_becomes_steps_and_one_of_requests_is_refused() {
     assert!(Course::read("1, 2, 0\nx, 2, 0\n").unwrap_err().starts_with("line 2"));
     assert!(Course::read("").unwrap().steps().is_empty());
 }
+
+/// Numbers that contradict each other, and texts that are cut or doubled: whatever is taken for a result is one that could be.
+mod hostile {
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    use super::*;
+
+    const NUMBERS: &[&str] = &[
+        "-1",
+        "0",
+        "1e308",
+        "18446744073709551615",
+        "9223372036854775807",
+        "1e-320",
+        "\"\"",
+        "null",
+        "[]",
+        "{}",
+    ];
+
+    /// A text in which some numbers are others, or a part is left out, said again, or cut off.
+    fn changed(text: &'static str) -> impl Strategy<Value = String> {
+        let change = (any::<Index>(), any::<Index>(), 0_u8..8, select(NUMBERS));
+        prop::collection::vec(change, 1..4).prop_map(move |changes| {
+            let mut text = text.to_owned();
+            for (at, to, what, number) in changes {
+                let digits: Vec<usize> = text
+                    .bytes()
+                    .enumerate()
+                    .filter(|(_, byte)| byte.is_ascii_digit())
+                    .map(|(at, _)| at)
+                    .collect();
+                let (at, to) = (at.index(text.len() + 1), to.index(text.len() + 1));
+                let (from, to) = (at.min(to), at.max(to).min(at.min(to) + 300));
+                match what {
+                    0 => text.truncate(to),
+                    1 => drop(text.drain(from..to)),
+                    2 => {
+                        let again = text[from..to].to_owned();
+                        text.insert_str(to, &again);
+                    }
+                    _ => {
+                        let Some(from) = digits.iter().copied().find(|digit| *digit >= from) else {
+                            continue;
+                        };
+                        let length = text[from..].bytes().take_while(u8::is_ascii_digit).count();
+                        text.replace_range(from..from + length, number);
+                    }
+                }
+            }
+            text
+        })
+    }
+
+    fn output() -> impl Strategy<Value = String> {
+        select(vec![MIXED, BUFFERED, RBD]).prop_flat_map(changed)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_taken_for_a_result_could_be_one(text in output()) {
+            match FioOutput::read(&text) {
+                Err(why) => prop_assert!(!why.is_empty() && why.len() < 2000, "{}", why),
+                Ok(output) => {
+                    prop_assert!(!output.length_s().is_nan());
+                    for side in output.jobs.iter().flat_map(|job| job.read.iter().chain(&job.write)) {
+                        prop_assert!(side.ios > 0 && side.iops.is_finite() && side.bytes_per_s.is_finite());
+                        prop_assert!(side.runtime_s > 0.0 && side.runtime_s.is_finite());
+                        let times = side.times.latencies();
+                        prop_assert!(side.times.distribution().count() <= times.count.saturating_mul(2));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_log_is_a_course_in_order_or_the_line_is_named(text in changed(LOG)) {
+            match Course::read(&text) {
+                Err(why) => prop_assert!(why.contains("line"), "{}", why),
+                Ok(course) => {
+                    let steps = course.steps();
+                    prop_assert!(steps.iter().all(|step| step.from_s <= step.to_s));
+                    prop_assert!(steps.windows(2).all(|two| two[0].to_s <= two[1].to_s));
+                }
+            }
+        }
+    }
+}

@@ -384,3 +384,64 @@ fn an_interval_in_which_nothing_was_seen_reads_as_nothing() {
     let last = timeline.last().unwrap();
     assert_eq!((last.operations.len(), last.operations[1].count), (4, 0));
 }
+
+/// Whatever its tables hold, a run of COSBench is listed, and read or refused with the file that is damaged.
+#[test]
+fn changed_tables_of_cosbench_are_read_or_named() {
+    const PIECES: [&str; 12] = [
+        "18446744073709551615",
+        "-1",
+        "NaN",
+        "∞",
+        "1e308",
+        "",
+        "\"",
+        ",,,",
+        "\n",
+        "\r\n",
+        "\0",
+        "completed @ 9999-99-99",
+    ];
+    let (home, run) = copied("w3-mock-full");
+    let names: Vec<_> = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let tables: Vec<_> =
+        names.into_iter().filter(|path| path.extension().is_some_and(|end| end == "csv")).collect();
+    assert!(tables.len() > 3, "{tables:?}");
+    // A generator of numbers that needs none of its quality: Knuth's linear congruential one.
+    let mut state = 20_261_127_u64;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for round in 0..150 {
+        let table = &tables[draw(tables.len())];
+        let whole = fs::read(table).unwrap();
+        let mut bytes = whole.clone();
+        for _ in 0..=draw(3) {
+            let at = draw(bytes.len());
+            let cell =
+                bytes.iter().skip(at).position(|byte| *byte == b',').map_or(bytes.len(), |more| at + more);
+            match draw(4) {
+                0 => bytes.truncate(at),
+                1 => drop(bytes.drain(at..cell)),
+                _ => drop(bytes.splice(at..cell, PIECES[draw(PIECES.len())].bytes())),
+            }
+        }
+        fs::write(table, &bytes).unwrap();
+        let glances = cosmark_archive::overview(home.path()).unwrap();
+        assert_eq!(glances.len(), 1, "round {round}");
+        match CosbenchRun::open(&run) {
+            Ok(read) => {
+                let _record = read.record();
+                for stage in &read.stages {
+                    if let Err(error) = read.timeline(stage) {
+                        assert!(error.to_string().contains(".csv"), "round {round}: {error}");
+                    }
+                }
+                drop(read.histogram());
+            }
+            Err(error) => assert!(error.to_string().contains("w3-mock-full"), "round {round}: {error}"),
+        }
+        fs::write(table, &whole).unwrap();
+    }
+}

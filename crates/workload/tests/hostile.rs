@@ -1,0 +1,99 @@
+//! Access logs, and the faults that an operator allows, cut, doubled and mixed: no panic, and what is wrong is said at a place that is
+//! there.
+
+use cosmark_workload::access_log::{ASKED, LOG_FORMATS, LogFormat};
+use cosmark_workload::parse_allowed_faults;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+const LOGGED: &[&str] = &[
+    "79a5 bucket [06/Feb/2019:00:00:38 +0000] 192.0.2.3 79a5 3E57 REST.GET.OBJECT a%20b.jpg \"GET /b/a?x=\\\"y HTTP/1.1\" 200 - 26 34 7",
+    "127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] \"GET /apache_pb.gif HTTP/1.0\" 200 2326 \"http://x/\" \"Mozilla\"",
+    "1549411238.123456789,GET,4096",
+    "2019-02-06T00:00:38.25+01:00, write ,-",
+];
+
+const ALLOWED: &[&str] = &[
+    "faults:\n- {name: osd hangs, type: signal, signal: STOP, process: ceph-osd, longest: 2m}\n",
+    "faults:\n- {name: net, type: command, inject: a, heal: b, proof: c, longest: 30s, within: 5s, noticed: d, whole: e}\n",
+    "faults:\n- &a {name: slow, type: cgroup, process: x, cpu: 5 %, longest: 1m}\n- <<: *a\n",
+];
+
+const PIECES: &[&str] = &[
+    "-1",
+    "1e308",
+    "18446744073709551616",
+    "9223372036854775807",
+    "\"",
+    "\\",
+    "[",
+    "]",
+    "{",
+    "}",
+    ":",
+    ",",
+    "- ",
+    " ",
+    "\n",
+    "\t",
+    "\0",
+    "é",
+    "\u{202e}",
+    "&a ",
+    "*a",
+    "!!str ",
+    "|\n",
+    "+2399",
+    "29/Feb/2023",
+    "%",
+];
+
+/// One of these with up to eight changes.
+fn changed(of: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let change = (any::<Index>(), any::<Index>(), 0_u8..5, select(PIECES));
+    (select(of), prop::collection::vec(change, 0..8)).prop_map(|(text, changes)| {
+        let mut signs: Vec<char> = text.chars().collect();
+        for (from, to, what, piece) in changes {
+            let (from, to) = (from.index(signs.len() + 1), to.index(signs.len() + 1));
+            let (from, to) = (from.min(to), from.max(to).min(from.min(to) + 30));
+            match what {
+                0 => signs.truncate(to),
+                1 => drop(signs.drain(from..to)),
+                2 => {
+                    let again = signs[from..to].to_vec();
+                    drop(signs.splice(to..to, again));
+                }
+                _ => drop(signs.splice(from..from, piece.chars())),
+            }
+        }
+        signs.into_iter().collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_line_of_a_log_is_a_request_or_refused_with_a_reason(line in changed(LOGGED)) {
+        for (name, format) in LOG_FORMATS {
+            match format.parse_line(&line) {
+                Ok(Some(request)) => prop_assert!(ASKED.iter().any(|(_, asked)| *asked == request.asked)),
+                Ok(None) => {}
+                Err(why) => prop_assert!(!why.is_empty() && why.len() < 200, "{}: {}", name, why),
+            }
+        }
+        // What a file begins with tells its format: such a line has to be read by it.
+        if let Some(format) = LogFormat::detect(line.trim()) {
+            prop_assert!(format.parse_line(&line).is_ok(), "{:?}: {:?}", format, line);
+        }
+    }
+
+    #[test]
+    fn mistakes_of_allowed_faults_stand_where_they_are(text in changed(ALLOWED)) {
+        let (_, mistakes) = parse_allowed_faults(&text);
+        for one in &mistakes {
+            prop_assert!(!one.message.is_empty());
+            prop_assert!(text.get(one.span.start..one.span.end()).is_some(), "{:?}", one);
+        }
+    }
+}
