@@ -22,7 +22,6 @@ mod record;
 mod recover;
 mod regular;
 mod strict_modes;
-mod strict_modes;
 
 pub use cosmark_metrics::{
     ClientRecord, DriverResult, EndpointResult, LoopKind, NicRecord, OperationResult, PartResult,

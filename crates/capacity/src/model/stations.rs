@@ -198,11 +198,13 @@ impl Stations {
 
     /// Seconds that an operation of one kind spends at the stations.
     pub(crate) fn response_s(&self, model: &Model, class: usize, bytes: f64, slower: &[f64]) -> f64 {
-        let places = self.places.iter().zip(&self.idle).zip(self.times.iter().zip(slower));
-        let time = |(((part, share), idle), (times, slower)): ((&(usize, f64), &f64), (&f64, &f64))| {
+        let taken = self.idle.iter().zip(&self.times).zip(slower);
+        let taken = taken.map(|((idle, times), slower)| times * slower / (1.0 - idle).max(1e-3));
+        let time = |((part, share), taken): (&(usize, f64), f64)| {
             let cost = model.parts[*part].costs.get(class).copied().unwrap_or_default();
-            cost.at(bytes) * times * share / (1.0 - idle).max(1e-3) * slower
+            cost.at(bytes) * share * taken
         };
+        let places = self.places.iter().zip(taken);
         self.extra_delay_s + places.map(time).sum::<f64>()
     }
 
