@@ -107,8 +107,8 @@ pub async fn serve(
     // Each by itself: a reading that takes its time holds up no fault's end, and no fault holds up a reading.
     tasks.spawn(Arc::clone(&agent).answer_questions(who, asked));
     tasks.spawn(Arc::clone(&agent).read_while_asked());
-    // A login from before may not hear of faults, and an agent that makes none need not.
-    if agent.injector.is_some() && !agent.options.faults.is_empty() {
+    // A login from before may not hear of faults, and who neither makes any nor has left any need not.
+    if agent.injector.is_some() {
         let faulted = subscribe(names::agent(&agent.options.name, "fault")).await.map_err(problem)?;
         tasks.spawn(Arc::clone(&agent).answer_about_faults(faulted));
     }

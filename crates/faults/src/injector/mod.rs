@@ -31,6 +31,8 @@ use past::Ended;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What could not be healed is tried again this often.
 const AGAIN_EVERY: Duration = Duration::from_secs(30);
+/// Who has just asked for a fault has so long to have it made before another run may ask.
+const ITS_TURN: Duration = Duration::from_secs(3);
 /// The longest names of runs, stages and slots that are repeated, in characters.
 const LONGEST_NAME: usize = 120;
 /// The longest id of a run, in bytes.
@@ -121,6 +123,8 @@ struct Open {
     ticket: u64,
     wish: Wish,
     spec: FaultSpec,
+    /// When it was asked for.
+    opened: Instant,
     /// When something was heard of its run last.
     heard: Instant,
     /// The newest step, and what it came to.
@@ -263,6 +267,15 @@ impl Core {
                 "it holds {fault} for run {run} ({slot}) since {since_s} s, and makes one fault at a time"
             ));
         }
+        if let Some(open) = state.open.as_ref().filter(|open| open.wish.run != wish.run)
+            && open.number == 0
+            && open.opened.elapsed() < ITS_TURN
+        {
+            return Err(format!(
+                "run {} is about to have {} made ({}), and it makes one fault at a time",
+                open.wish.run, open.wish.fault, open.wish.slot
+            ));
+        }
         self.nothing_left()?;
         let ticket = draw();
         let Wish { run, stage, slot, .. } = wish.clone();
@@ -270,9 +283,18 @@ impl Core {
         self.tickets().add(asked).map_err(|error| {
             format!("it could not be written down on its machine, so it is not to be had: {error}")
         })?;
-        let heard = Instant::now();
-        state.open =
-            Some(Open { ticket, wish, spec, heard, number: 0, said: None, was_made: false, ended: None });
+        let now = Instant::now();
+        state.open = Some(Open {
+            ticket,
+            wish,
+            spec,
+            opened: now,
+            heard: now,
+            number: 0,
+            said: None,
+            was_made: false,
+            ended: None,
+        });
         state.todo = None;
         Ok(ticket)
     }

@@ -406,3 +406,17 @@ fn a_run_hears_from_the_next_start_what_became_of_its_fault_and_by_whom() {
         assert_eq!(bed.is_there(), !is_healed, "{words}");
     }
 }
+
+#[test]
+fn a_run_that_has_just_asked_for_a_fault_is_not_pushed_out_by_another_one() {
+    let bed = Bed::new();
+    let injector = bed.injector(patience(LONG, LONG));
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    let refused = injector.open(wish("w2", LONG)).unwrap_err();
+    assert!(refused.contains("run w1 is about to have there made (gone 1)"), "{refused}");
+    assert!(matches!(done(&injector, ticket, 1, Step::Inject), Said::Yes(_)));
+    assert!(matches!(done(&injector, ticket, 2, Step::Heal), Said::Yes(_)));
+    // Who does not have it made in its turn is asked after no more.
+    injector.open(wish("w1", LONG)).unwrap();
+    until("its turn is over", || injector.open(wish("w2", LONG)).is_ok());
+}
