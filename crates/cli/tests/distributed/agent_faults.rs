@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{EventKind, FaultInForce, FaultJournal, Heal};
@@ -241,4 +244,52 @@ fn an_agent_that_does_not_start_heals_what_an_earlier_one_left_and_says_what_is_
     let mut agent = Process::start(command, bed.path().join("away.log"));
     eventually("healed", || agent.log(), || !there.exists());
     agent.kill();
+}
+
+/// Requests about faults to agent s1 that nobody signed, and some under the name of its controller, thousands in a second, as
+/// anybody who reaches this NATS can send them; until `stop`.
+fn flood(bed: &Bed, stop: &AtomicBool) -> u64 {
+    let mut stream = TcpStream::connect((bed.host.as_str(), bed.port)).unwrap();
+    write!(stream, "CONNECT {{\"verbose\":false}}\r\n").unwrap();
+    let key = key_of_controllers(&bed.path().join(".state/cosmark"));
+    let (stolen, noise) = ([key.as_bytes(), &[7_u8; 300][..]].concat(), [b'x'; 200]);
+    let mut block = Vec::new();
+    for at in 0..100 {
+        let payload = if at % 4 == 0 { &stolen[..] } else { &noise[..] };
+        write!(block, "PUB cosmark.agent.s1.fault {}\r\n", payload.len()).unwrap();
+        block.extend_from_slice(payload);
+        block.extend_from_slice(b"\r\n");
+    }
+    let mut sent = 0;
+    while !stop.load(Ordering::Relaxed) && stream.write_all(&block).is_ok() {
+        sent += 100;
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    sent
+}
+
+#[test]
+fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_healed() {
+    let mut bed = Bed::new(1);
+    allow(&bed);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 4s, slot: 8s", 14);
+    let agent = agent(&bed, "s1");
+    let (stop, there) = (AtomicBool::new(false), bed.path().join("there"));
+    let mut run = bed.start_run("broken.yaml", &[]);
+    let sent = std::thread::scope(|scope| {
+        let flooding = scope.spawn(|| flood(&bed, &stop));
+        let until = Instant::now() + PATIENCE;
+        while !run.log().contains("gone 1: healed") && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stop.store(true, Ordering::Relaxed);
+        flooding.join().unwrap()
+    });
+    run.wait();
+    let record = bed.run().record;
+    let slot = &record.stages[0].faults[0].slots[0];
+    assert!(slot.landed_s.is_some() && slot.void.is_none(), "{slot:?}\n{}\n{}", run.log(), agent.log());
+    assert!(slot.healed_s.unwrap() - slot.from_s < 9.0, "{slot:?}");
+    assert!(!there.exists() && sent > 1000, "{sent}");
+    assert!(agent.log().contains("not followed"), "{}", agent.log());
 }
