@@ -173,8 +173,8 @@ says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
     - {name: daemon dies, type: command, inject: systemctl kill -s KILL my-store, proof: '! systemctl is-active my-store',
        heal: systemctl start my-store, longest: 2m}
 
---faults needs --trust: the key of a controller, which that prints when it starts. Nobody but root and the user of the agent may \
-write the file or a directory on the way to it. \
+--faults needs --trust: the key of a controller, which that prints when it starts. Nobody but root and the agent's user may \
+write the file, or a directory on the way to it. \
 The agent heals a fault when its run asks for it, 5 s after its time, when it has heard nothing of its run for 10 s, and when it \
 is ended itself; after kill -9 a guardian does, or the next start. It has the rights of the user that starts it. \
 Ctrl-C: it heals what it holds and leaves.")]

@@ -279,10 +279,8 @@ fn said(plant: Plant, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             let text = String::from_utf8_lossy(&reply.body).replace(&size, "<Size>700</Size>");
             reply.body = text.into_bytes();
         }
-        Plant::CutsLongSuffixes if reply.status == 206 => {
-            if ask.lines.contains(&("range", "bytes=-5000")) {
-                reply.body.truncate(reply.body.len() - 1);
-            }
+        Plant::CutsLongSuffixes if reply.status == 206 && ask.lines.contains(&("range", "bytes=-5000")) => {
+            reply.body.truncate(reply.body.len() - 1);
         }
         Plant::ZerosInSecondPart if reply.status == 206 => {
             let range = ask.lines.iter().find(|line| line.0 == "range").map_or("", |line| line.1);
