@@ -61,7 +61,9 @@ fn list_of_agents(url: &str, login: &NatsArgs, as_json: bool) -> Outcome {
         return Ok(code);
     }
     if agents.is_empty() {
-        println!("no agents; `cosmark node --join URL --trust KEY --faults FILE` brings one that makes faults");
+        println!(
+            "no agents; `cosmark node --join URL --trust KEY --faults FILE` brings one that makes faults"
+        );
         return Ok(Exit::Done);
     }
     let plain = |text: &str| text.replace(char::is_control, " ");

@@ -107,7 +107,8 @@ fn a_driver_that_is_lost_is_named_and_what_it_wrote_unheard_accuses_nobody() {
 #[test]
 fn writes_that_fail_while_a_store_is_in_trouble_do_not_end_what_can_be_said_of_their_objects() {
     // A third of the probers' writes have no answer that can be built on; readings of what came afterwards still count.
-    let (_bed, record) = seen("errors: {op: put, key_prefix: cosmark-probe, status: 503, every_nth: 3}\n", false);
+    let (_bed, record) =
+        seen("errors: {op: put, key_prefix: cosmark-probe, status: 503, every_nth: 3}\n", false);
     let found = between(&record);
     let (looks, stale) = totals(found);
     assert!(looks > 20 && found.changes > 18, "{found:#?}");
