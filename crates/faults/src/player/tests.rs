@@ -341,7 +341,7 @@ fn what_became_of_a_fault_of_an_agent_is_said_in_words_that_differ_and_only_what
             player.take().iter().for_each(|one| news.push_str(&format!("{}\n", one.text)));
             std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(1500));
+        std::thread::sleep(Duration::from_secs(4));
         player.leave();
         until_over(&player);
         player.take().iter().for_each(|one| news.push_str(&format!("{}\n", one.text)));
