@@ -255,7 +255,7 @@ impl FaultJournal {
         let text = String::from_utf8_lossy(&bytes);
         text.lines().rev().find_map(|line| {
             let (at, rest) = line.split_once(' ')?;
-            let at: Timestamp = at.parse().ok().filter(|at| *at >= since)?;
+            let at = at.parse::<Timestamp>().ok().filter(|at| *at >= since)?;
             Some((at, rest.strip_prefix(&of)?.to_owned()))
         })
     }

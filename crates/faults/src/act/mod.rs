@@ -213,7 +213,8 @@ impl Question {
         let output = match &mut self.asks {
             Asks::Here { words, directory } => command::run_wanted(words, directory, self.within, wanted),
             Asks::There(asked) => asked.ask(wanted),
-            Asks::ByAgent(asked) => asked.ask(wanted),
+            // Who is not reached, or has been started again, is asked anew by the next question.
+            Asks::ByAgent(asked) => asked.ask(wanted).or(Ok(None)),
         };
         match output {
             Ok(Some(output)) if output.code == Some(0) => Answer::Yes(output.text),

@@ -216,6 +216,8 @@ struct OneAgent {
     heals_by_itself: bool,
     /// What it answers when it is to heal it, where that is something else.
     heals: Option<Result<Said, String>>,
+    /// So many questions whether all is whole have no answer.
+    lost: usize,
 }
 
 impl Agents for OneAgent {
@@ -226,8 +228,8 @@ impl Agents for OneAgent {
     fn open(&self, agent: &str, wish: &Wish) -> Result<Box<dyn FaultThere>, String> {
         assert_eq!((agent, wish.run.as_str(), wish.slot.as_str()), ("s1", "w1", "gone 1"));
         assert_eq!((wish.fault.as_str(), wish.hold), ("file there", Duration::from_secs(1)));
-        let (steps, heals_by_itself) = (Arc::clone(&self.steps), self.heals_by_itself);
-        Ok(Box::new(OneFault { steps, heals_by_itself, heals: self.heals.clone() }))
+        let (steps, heals_by_itself, lost) = (Arc::clone(&self.steps), self.heals_by_itself, self.lost);
+        Ok(Box::new(OneFault { steps, heals_by_itself, heals: self.heals.clone(), lost }))
     }
 }
 
@@ -235,6 +237,7 @@ struct OneFault {
     steps: Arc<Mutex<Vec<Step>>>,
     heals_by_itself: bool,
     heals: Option<Result<Said, String>>,
+    lost: usize,
 }
 
 impl FaultThere for OneFault {
@@ -246,6 +249,9 @@ impl FaultThere for OneFault {
         let mut steps = self.steps.lock().unwrap();
         let was_proved = steps.contains(&Step::Prove);
         steps.push(step);
+        if step == Step::Whole && steps.iter().filter(|one| **one == Step::Whole).count() <= self.lost {
+            return Err("no answer".to_owned());
+        }
         if let Some(said) = self.heals.clone().filter(|_| step == Step::Heal) {
             return said.map(Some);
         }
@@ -270,7 +276,7 @@ fn a_fault_by_an_agent_is_played_as_any_other_and_is_void_where_its_agent_had_to
             ..healed_at_once("unused", String::new(), Duration::from_secs(3))
         };
         let steps = Arc::new(Mutex::new(Vec::new()));
-        let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself, heals: None };
+        let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself, heals: None, lost: 0 };
         let agents = is_reached.then(|| Arc::new(agent) as Arc<dyn Agents>);
         let player = begin_with(path, vec![fault], agents);
         until_over(&player);
@@ -331,7 +337,7 @@ fn what_became_of_a_fault_of_an_agent_is_said_in_words_that_differ_and_only_what
             ..healed_at_once("unused", String::new(), Duration::from_secs(3))
         };
         let steps = Arc::new(Mutex::new(Vec::new()));
-        let agent = OneAgent { steps, heals_by_itself: false, heals: Some(heals) };
+        let agent = OneAgent { steps, heals_by_itself: false, heals: Some(heals), lost: 0 };
         let player = begin_with(path, vec![fault], Some(Arc::new(agent)));
         // Nobody waits any more for an answer that does not come, once the fault was to be healed.
         let mut news = String::new();
@@ -389,4 +395,24 @@ fn of_a_run_that_is_taken_up_slots_that_may_have_begun_are_void_and_the_others_a
     let player = begin_at(path, vec![fault("before", 0, 2)], None, (Timestamp::now(), Some(now)));
     until_over(&player);
     assert!(player.results()[0].slots.iter().all(|slot| slot.landed_s.is_some()));
+}
+
+#[test]
+fn an_agent_that_is_away_for_a_while_is_asked_again_whether_all_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let fault = FaultSpec {
+        kind: FaultKind::Agent { agent: "s1".to_owned(), fault: "file there".to_owned() },
+        hold: Duration::from_secs(1),
+        whole: None,
+        ..healed_at_once("unused", String::new(), Duration::from_secs(12))
+    };
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself: false, heals: None, lost: 2 };
+    let player = begin_with(directory.path(), vec![fault], Some(Arc::new(agent)));
+    until_over(&player);
+    let said: Vec<String> = player.take().into_iter().map(|news| news.text).collect();
+    let results = player.results();
+    let slot = &results[0].slots[0];
+    assert!(slot.void.is_none() && slot.whole_after_s.is_some(), "{slot:?} {said:?}");
+    assert_eq!(steps.lock().unwrap().iter().filter(|step| **step == Step::Whole).count(), 3, "{said:?}");
 }
