@@ -46,7 +46,8 @@ impl ProbeLine {
             u32::try_from(count).map_err(|_| format!("{count} is too large"))
         };
         let op = fields.text(5);
-        let kind = ProbeKind::named(&op).ok_or_else(|| "op: neither read, write nor delete".to_owned())?;
+        let kind =
+            ProbeKind::named(&op).ok_or_else(|| "op: neither read, write, delete nor list".to_owned())?;
         Ok(Self {
             stage: fields.text(0),
             driver: fields.text(1),

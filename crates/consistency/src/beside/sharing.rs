@@ -17,6 +17,8 @@ const OBJECTS: u32 = 6;
 const LOOKERS: u32 = 4;
 /// The first time behind a change at which is read that is not at once, ns.
 const SOON_NS: f64 = 1e6;
+/// Of so many reads of an object of another driver one is followed by a listing of it.
+const READS_A_LIST: u64 = 2;
 /// Of what all probes of this driver may send, one part in so many is for objects that are shared.
 const PART: u64 = 2;
 
@@ -188,16 +190,20 @@ impl Field<'_> {
                 (SOON_NS * most.powf((place - AT_ONCE) / (1.0 - AT_ONCE))) as u64
             };
             let change_ns = sharing.change_ns(driver, object, turn);
+            let lists = self.plan.lists && turn.is_multiple_of(READS_A_LIST);
             turn += 1;
             let at_ns = sharing.origin_ns.saturating_add(change_ns).saturating_add(behind_ns);
             if !self.until(at_ns).await || self.control.has_all_shared(self.plan.records) {
                 return;
             }
-            if let Some((container, prefix)) = sharing.places.get(driver as usize)
-                && self.reserve_shared()
-            {
-                let key = ProbeOperation::shared_key(driver, object);
-                self.read_shared(key, (container, &name_of(prefix, object))).await;
+            let Some((container, prefix)) = sharing.places.get(driver as usize) else { continue };
+            let key = ProbeOperation::shared_key(driver, object);
+            let name = name_of(prefix, object);
+            if self.reserve_shared() {
+                self.read_shared(key, (container, &name)).await;
+            }
+            if lists && self.reserve_shared() {
+                self.list_shared(key, (container, &name)).await;
             }
         }
     }
@@ -211,6 +217,28 @@ impl Field<'_> {
         self.count(&marks);
         match read {
             Ok(operation) => self.control.add_shared(recorded(&operation)),
+            Err(error) => self.failed(&mut hand, &error).await,
+        }
+    }
+
+    async fn list_shared(&self, key: u32, (container, object): (&str, &str)) {
+        let (at, mut marks) = (self.reader(), Marks::default());
+        let Some(mut hand) = self.hand(at).await else { return };
+        // Of a first write: what does not show it lacks the object.
+        let change = Change { key, version: 1, object, processes: 0 };
+        let (place, call_ns) = (Place { container, patience: self.plan.patience }, clock::now_ns());
+        let listed = change.list(place, hand.client.as_mut(), &mut marks).await;
+        self.count(&marks);
+        match listed {
+            Ok(is_absent) => self.control.add_shared(ProbeOperation {
+                key,
+                process: u32::try_from(at).unwrap_or(u32::MAX),
+                kind: ProbeKind::List,
+                call_ns,
+                return_ns: clock::now_ns(),
+                value: u64::from(!is_absent),
+                is_done: true,
+            }),
             Err(error) => self.failed(&mut hand, &error).await,
         }
     }

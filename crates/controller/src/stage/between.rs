@@ -81,7 +81,8 @@ struct Object {
     versions: Vec<(u64, usize)>,
     /// Places of deletes.
     deletes: Vec<usize>,
-    /// The first delete without an answer.
+    /// The first write and the first delete without an answer.
+    open_write: Option<usize>,
     open_delete: Option<usize>,
 }
 
@@ -91,9 +92,12 @@ impl Object {
         self.changes.sort_by_key(|change| change.call_ns);
         let places = || self.changes.iter().map(|change| change.version).zip(0..);
         self.deletes = places().filter_map(|(version, at)| version.is_none().then_some(at)).collect();
-        self.open_delete = self.deletes.iter().copied().find(|at| self.is_open(*at));
         self.versions = places().filter_map(|(version, at)| Some((version?, at))).collect();
         self.versions.sort_unstable();
+        let first_open = |is_write: bool| {
+            self.changes.iter().position(|change| !change.is_done && change.version.is_some() == is_write)
+        };
+        (self.open_write, self.open_delete) = (first_open(true), first_open(false));
     }
 
     /// The last change before place `end` that left what was read.
@@ -144,15 +148,7 @@ fn class_of(changes: &[Made], at: usize) -> LookClass {
 fn said(object: &Object, look: &Look) -> Said {
     let changes = &object.changes;
     let after_ns = look.return_ns.saturating_add(look.error_ns);
-    // Behind the last change that was heard of, another one may have been made.
-    let known_ns = changes.last().filter(|last| last.is_done).map(|last| last.return_ns);
-    if known_ns.is_none_or(|known_ns| after_ns > known_ns) && !ends_before_the_unanswered(changes, after_ns) {
-        return Said::Nothing;
-    }
-    // One writer makes them one after the other: both times ascend.
-    let is_before = |change: &Made| change.return_ns.saturating_add(look.error_ns) < look.call_ns;
-    let before = changes.get(..changes.partition_point(is_before)).unwrap_or_default();
-    let Some(last) = before.iter().rposition(|change| change.is_done) else { return Said::Nothing };
+    let Some(last) = last_before(changes, look) else { return Said::Nothing };
     let sent = changes.partition_point(|change| change.call_ns <= after_ns);
     let missed_from = |from: usize| (from..=last).find(|at| !object.is_open(*at));
     match object.last_with(look.value, sent) {
@@ -167,6 +163,46 @@ fn said(object: &Object, look: &Look) -> Said {
     }
 }
 
+/// The last change that was acknowledged before a look began; `None` where the look says nothing.
+fn last_before(changes: &[Made], look: &Look) -> Option<usize> {
+    let after_ns = look.return_ns.saturating_add(look.error_ns);
+    // Behind the last change that was heard of, another one may have been made.
+    let known_ns = changes.last().filter(|last| last.is_done).map(|last| last.return_ns);
+    if known_ns.is_none_or(|known_ns| after_ns > known_ns) && !ends_before_the_unanswered(changes, after_ns) {
+        return None;
+    }
+    // One writer makes them one after the other: both times ascend.
+    let is_before = |change: &Made| change.return_ns.saturating_add(look.error_ns) < look.call_ns;
+    let before = changes.get(..changes.partition_point(is_before)).unwrap_or_default();
+    before.iter().rposition(|change| change.is_done)
+}
+
+/// What a listing says: which change made the object be there or gone, and whether the listing missed that. No listing
+/// shows an overwrite.
+fn listed(object: &Object, look: &Look) -> Option<(usize, bool)> {
+    let changes = &object.changes;
+    let last = last_before(changes, look)?;
+    let after_ns = look.return_ns.saturating_add(look.error_ns);
+    let sent = changes.partition_point(|change| change.call_ns <= after_ns);
+    // So many changes within the clocks' error: anything may have been seen.
+    if sent.saturating_sub(last) > MOST_BACK {
+        return None;
+    }
+    let is_there = |at: usize| changes.get(at).is_some_and(|change| change.version.is_some());
+    let (wanted, seen) = (is_there(last), look.value != 0);
+    let is_one = |at: &usize| is_there(*at) == wanted && !object.is_open(*at);
+    let made = (0..=last).rev().take(MOST_BACK).take_while(is_one).last()?;
+    let open = if seen { object.open_write } else { object.open_delete };
+    let may_be_seen = (last..sent.max(last + 1)).any(|at| is_there(at) == seen);
+    let may_be_seen = may_be_seen || open.is_some_and(|at| at < sent);
+    Some((made, !may_be_seen))
+}
+
+fn class_of_list(changes: &[Made], at: usize) -> LookClass {
+    let is_there = changes.get(at).is_some_and(|change| change.version.is_some());
+    if is_there { LookClass::ListAfterCreate } else { LookClass::ListAfterDelete }
+}
+
 /// The last change has no answer, and the reading was over before it was sent.
 fn ends_before_the_unanswered(changes: &[Made], after_ns: i64) -> bool {
     changes.last().is_some_and(|last| !last.is_done && after_ns < last.call_ns)
@@ -179,7 +215,7 @@ fn objects_of(drivers: &[Driver<'_>]) -> Objects {
     let mut objects = Objects::new();
     for (number, driver) in (0_u32..).zip(drivers) {
         let own = driver.operations.iter().filter(|one| one.writer() == Some(number));
-        for one in own.filter(|one| one.kind != ProbeKind::Read) {
+        for one in own.filter(|one| matches!(one.kind, ProbeKind::Write | ProbeKind::Delete)) {
             objects.entry(one.key).or_default().changes.push(Made {
                 call_ns: signed(one.call_ns) - signed(driver.origin_ns),
                 return_ns: signed(one.return_ns) - signed(driver.origin_ns),
@@ -199,10 +235,14 @@ fn most_error_ns(drivers: &[Driver<'_>]) -> u64 {
     errors.iter().take(2).fold(0, |sum, error_ns| sum.saturating_add(*error_ns))
 }
 
-/// What a driver has read of each other one.
-fn looks_of(drivers: &[Driver<'_>], number: u32, reader: &Driver<'_>) -> BTreeMap<u32, Vec<(u32, Look)>> {
+/// What a driver has read, or listed, of each other one.
+fn looks_of(
+    drivers: &[Driver<'_>],
+    (number, reader): (u32, &Driver<'_>),
+    kind: ProbeKind,
+) -> BTreeMap<u32, Vec<(u32, Look)>> {
     let mut looks: BTreeMap<u32, Vec<(u32, Look)>> = BTreeMap::new();
-    for one in reader.operations.iter().filter(|one| one.kind == ProbeKind::Read && one.is_done) {
+    for one in reader.operations.iter().filter(|one| one.kind == kind && one.is_done) {
         let Some(writer) = one.writer().filter(|writer| *writer != number) else { continue };
         let Some(of) = usize::try_from(writer).ok().and_then(|at| drivers.get(at)) else { continue };
         let error_ns = reader.error_ns.saturating_add(of.error_ns);
@@ -227,18 +267,23 @@ fn between(drivers: &[Driver<'_>]) -> Option<BetweenDrivers> {
     };
     let (mut counts, none) = (Counts::default(), Object::default());
     for (number, reader) in (0_u32..).zip(drivers) {
-        for (writer, looks) in looks_of(drivers, number, reader) {
+        let of = |key: &u32| objects.get(key).unwrap_or(&none);
+        let mut lists = looks_of(drivers, (number, reader), ProbeKind::List);
+        for (writer, looks) in looks_of(drivers, (number, reader), ProbeKind::Read) {
             found.reads += looks.len() as u64;
-            let of = |key: &u32| objects.get(key).unwrap_or(&none);
             let has_seen = looks.iter().any(|(_, look)| look.value != 0);
             if !has_seen && looks.iter().any(|(key, look)| is_missed(of(key), look)) {
                 let name = drivers.get(writer as usize).map(|writer| writer.name.clone());
                 found.blind.push((reader.name.clone(), name.unwrap_or_default()));
+                lists.remove(&writer);
                 continue;
             }
             for (key, look) in &looks {
                 count(&mut found, &mut counts, (*key, of(key)), look);
             }
+        }
+        for (key, look) in lists.values().flatten() {
+            counts.count_list((*key, of(key)), look);
         }
     }
     found.classes = consistency::classes(&counts.sums(&objects));
@@ -264,13 +309,35 @@ struct Counts {
     sums: ConsistencySums,
     /// Last reading and last miss of each change, us after it.
     of_changes: BTreeMap<(u32, usize), (u64, Option<u64>)>,
+    /// The same of listings.
+    of_listed: BTreeMap<(u32, usize), (u64, Option<u64>)>,
+}
+
+/// How long after a change a look began, us.
+fn after_us(changes: &[Made], at: usize, look: &Look) -> u64 {
+    let return_ns = changes.get(at).map_or(look.call_ns, |change| change.return_ns);
+    u64::try_from((look.call_ns - return_ns) / 1000).unwrap_or(0)
 }
 
 impl Counts {
+    fn count_list(&mut self, (key, object): (u32, &Object), look: &Look) {
+        let Some((at, is_stale)) = listed(object, look) else { return };
+        let after_us = after_us(&object.changes, at, look);
+        let class = class_of_list(&object.changes, at);
+        self.sums.look(class, LookFrom::OtherDriver, after_us, is_stale);
+        let entry = self.of_listed.entry((key, at)).or_insert((0, None));
+        entry.0 = entry.0.max(after_us);
+        entry.1 = entry.1.max(is_stale.then_some(after_us));
+    }
+
     fn sums(mut self, objects: &Objects) -> ConsistencySums {
         for ((key, at), (last_us, missed_us)) in &self.of_changes {
             let changes = objects.get(key).map(|object| object.changes.as_slice()).unwrap_or_default();
             self.sums.change(class_of(changes, *at), *last_us, *missed_us);
+        }
+        for ((key, at), (last_us, missed_us)) in &self.of_listed {
+            let changes = objects.get(key).map(|object| object.changes.as_slice()).unwrap_or_default();
+            self.sums.change(class_of_list(changes, *at), *last_us, *missed_us);
         }
         self.sums
     }
@@ -298,10 +365,7 @@ fn count(found: &mut BetweenDrivers, counts: &mut Counts, (key, object): (u32, &
     };
     let nearest = changes.partition_point(|change| change.return_ns < look.call_ns - look.error_ns);
     found.within_clock_error += u64::from(look.error_ns > 0 && changes.get(nearest).is_some_and(near));
-    let after_us = |at: usize| {
-        let return_ns = changes.get(at).map_or(look.call_ns, |change| change.return_ns);
-        u64::try_from((look.call_ns - return_ns) / 1000).unwrap_or(0)
-    };
+    let after_us = |at: usize| after_us(changes, at, look);
     let from = LookFrom::OtherDriver;
     counts.sums.look(class_of(changes, last), from, after_us(last), missed.is_some());
     // Of a long row of changes that were missed the first one and the last ones.

@@ -18,12 +18,14 @@ pub enum ProbeKind {
     Delete,
     /// Gave [`ProbeOperation::value`].
     Read,
+    /// A listing that had the object ([`ProbeOperation::value`] 1) or had it not (0).
+    List,
 }
 
 impl ProbeKind {
     /// All with their names.
     pub const TABLE: &'static [(ProbeKind, &'static str)] =
-        &[(Self::Write, "write"), (Self::Delete, "delete"), (Self::Read, "read")];
+        &[(Self::Write, "write"), (Self::Delete, "delete"), (Self::Read, "read"), (Self::List, "list")];
 
     /// Its name in `probes.csv`.
     #[must_use]
@@ -51,7 +53,8 @@ pub struct ProbeOperation {
     pub call_ns: u64,
     /// When it had ended, ns on the same clock.
     pub return_ns: u64,
-    /// The version that was written or read; 0: nothing was there. `u64::MAX`: what nobody writes.
+    /// The version that was written or read; 0: nothing was there. `u64::MAX`: what nobody writes. Of listings as in
+    /// [`ProbeKind::List`].
     pub value: u64,
     /// It was answered; a change that was not may have happened.
     pub is_done: bool,

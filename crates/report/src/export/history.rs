@@ -85,7 +85,8 @@ impl Writer<'_> {
 /// Who changes each shared object, by stage and key.
 fn writers(lines: &[ProbeLine]) -> BTreeMap<(&str, u32), Writer<'_>> {
     let mut writers: BTreeMap<(&str, u32), Writer<'_>> = BTreeMap::new();
-    let changes = lines.iter().filter(|line| line.operation.kind != ProbeKind::Read);
+    let is_change = |line: &&ProbeLine| matches!(line.operation.kind, ProbeKind::Write | ProbeKind::Delete);
+    let changes = lines.iter().filter(is_change);
     for line in changes.filter(|line| line.operation.writer().is_some()) {
         let (place, last) = ((line.stage.as_str(), line.operation.key), line.operation);
         let (driver, clock_error_ns) = (line.driver.as_str(), line.clock_error_ns);
@@ -118,17 +119,20 @@ fn history(lines: &[ProbeLine], since: impl Fn(&str) -> u64) -> Vec<Operation> {
             continue;
         }
         let offset_ns = since(stage);
+        let kind = match one.kind {
+            ProbeKind::Write => Kind::Write,
+            ProbeKind::Delete => Kind::Delete,
+            ProbeKind::Read => Kind::Read,
+            // It says of a register whether it is there, and not what is in it.
+            ProbeKind::List => continue,
+        };
         let mut operation = Operation {
             call_ns: one.call_ns.saturating_add(offset_ns),
             return_ns: one.return_ns.saturating_add(offset_ns),
             value: one.value,
             key: keys.of((stage, if is_shared { "" } else { driver }, one.key)),
             process: 0,
-            kind: match one.kind {
-                ProbeKind::Write => Kind::Write,
-                ProbeKind::Delete => Kind::Delete,
-                ProbeKind::Read => Kind::Read,
-            },
+            kind,
             outcome: if one.is_done { Outcome::Done } else { Outcome::Unknown },
         };
         let own_number = u64::try_from(at).unwrap_or(u64::MAX);

@@ -84,6 +84,40 @@ fn a_reader_that_sees_nothing_at_all_of_a_writer_is_named_and_accuses_nobody() {
 }
 
 #[test]
+fn listings_by_other_drivers_are_held_against_writes_and_deletes_and_not_against_overwrites() {
+    let key = ProbeOperation::shared_key(0, 0);
+    let found = |error_ms: u64, looks: &[(u64, u64)]| {
+        let lists = looks
+            .iter()
+            .map(|(at_ms, value)| operation(key, ProbeKind::List, (at_ms + 70_000, at_ms + 70_001), *value));
+        let (writes, lists) = (writer(), lists.collect::<Vec<_>>());
+        let driver = |name: &str, origin_ms: u64, error_ms: u64, operations| Driver {
+            name: name.to_owned(),
+            is_lost: false,
+            origin_ns: origin_ms * MS,
+            error_ns: error_ms * MS,
+            operations,
+        };
+        between(&[driver("a", 0, 0, &writes[..]), driver("b", 70_000, error_ms, &lists[..])])
+            .unwrap_or_default()
+    };
+    let of = |found: &BetweenDrivers, class: LookClass| {
+        let one = found.classes.iter().find(|one| one.class == class);
+        one.map(|one| (one.looks, one.stale, one.longest_stale_ms))
+    };
+    // The last one while the object is being written again, whose listing may have it.
+    let fresh = found(0, &[(500, 1), (1500, 1), (2500, 0), (3105, 1), (3105, 0)]);
+    assert_eq!((totals(&fresh), fresh.reads), ((5, 0), 0), "{fresh:?}");
+    let stale = found(0, &[(2500, 1), (1500, 0), (1600, 1)]);
+    assert_eq!(of(&stale, LookClass::ListAfterDelete), Some((1, 1, Some(390.0))), "{stale:?}");
+    // Since it was written, and not since it was overwritten.
+    assert_eq!(of(&stale, LookClass::ListAfterCreate), Some((2, 1, Some(1390.0))), "{stale:?}");
+    // Within the clocks' error, before the first change and behind the last one.
+    assert_eq!(totals(&found(40, &[(2130, 1)])), (1, 0));
+    assert_eq!(totals(&found(0, &[(50, 0), (3500, 0)])), (0, 0));
+}
+
+#[test]
 fn each_of_many_drivers_is_held_against_each_other_one_once() {
     let drivers = 30_u32;
     let key = |writer| ProbeOperation::shared_key(writer, 0);
