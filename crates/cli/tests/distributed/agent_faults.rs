@@ -182,6 +182,29 @@ fn what_an_agent_made_is_healed_whatever_is_killed() {
 }
 
 #[test]
+fn an_agent_that_is_started_again_is_asked_on_whether_all_is_whole() {
+    let mut bed = Bed::new(1);
+    allow(&bed);
+    let (file, mended) = (bed.path().join("faults.yaml"), bed.path().join("mended"));
+    let text = fs::read_to_string(&file).unwrap();
+    let there = format!("test ! -e {}", bed.path().join("there").display());
+    assert!(text.contains(&there), "{text}");
+    fs::write(&file, text.replace(&there, &format!("test -e {}", mended.display()))).unwrap();
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 3s, slot: 60s", 90);
+    let mut agent = agent(&bed, "s1");
+    let mut run = bed.start_run("broken.yaml", &[]);
+    run.wait_for("gone 1: healed");
+    agent.kill();
+    let mut next = self::agent(&bed, "next");
+    fs::write(&mended, "").unwrap();
+    run.wait_for("gone 1: redundancy is whole again");
+    next.signal(libc::SIGTERM);
+    assert_eq!(next.wait(), 0, "{}", next.log());
+    run.signal(libc::SIGINT);
+    run.wait();
+}
+
+#[test]
 fn an_agent_that_does_not_start_heals_what_an_earlier_one_left_and_says_what_is_wrong() {
     let bed = Bed::new(0);
     let there = bed.path().join("there");

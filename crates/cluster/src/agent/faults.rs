@@ -232,7 +232,8 @@ impl OverNats {
             return Err(format!("`{}` is no name of an agent", plain(agent)));
         }
         let (bus, runtime) = (self.bus.clone(), Arc::clone(&self.runtime));
-        Ok(Talk { bus, runtime, agent: agent.to_owned(), id, ticket: 0, number: 0, is_lost: false })
+        let agent = agent.to_owned();
+        Ok(Talk { bus, runtime, agent, id, wish: None, ticket: 0, number: 0, is_lost: false })
     }
 }
 
@@ -258,6 +259,8 @@ struct Talk {
     agent: String,
     /// Who asks.
     id: String,
+    /// What for.
+    wish: Option<Wish>,
     ticket: u64,
     /// Of the step that was asked for last.
     number: u32,
@@ -274,7 +277,7 @@ impl Talk {
         loop {
             let why = match self.ask(&ask) {
                 Ok(FaultAnswer::Opened { ticket }) => {
-                    self.ticket = ticket;
+                    (self.ticket, self.number, self.wish) = (ticket, 0, Some(wish.clone()));
                     return Ok(());
                 }
                 Ok(FaultAnswer::Refused(why)) => {
@@ -347,7 +350,12 @@ impl FaultThere for There {
                     return Ok(Some(Said::Ended { why: plain(&why), ago }));
                 }
                 Ok(FaultAnswer::Refused(why)) => {
-                    return Err(format!("agent {}: {}", locked(&self.talk).agent, plain(&why)));
+                    let mut talk = locked(&self.talk);
+                    // Started again: its next start is asked by the next question, for which nothing is in force any more.
+                    if let Some(wish) = talk.wish.clone().filter(|_| step == Step::Whole) {
+                        drop(talk.open(&wish));
+                    }
+                    return Err(format!("agent {}: {}", talk.agent, plain(&why)));
                 }
                 Ok(_) => {
                     heard = Instant::now();
