@@ -113,7 +113,7 @@ impl Field<'_> {
     fn judge(&self, life: Life) {
         let history = life.history.into_inner();
         if self.plan.records > 0 {
-            self.control.add_own(&history, self.plan.records);
+            self.control.add_own(&history, self.may_record());
         }
         let Ok(report) = check(&history, Rules::default()) else { return };
         let back = (0..self.hands.len())

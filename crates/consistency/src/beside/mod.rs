@@ -69,6 +69,15 @@ pub fn most_recorded(drivers: u32) -> u64 {
     (MOST_IN_FULL * MOST_RECORDED / u64::from(drivers.max(1))).clamp(LEAST_RECORDED, MOST_RECORDED)
 }
 
+/// How many of `most` requests may be recorded by now: evenly over the load, so that none of its parts is left out, and
+/// some to begin with.
+fn by_now(most: u64, (began_ns, ends_ns): (u64, u64), now_ns: u64) -> u64 {
+    let whole_ns = ends_ns.saturating_sub(began_ns).max(1);
+    let passed_ns = now_ns.saturating_sub(began_ns).min(whole_ns);
+    let even = u128::from(most) * u128::from(passed_ns) / u128::from(whole_ns);
+    u64::try_from(even).unwrap_or(most).saturating_add(most / 20).min(most)
+}
+
 /// Requests of the prober, for others.
 #[derive(Debug, Default)]
 struct Recorded {
@@ -209,6 +218,7 @@ pub async fn beside(
         next_key: Cell::new(0),
         there: RefCell::default(),
         shared: Cell::new(0),
+        began_ns: clock::now_ns(),
     };
     let mut lives = FuturesUnordered::new();
     let (mut sharing, mut is_shared_over) = (Box::pin(field.share()), false);
@@ -261,6 +271,8 @@ struct Field<'a> {
     there: RefCell<BTreeSet<String>>,
     /// Of the requests that were sent, those for what is shared.
     shared: Cell<u64>,
+    /// When the prober began.
+    began_ns: u64,
 }
 
 /// What one key's looks need.
@@ -289,6 +301,12 @@ impl Field<'_> {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Requests that may be recorded by now; all where nobody knows when the load ends.
+    fn may_record(&self) -> u64 {
+        let most = self.plan.records;
+        self.plan.ends_ns.map_or(most, |ends_ns| by_now(most, (self.began_ns, ends_ns), clock::now_ns()))
     }
 
     fn draw_below(&self, bound: usize) -> usize {
@@ -368,6 +386,16 @@ mod tests {
     use cosmark_history::{Kind, Outcome};
 
     use super::*;
+
+    #[test]
+    fn what_may_be_recorded_is_spread_over_the_whole_load() {
+        let load = (1_000, 101_000);
+        for (now_ns, most) in [(0, 500), (1_000, 500), (51_000, 5_500), (96_000, 10_000), (200_000, 10_000)] {
+            assert_eq!(by_now(10_000, load, now_ns), most, "{now_ns}");
+        }
+        assert_eq!(by_now(0, load, 51_000), 0, "none is recorded");
+        assert_eq!(by_now(u64::MAX, (5, 5), 6), u64::MAX);
+    }
 
     #[test]
     fn what_all_drivers_record_together_has_an_end_however_many_there_are() {

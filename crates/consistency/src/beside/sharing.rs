@@ -108,7 +108,9 @@ impl Field<'_> {
         let allowed =
             u128::from(self.control.operations()) * u128::from(self.plan.share_per_million) / 1_000_000;
         let wanted = u128::from(self.shared.get()) + 1;
-        let may = wanted * u128::from(PART) <= allowed && self.reserve(1);
+        // All of them are recorded.
+        let has_room = self.shared.get() < self.may_record();
+        let may = has_room && wanted * u128::from(PART) <= allowed && self.reserve(1);
         if may {
             self.shared.set(self.shared.get() + 1);
         }
