@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use cosmark_archive::{ArchiveError, Timestamp, write_output};
 use cosmark_certify::{
     Answer, Certificate, Certifying, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
@@ -46,6 +46,21 @@ pub fn run(args: &CertifyArgs) -> Outcome {
     }
 }
 
+/// A table as wide as the terminal, whose first column is not broken.
+fn framed<const COLUMNS: usize>(head: [&str; COLUMNS]) -> Table {
+    let mut table = Table::new();
+    table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
+    let width = room().and_then(|width| u16::try_from(width).ok());
+    if let Some(width) = width.or_else(|| table.width().is_none().then_some(120)) {
+        table.set_width(width);
+    }
+    table.set_header(head);
+    if let Some(first) = table.column_mut(0) {
+        first.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    table
+}
+
 /// The table of what is asked.
 fn questions(args: &CertifyArgs) -> Outcome {
     let wanted =
@@ -71,12 +86,7 @@ fn questions(args: &CertifyArgs) -> Outcome {
         verbatim!("{}", crate::output::json(&all)?);
         return Ok(Exit::Done);
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = room() {
-        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
-    }
-    table.set_header(["question", "what is asked", "what is right"]);
+    let mut table = framed(["question", "what is asked", "what is right"]);
     for row in rows {
         let slow = if row.is_slow { " (not with --quick)" } else { "" };
         table.add_row([row.id.to_owned(), format!("{}{slow}", row.asks), row.right.to_owned()]);
@@ -309,9 +319,7 @@ fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(),
 
 /// What is not as the documents say.
 fn table(certificate: &Certificate) -> Table {
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(["answer", "question", "seen", "right"]);
+    let mut table = framed(["answer", "question", "seen", "right"]);
     for answer in [Answer::No, Answer::Differs] {
         for one in certificate.answered(answer) {
             table.add_row([

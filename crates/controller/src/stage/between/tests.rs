@@ -118,6 +118,31 @@ fn listings_by_other_drivers_are_held_against_writes_and_deletes_and_not_against
 }
 
 #[test]
+fn a_listing_behind_a_change_without_an_answer_may_show_either() {
+    let key = ProbeOperation::shared_key(0, 0);
+    let mut writes = writer();
+    writes[2].is_done = false;
+    writes.push(operation(key, ProbeKind::Write, (4100, 4110), 5));
+    // The delete without an answer may come whenever it likes; what was there before it cannot be missed.
+    for (looks, stale) in
+        [(&[(2500, 1), (2500, 0), (3500, 1), (3500, 0)][..], 0), (&[(1500, 0), (500, 0)][..], 2)]
+    {
+        let mut lists: Vec<ProbeOperation> =
+            looks.iter().map(|(at, value)| operation(key, ProbeKind::List, (*at, at + 1), *value)).collect();
+        lists.sort_by_key(|one| one.call_ns);
+        let driver = |name: &str, operations| Driver {
+            name: name.to_owned(),
+            is_lost: false,
+            origin_ns: 0,
+            error_ns: 0,
+            operations,
+        };
+        let found = between(&[driver("a", &writes[..]), driver("b", &lists[..])]).unwrap_or_default();
+        assert_eq!(totals(&found), (looks.len() as u64, stale), "{found:?}");
+    }
+}
+
+#[test]
 fn each_of_many_drivers_is_held_against_each_other_one_once() {
     let drivers = 30_u32;
     let key = |writer| ProbeOperation::shared_key(writer, 0);
