@@ -248,8 +248,9 @@ fn an_agent_that_does_not_start_heals_what_an_earlier_one_left_and_says_what_is_
     }
     // A file that is gone, and nobody's key.
     allow(&bed);
+    let key = key_of_controllers(&bed.path().join(".state/cosmark"));
     for (options, words) in [
-        (&["--faults", "none.yaml"][..], "none.yaml"),
+        (&["--faults", "none.yaml", "--trust", key.as_str()][..], "none.yaml"),
         (&["--faults", "faults.yaml"][..], "say whose by --trust KEY"),
     ] {
         leave();
