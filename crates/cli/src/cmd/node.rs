@@ -85,9 +85,9 @@ const MOST_BYTES: u64 = 1 << 20;
 fn allowed(path: &Path) -> Result<Vec<AllowedFault>, Problem> {
     let shown = path.display();
     let cannot = |cause: std::io::Error| Problem::usage(format!("--faults {shown}: {cause}"));
+    let meta = std::fs::metadata(path).map_err(cannot)?;
     check_strict_modes(path)
         .map_err(|why| Problem::usage(format!("--faults {shown}: its commands would run here, and {why}")))?;
-    let meta = std::fs::metadata(path).map_err(cannot)?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
         return Err(Problem::usage(format!("--faults {shown}: it is no file, or larger than 1 MiB")));
     }
