@@ -3,11 +3,13 @@
 use cosmark_report::plot::chart::{Axis, Scale};
 
 use super::Subject;
-use super::lines::Drawn;
+use super::lines::{Drawn, level_of};
 
 /// The levels that were measured, in the order of the study.
 pub struct Across {
     names: Vec<String>,
+    /// What stands at them: of systems their labels.
+    shown: Vec<String>,
     is_numeric: bool,
     label: String,
 }
@@ -24,7 +26,8 @@ impl Across {
         let is_numeric = by_decades && names.iter().all(is_number);
         let known = subject.design.spec.factors.iter().find(|one| one.name == factor);
         let label = known.and_then(|one| one.label.clone()).unwrap_or_else(|| factor.to_owned());
-        Self { names, is_numeric, label }
+        let shown = names.iter().map(|name| level_of(subject.design, factor, name)).collect();
+        Self { names, shown, is_numeric, label }
     }
 
     /// Whether its levels are in an order of their own, as numbers and sizes are: else nothing lies between two of them.
@@ -44,7 +47,7 @@ impl Across {
 
     /// The axis.
     pub fn axis(&self) -> Axis {
-        let scale = if self.is_numeric { Scale::Log } else { Scale::Names(self.names.clone()) };
+        let scale = if self.is_numeric { Scale::Log } else { Scale::Names(self.shown.clone()) };
         Axis::new(self.label.clone(), scale)
     }
 }

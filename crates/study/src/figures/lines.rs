@@ -114,15 +114,17 @@ pub fn held(subject: &Subject<'_>) -> Option<String> {
 
 /// A level for people: the label of a system, and of a bare number what it is a number of.
 fn label_of(design: &Design<'_>, factor: &str, level: &str) -> String {
-    let system = design.spec.systems.iter().find(|system| factor == "system" && system.name == level);
-    if let Some(label) = system.and_then(|system| system.label.clone()) {
-        return label;
-    }
     let known = design.spec.factors.iter().find(|one| one.name == factor);
     match known.filter(|_| level.parse::<f64>().is_ok()) {
         Some(factor) => format!("{} {level}", factor.label.as_ref().unwrap_or(&factor.name)),
-        None => level.to_owned(),
+        None => level_of(design, factor, level),
     }
+}
+
+/// A level as it stands where its factor is named: the label of a system.
+pub fn level_of(design: &Design<'_>, factor: &str, level: &str) -> String {
+    let system = design.spec.systems.iter().find(|system| factor == "system" && system.name == level);
+    system.and_then(|system| system.label.clone()).unwrap_or_else(|| level.to_owned())
 }
 
 /// All lines of a picture over the levels of its factor, those that it names besides at the end.

@@ -406,6 +406,7 @@ fn nothing_is_drawn_between_levels_that_have_no_order() {
     let drawn = svg("x: system, lines: [size], where: {n: 8}", &all());
     assert_eq!(count(&drawn, "class=\"series\""), 0, "{drawn}");
     assert!(count(&drawn, "class=\"mark\"") >= 4, "{drawn}");
+    assert!(has(&drawn, "raw disk") && !has(&drawn, "disk"), "a system has its label: {drawn}");
 }
 
 #[test]
