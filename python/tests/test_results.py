@@ -460,14 +460,18 @@ def test_repetitions_differ_only_where_the_interval_leaves_out_zero(archive: Pat
 
 
 def test_students_quantiles_are_those_of_the_tables() -> None:
-    from cosmark.statistics import difference, mean_and_interval, t_quantile
+    from cosmark.statistics import difference, mean_and_interval, reach, t_quantile
 
     # NIST/SEMATECH e-Handbook 1.3.6.7.2, two-sided 95 %.
     for freedom, expected in ((1, 12.706), (2, 4.303), (4, 2.776), (10, 2.228), (30, 2.042), (1000, 1.962)):
         assert t_quantile(0.95, freedom) == pytest.approx(expected, abs=6e-4)
     assert mean_and_interval([3.0]) == (3.0, None)
+    # Student's would reach from -0.48 to 4.48: no rate and no time is below 0.
     mean, interval = mean_and_interval([1.0, 2.0, 3.0])
-    assert mean == 2.0 and interval == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-3)
+    assert mean == 2.0 and interval == pytest.approx((0.4571, 7.2233), rel=1e-3)
+    assert reach(mean, interval) == pytest.approx((1.5429, 5.2233), rel=1e-3) and reach(mean, None) == (0.0, 0.0)
+    _, interval = mean_and_interval([0.0, 10.0])
+    assert interval is not None and interval[0] == 0.0 and interval[1] > 10.0
     assert difference([1.0, 1.0], [2.0, 2.0]) == (1.0, 1.0) and difference([1.0], [2.0, 3.0]) is None
 
 

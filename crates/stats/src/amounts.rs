@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn an_interval_of_amounts_has_no_end_below_0_and_holds_their_geometric_mean() {
-        // Student's would be -39 to 105.
+        // Student's would be -45 to 111.
         let (low, high) = interval(&[10.0, 20.0, 69.0]).unwrap();
         assert!(interval_of_mean(&[10.0, 20.0, 69.0]).unwrap().0 < 0.0);
         let middle = (10.0_f64 * 20.0 * 69.0).cbrt();

@@ -14,7 +14,7 @@ from .comparison import Side, _operations, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
 from .results import Operation, Run, Stage, _moment
-from .statistics import mean_and_interval
+from .statistics import mean_and_interval, reach
 from .studies import Study
 from .table import needs
 
@@ -267,7 +267,7 @@ def knee(
     """
     drawing, axes = _figure(ax, COLUMN)
     several = len(_named(runs)) > 1
-    lines: List[Tuple[str, List[Tuple[float, float, float, float]]]] = []
+    lines: List[Tuple[str, List[Tuple[float, float, float, float, float]]]] = []
     for run in _named(runs):
         ladders = _ladders(run)
         for group, stages in ladders.items():
@@ -278,10 +278,10 @@ def knee(
     if not lines:
         raise CosmarkError(f"no stage of these runs has a throughput and {figure}")
     for at, (label, points) in enumerate(lines):
-        _, rates, times, halves = zip(*points)
+        _, rates, times, below, above = zip(*points)
         axes.plot(rates, times, marker=_MARKS[at % len(_MARKS)], label=label, **_look(at))
-        if any(halves):
-            axes.errorbar(rates, times, yerr=halves, fmt="none", ecolor=COLOURS[at % len(COLOURS)], capsize=2)
+        if any(above):
+            axes.errorbar(rates, times, yerr=(below, above), fmt="none", ecolor=COLOURS[at % len(COLOURS)], capsize=2)
     axes.set(xlabel="throughput, operations/s", ylabel=figure.replace("_ms.", " ") + ", ms")
     axes.set_xlim(0, 1.02 * axes.get_xlim()[1])
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
@@ -289,8 +289,8 @@ def knee(
     return drawing
 
 
-def _points(stages: Sequence[Stage], figure: str) -> List[Tuple[float, float, float, float]]:
-    """Operations in flight, throughput, latency and half its interval of each load, ascending."""
+def _points(stages: Sequence[Stage], figure: str) -> List[Tuple[float, float, float, float, float]]:
+    """Operations in flight, throughput, latency and how far its interval goes below and above, of each load, ascending."""
     loads: Dict[str, List[Tuple[float, float, float]]] = {}
     for stage in stages:
         times = [value for one in stage.main if (value := figure_of(one, figure)) is not None]
@@ -300,7 +300,7 @@ def _points(stages: Sequence[Stage], figure: str) -> List[Tuple[float, float, fl
     points = []
     for trials in loads.values():
         (in_flight, _), (rate, _), (time, interval) = (mean_and_interval(values) for values in zip(*trials))
-        points.append((in_flight, rate, time, (interval[1] - interval[0]) / 2.0 if interval else 0.0))
+        points.append((in_flight, rate, time, *reach(time, interval)))
     return sorted(points)
 
 
@@ -503,9 +503,10 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
                 continue
             base = mean_and_interval(before)[0]
             mean, interval = mean_and_interval(values)
+            below, above = reach(mean, interval)
             axes.bar(
                 place + (at - (len(names) - 1) / 2.0) * width, mean / base, width * 0.94,
-                yerr=None if interval is None else (interval[1] - interval[0]) / 2.0 / base, capsize=2,
+                yerr=None if interval is None else ((below / base,), (above / base,)), capsize=2,
                 color=COLOURS[at % len(COLOURS)], edgecolor="black", linewidth=0.6, hatch=hatches[at % len(hatches)],
                 label=label,
             )

@@ -42,13 +42,30 @@ def t_quantile(confidence: float, freedom: float) -> float:
 
 
 def mean_and_interval(values: Sequence[float], confidence: float = 0.95) -> Tuple[float, Optional[Tuple[float, float]]]:
-    """Mean, and the interval that holds the true mean with this confidence; None for fewer than two values."""
+    """Mean of an amount, and where the amount lies with this confidence; None for fewer than two values.
+
+    Rates and times are never below 0: where all values are above it the interval is that of their logarithms, as in every
+    table and picture of Cosmark; where one is 0 it is Student's, cut at 0.
+    """
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, None
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    half = t_quantile(confidence, len(values) - 1) * math.sqrt(variance / len(values))
-    return mean, (mean - half, mean + half)
+    is_above = min(values) > 0.0
+    scaled = [math.log(value) for value in values] if is_above else list(values)
+    middle = math.fsum(scaled) / len(scaled)
+    variance = math.fsum((value - middle) ** 2 for value in scaled) / (len(scaled) - 1)
+    half = t_quantile(confidence, len(scaled) - 1) * math.sqrt(variance / len(scaled))
+    low, high = middle - half, middle + half
+    if is_above:
+        return mean, (math.exp(low), math.exp(min(high, 700.0)))
+    return mean, (max(low, 0.0) if min(values) == 0.0 else low, high)
+
+
+def reach(mean: float, interval: Optional[Tuple[float, float]]) -> Tuple[float, float]:
+    """How far an interval goes below and above a mean; 0 without one."""
+    if interval is None:
+        return 0.0, 0.0
+    return max(mean - interval[0], 0.0), max(interval[1] - mean, 0.0)
 
 
 def difference(
