@@ -2,7 +2,7 @@
 
 use cosmark_metrics::{FaultFigure, SLOT_FIGURES, SlotFigure, SlotResult};
 
-use crate::special::t_critical;
+use crate::amounts::interval_of_mean;
 
 /// The share of the rate that is lost, which is not more than all of it.
 const DEPTH: &str = "depth";
@@ -13,7 +13,7 @@ pub fn figures<'a>(slots: impl Iterator<Item = &'a SlotResult> + Clone) -> Vec<F
     let figure = |row: &SlotFigure| {
         let counted = slots.clone().filter(|slot| slot.void.is_none());
         let values: Vec<f64> = counted.filter_map(row.of).collect();
-        let (low, high) = interval(&values).unzip();
+        let (low, high) = interval_of_mean(&values).unzip();
         let mut reasons = slots.clone().filter_map(|slot| slot.unknown.get(row.figure));
         let reason = values
             .is_empty()
@@ -30,18 +30,6 @@ pub fn figures<'a>(slots: impl Iterator<Item = &'a SlotResult> + Clone) -> Vec<F
         }
     };
     SLOT_FIGURES.iter().map(figure).collect()
-}
-
-/// Student's 95 % interval of the mean.
-fn interval(values: &[f64]) -> Option<(f64, f64)> {
-    if values.len() < 2 {
-        return None;
-    }
-    let middle = mean(values);
-    let free = real(values.len() - 1);
-    let variance = values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / free;
-    let half = t_critical(0.05, free) * (variance / real(values.len())).sqrt();
-    Some((middle - half, middle + half))
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -14,7 +14,7 @@ const ROOM: f64 = 0.2;
 const STEPS_AT_THE_ENDS: f64 = 2.0;
 /// How many times the mean rate those steps may have had.
 const BURST: f64 = 2.0;
-/// fio writes whole numbers of requests per second, cut off: slower copies are not told apart.
+/// fio writes whole numbers of requests per second, cut off: slower copies look alike.
 const LEAST_RATE_PER_S: f64 = 1.0;
 
 /// Share of a step by which a line may be early after steps in which nothing ended.
