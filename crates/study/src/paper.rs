@@ -322,24 +322,12 @@ fn set_up(design: &Design<'_>, steps: &[Step], machine: &[String], parts: &mut V
         parts.push(Part::Heading(3, format!("System {system}")));
         parts.push(Part::List(lines.into_iter().map(str::to_owned).collect()));
     }
-    let mut rows = Vec::new();
-    let memory = "bytes of one copy of the data";
-    for cell in design.cells.iter().filter(|cell| cell.is_run()) {
-        let bytes = estimate::data_bytes(design, cell).unwrap_or(0);
-        if bytes > 0 {
-            let copies = design.spec.systems[cell.system].copies;
-            #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-            let mb = bytes as f64 / 1e6;
-            rows.push(vec![
-                Field::new(cell.id.clone()),
-                Field::new(crate::claims::short(mb)),
-                Field::new(crate::claims::short(mb * f64::from(copies))),
-            ]);
-        }
-    }
+    let rows = working_sets(design);
     if !rows.is_empty() {
         parts.push(Part::Table {
-            caption: format!("Working sets: {memory}, and of all copies. What fits the memory of the store is read from there."),
+            caption: "Working sets: bytes of one copy of the data, and of all copies. What fits the memory of the store is read from \
+                      there."
+                .to_owned(),
             columns: ["cell", "one copy (MB)", "all copies (MB)"].map(str::to_owned).to_vec(),
             rows,
         });
@@ -348,6 +336,28 @@ fn set_up(design: &Design<'_>, steps: &[Step], machine: &[String], parts: &mut V
         parts.push(Part::Heading(3, "The published set-up".to_owned()));
         parts.push(Part::Text(setup.clone()));
     }
+}
+
+/// The bytes of each cell; cells of a system that all have the same are one row.
+fn working_sets(design: &Design<'_>) -> Vec<Vec<Field>> {
+    let mut rows = Vec::new();
+    for (at, system) in design.spec.systems.iter().enumerate() {
+        let own = design.cells.iter().filter(|cell| cell.is_run() && cell.system == at);
+        let sizes = own.map(|cell| (cell.id.clone(), estimate::data_bytes(design, cell).unwrap_or(0)));
+        let mut sizes: Vec<(String, u64)> = sizes.filter(|(_, bytes)| *bytes > 0).collect();
+        if sizes.len() > 1 && sizes.windows(2).all(|two| two[0].1 == two[1].1) {
+            let name = format!("{}, each of {} cells", system.name, sizes.len());
+            sizes.truncate(1);
+            sizes[0].0 = name;
+        }
+        rows.extend(sizes.into_iter().map(|(name, bytes)| {
+            #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+            let mb = bytes as f64 / 1e6;
+            let all = crate::claims::short(mb * f64::from(system.copies));
+            vec![Field::new(name), Field::new(crate::claims::short(mb)), Field::new(all)]
+        }));
+    }
+    rows
 }
 
 /// What no single machine can show, for every report.
@@ -365,4 +375,37 @@ fn original(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
     let mut notes = design.spec.notes.clone();
     notes.push(ONE_MACHINE.to_owned());
     parts.push(Part::List(notes));
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::design::Choice;
+
+    #[test]
+    fn working_sets_that_are_all_the_same_are_one_row() {
+        let text = "
+name: t
+title: t
+question: q
+systems: [{name: one, copies: 3}]
+factors: [{name: size, levels: [1MB, 2MB]}]
+variables: {image: 1MB}
+scales: {quick: {}}
+workload: {point: '- name: p', measured: p}
+data_bytes: [BYTES]
+";
+        let rows = |bytes: &str| {
+            let (spec, mistakes) = crate::spec::read(&text.replace("BYTES", bytes));
+            let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+            let choice = Choice { scale: "quick".into(), ..Choice::default() };
+            let rows = working_sets(&Design::new(&spec, choice).unwrap());
+            rows.iter()
+                .map(|row| row.iter().map(Field::words).collect::<Vec<_>>().join(" | "))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(rows("image"), ["one, each of 2 cells | 1.00 | 3.00"]);
+        assert_eq!(rows("size"), ["one.1MB | 1.00 | 3.00", "one.2MB | 2.00 | 6.00"]);
+    }
 }

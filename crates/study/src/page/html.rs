@@ -80,13 +80,15 @@ fn part_of(out: &mut String, at: usize, part: &Part) {
             out.push_str("</ul>\n");
         }
         Part::Table { caption, columns, rows } => table(out, caption, columns, rows),
-        Part::Figure { caption, svg, .. } => {
+        Part::Figure { name, caption, svg } => {
             // Ids are those of the whole page.
             let own = svg
                 .replace("id=\"frame\"", &format!("id=\"frame{at}\""))
                 .replace("url(#frame)", &format!("url(#frame{at})"));
             let own = own.trim_start_matches("<?xml version=\"1.0\" encoding=\"UTF-8\"?>").trim();
-            let _ = writeln!(out, "<figure>{own}<figcaption>{}</figcaption></figure>", escaped(caption));
+            let number = name.strip_prefix("figure-").map(|at| format!("Figure {at}. ")).unwrap_or_default();
+            let caption = escaped(&format!("{number}{caption}"));
+            let _ = writeln!(out, "<figure>{own}<figcaption>{caption}</figcaption></figure>");
         }
     }
 }
