@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{Block, Design, Order};
 use crate::estimate;
-use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, digest, ended};
+use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, ended};
 use crate::measured::{Observation, Origin};
 pub use crate::runner::{Progress, Runner, Trouble, Up};
 use crate::statistics::interval_of_amount;
 
 pub use begin::{Belongs, belongs};
-use begin::{is_design, is_to_begin_again};
+use begin::{first_step, is_design, is_to_begin_again};
 
 /// After so many cells in a row that failed nobody believes in the next.
 const MOST_FAILED_IN_A_ROW: u32 = 3;
@@ -73,21 +73,7 @@ impl<'a> Engine<'a> {
             journal.begin_again()?;
         }
         match belongs(design, text, &journal.steps)? {
-            Belongs::NothingBegun => {
-                let (at_s, machine) = (runner.date_s(), runner.machine());
-                journal.append(Step::Design {
-                    study: design.spec.name.clone(),
-                    scale: choice.scale.clone(),
-                    as_published: choice.as_published,
-                    seed: choice.seed,
-                    digest: digest(text),
-                    within: design.only_within(),
-                    tag: choice.tag.clone(),
-                    targets: choice.targets.clone(),
-                    at_s,
-                    machine,
-                })?;
-            }
+            Belongs::NothingBegun => journal.append(first_step(design, text, runner))?,
             Belongs::OtherText => {
                 return Err(
                     "the study's text or a target was changed since this directory was begun: what was measured does not \

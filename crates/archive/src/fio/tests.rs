@@ -222,7 +222,7 @@ fn a_log_that_is_not_of_the_job_is_found() {
             assert!(!fits(&one, &of_copies(2)) && !fits(&one, &of_copies(3)), "{last} of {seconds} s");
         }
         // Its burst at the begin explains no other copy.
-        let rate = |at: u32| if at == 1 { 3000 } else { 500 };
+        let rate = |at: u32| -> u32 { if at == 1 { 3000 } else { 500 } };
         let burst: String = (1..=seconds).map(|at| format!("{}, {}, 0\n", at * 1000, rate(at))).collect();
         let (course, done) = (Course::read(&burst).unwrap(), (1..=seconds).map(rate).sum::<u32>());
         let of = |copies: u32| job(copies * done, f64::from(seconds));

@@ -43,6 +43,23 @@ pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belong
     Ok(if *before == digest(text) { Belongs::Whole } else { Belongs::OtherText })
 }
 
+/// With what a study is begun.
+pub(super) fn first_step(design: &Design<'_>, text: &str, runner: &mut dyn Runner) -> Step {
+    let choice = &design.choice;
+    Step::Design {
+        study: design.spec.name.clone(),
+        scale: choice.scale.clone(),
+        as_published: choice.as_published,
+        seed: choice.seed,
+        digest: digest(text),
+        within: design.only_within(),
+        tag: choice.tag.clone(),
+        targets: choice.targets.clone(),
+        at_s: runner.date_s(),
+        machine: runner.machine(),
+    }
+}
+
 /// Whether a study that was begun with another text or target, and has measured nothing, may begin with this one: nothing
 /// would be mixed. A run that ended unseen would be taken for one of the new text.
 pub(super) fn is_to_begin_again(
