@@ -1,6 +1,6 @@
 //! Mistakes and how S3 refuses them. Source: Amazon S3 API reference, "Error responses", and the pages of the operations.
 
-use cosmark_adaptor_api::Whom;
+use cosmark_adaptor_api::{Protocol, Whom};
 
 use super::{Group, Question, S3, by, refusal, row};
 use crate::certificate::Answer;
@@ -237,8 +237,9 @@ async fn anonymous(room: &mut Room) -> Found {
 }
 
 /// What may not be done with an object by who is not let in.
-async fn changes_of_others(room: &mut Room) -> Found {
-    let mut answered = Finding::yes("403 for each of 6");
+pub(super) async fn changes_of_others(room: &mut Room) -> Found {
+    let status = if room.protocol() == Some(Protocol::Swift) { 401 } else { 403 };
+    let mut answered = Finding::yes(format!("{status} for each of 8"));
     for (number, whom) in [Whom::Nobody, Whom::WrongSecret].into_iter().enumerate() {
         let (key, other) = (room.key(&format!("own-{number}")), room.key(&format!("others-{number}")));
         room.write(&key, b"own").await?;
@@ -250,7 +251,7 @@ async fn changes_of_others(room: &mut Room) -> Found {
         ];
         for (what, request) in requests {
             let reply = room.send(request.by(whom)).await?;
-            let finding = refused(&reply, 403, &[]);
+            let finding = refused(&reply, status, &[]);
             let seen = format!("{what} by {whom:?}: {}", finding.saw);
             match finding.answer {
                 Answer::No => return Ok(Finding::no(seen)),

@@ -45,6 +45,16 @@ pub(super) const ROWS: &[Question] = &[
         Box::pin(read_as(room, Whom::Nobody))
     }),
     row(
+        "swift.auth.changes",
+        ERROR,
+        (
+            "Are writes, deletes and listings refused that come without a token or with a wrong one?",
+            "401, and nothing is written, deleted or listed",
+            API,
+        ),
+        by!(super::errors::changes_of_others),
+    ),
+    row(
         "swift.error.etag",
         ERROR,
         ("Is a body refused that is not what its ETag says?", "422, and nothing is written", API),

@@ -3,14 +3,18 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cosmark_adaptor_api::{
     Ask, BodySink, BodySource, ByteRange, BytesSource, CollectSink, ListPage, ListRequest, Marks, ObjectName,
-    PutOptions, PutOutcome, ReadOutcome, Reply, Result, Whom,
+    PutOptions, PutOutcome, ReadOutcome, Reply, Result, Settings, Whom,
 };
+use cosmark_adaptors::auth::swauth;
+use cosmark_certify::Answer;
 use cosmark_embedded::{EmbeddedStore, Options};
+use cosmark_simstore::{Behaviour, SimStore};
 
-use super::{Lie, LyingAsker, LyingClient, are_found};
+use super::{Liar, Lie, LyingAsker, LyingClient, are_found, certified_by, not_right};
 
 /// Which lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -575,4 +579,24 @@ async fn lies_about_uploads_beside_each_other_and_behind_their_end_are_found() {
         (planted(Plant::ZerosInSecondPart), &["s3.multipart.ranges"]),
     ];
     are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn a_swift_that_takes_changes_of_others_is_found() {
+    let store = SimStore::start(Behaviour::from_yaml("etag: md5").unwrap(), "127.0.0.1:0").unwrap();
+    for (lie, wanted) in [(Lie::SaysNothing, 0), (planted(Plant::TakesWritesOfOthers), 1)] {
+        let url = format!("{}/auth/v1.0", store.url());
+        let entries = [("auth_url", url.as_str()), ("username", "test:tester"), ("password", "testing")];
+        let (settings, problems) = Settings::parse(swauth::DEF.keys, entries);
+        assert!(problems.is_empty(), "{problems:?}");
+        let session = (swauth::DEF.open)(&settings).unwrap().login().await.unwrap();
+        let def = cosmark_adaptors::swift::DEF;
+        let none: [(&str, &str); 0] = [];
+        let inner = (def.open)(&Settings::parse(def.keys, none).0).unwrap();
+        let adaptor = Arc::new(Liar { inner, lie });
+        let certificate = certified_by(adaptor, session, &["swift.auth"]).await.unwrap();
+        let no = not_right(&certificate, Answer::No);
+        assert_eq!((certificate.questions.len(), no.len()), (1, wanted), "{lie:?}: {no:?}");
+    }
+    drop(store);
 }
