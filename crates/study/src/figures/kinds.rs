@@ -112,6 +112,8 @@ struct Load {
 /// A time over throughput, load by load.
 pub fn knee(subject: &Subject<'_>) -> Option<Sketch> {
     let figure = subject.figure;
+    let factor = subject.design.spec.factors.iter().find(|factor| factor.name == figure.x);
+    let of = factor.and_then(|factor| factor.label.as_ref()).unwrap_or(&figure.x);
     let mut note = Vec::new();
     let (mut series, mut lines) = (Vec::new(), Vec::new());
     for (look, (name, cells)) in groups(subject).into_iter().enumerate() {
@@ -145,7 +147,7 @@ pub fn knee(subject: &Subject<'_>) -> Option<Sketch> {
             if let (Some(at), Some(main)) = (at, marks.iter_mut().find(|one| one.mark == Mark::Marked))
                 && let (Some(dot), Some(rate)) = (line.points.get(at), rates.get(at))
             {
-                main.words.push((*rate, dot.value, format!("knee: {} {}", dot.level, figure.x)));
+                main.words.push((*rate, dot.value, format!("knee: {} {of}", dot.level)));
             }
             series.extend(marks);
             series.extend(published_knee(subject, &line, look, &rates, &mut note));

@@ -212,19 +212,19 @@ fn a_published_ratio_is_a_level_of_that_ratio_alone() {
 fn a_knee_is_marked_where_throughput_over_time_is_greatest_and_nowhere_else() {
     let figure = "kind: knee, x: n, metric: response_ms.p95, lines: [system], where: {size: 4KB}, published: plain, log: true";
     let drawn = svg(figure, &all());
-    assert_eq!(count(&drawn, ">knee: 8 n<"), 2, "{drawn}");
+    assert_eq!(count(&drawn, ">knee: 8 clients<"), 2, "{drawn}");
     assert!(has(&drawn, "Throughput (operations/s)") && has(&drawn, "store published"), "{drawn}");
     let rising: Vec<Observation> =
         all().into_iter().filter(|one| ["1", "8"].contains(&one.levels["n"].as_str())).collect();
     let none = svg(figure, &rising);
     assert!(
-        !none.contains(">knee: 8 n<") && words(&none).contains("raw disk: no knee among its loads"),
+        !none.contains(">knee: 8 clients<") && words(&none).contains("raw disk: no knee among its loads"),
         "{none}"
     );
     // A load that nobody believes is no knee.
     let mut doubted = all();
     doubted.iter_mut().filter(|one| one.levels["n"] == "8").for_each(|one| one.verdict = Overall::False);
-    assert!(!svg(figure, &doubted).contains(">knee: 8 n<"));
+    assert!(!svg(figure, &doubted).contains(">knee: 8 clients<"));
 }
 
 #[test]
