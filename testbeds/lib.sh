@@ -26,6 +26,7 @@
 #   LIFTED_LAST        a glob of those notes whose fault can only be lifted when what was killed runs again
 #   bed_check_knobs    read the knobs of up and die where they are wrong or this machine cannot do what they ask for; for a
 #                      script possible, which calls bed_possible
+#   bed_limits_proof   die unless what stands for hardware holds
 #   bed_limits         print what stands for hardware and holds now, a line each, for status; see limits.sh
 #
 # Each bed has one knob from here, NAME_MEMORY (SWIFT_MEMORY=2G): so much memory for all its processes together.
@@ -681,6 +682,7 @@ bed_up() {
   mapfile -t names < <(bed_processes)
   start_and_wait "${COSMARK_TESTBED_UP_SECONDS:-180}" "${names[@]}"
   memory_proof
+  ! declare -F bed_limits_proof >/dev/null || bed_limits_proof
   bed_check
   trap - EXIT
   say "up after $((SECONDS - began)) s (${#STARTED[@]} of ${#names[@]} processes started now)"

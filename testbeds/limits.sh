@@ -8,6 +8,7 @@
 #   limits_possible    when all of them fit each other: look whether this machine can do what they ask for
 #   limits_prepare IP...   before its devices and processes: the processor's share, and the links to these addresses
 #   disks_mount BYTES, disk_limit PLACE, place_unmount PLACE   around its devices
+#   limits_proof PLACE...   when all runs, from bed_limits_proof
 # and may define
 #   limits_shares NAME succeed for the processes that share what LIMITS_CPU names
 #
@@ -323,6 +324,31 @@ place_unmount() {
 disks_unmount() { place_unmount "$BED_DIR/images"; }
 
 # ---- what holds ------------------------------------------------------------------------------------------------
+
+# limits_proof PLACE...: when all runs, the kernel has what was asked for, of each of these devices too, or die.
+limits_proof() {
+  local disks=${LIMITS}_DISKS iops=${LIMITS}_DISK_IOPS link=${LIMITS}_LINK place want now version percent group name pid
+  if disks_are_limited; then
+    want="${!iops:-0} $(disk_bytes)"
+    [[ ${!disks:-own} != one ]] || set -- "$BED_DIR/images"
+    for place in "$@"; do
+      now=$(device_now "$place") || now='no device and'
+      [[ $now == "$want" ]] || die "$place has $now (I/Os, bytes a second), not $want"
+    done
+  fi
+  if read -r version percent group < <(limits_noted cpu); then
+    now=$(cpu_now "$version" "$group") || now=no
+    [[ $now == "$percent" ]] || die "$group has $now % of a processor, not $percent"
+    for name in $(process_names); do
+      limits_shares "$name" || continue
+      for pid in $(process_members "$name"); do
+        grep -qx "$pid" "$group/cgroup.procs" || [[ ! -e /proc/$pid ]] || die "process $pid of $name is not in $group"
+      done
+    done
+  fi
+  now=$(link_now)
+  [[ ${!link:-0} == 0 || $now == "${!link}" ]] || die "the link has $now Mbit/s, not ${!link}"
+}
 
 # limits_lines PLACE: what holds now, a line each, for status. PLACE: where the device of a node is mounted.
 limits_lines() {

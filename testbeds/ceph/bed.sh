@@ -101,6 +101,14 @@ has_images() { [[ ${CEPH_STORE:-} == xfs || ${CEPH_STORE:-} == filestore ]]; }
 
 # for limits.sh
 limits_shares() { [[ $1 == rgw ]]; }
+bed_limits_proof() {
+  local n places=()
+  for n in "${OSDS[@]}"; do
+    places+=("$(osd_dir "$n")")
+    [[ $CEPH_JOURNAL != separate ]] || places+=("$JOURNALS/osd.$n")
+  done
+  limits_proof "${places[@]}"
+}
 bed_limits() {
   settings_load
   limits_lines "$(osd_dir 0)"

@@ -104,6 +104,11 @@ settings_choose() {
 # for limits.sh
 bed_limits_devices() { ((${SWIFT_DB_IOPS:-0})); }
 limits_shares() { [[ $1 == proxy ]]; }
+bed_limits_proof() {
+  local n places=()
+  for n in "${NODES[@]}"; do places+=("$(node_device "$n")"); done
+  limits_proof "${places[@]}"
+}
 bed_limits() {
   settings_load
   limits_lines "$(node_device 1)"

@@ -43,13 +43,17 @@ bed_prepare() {
   [[ ! -e $BED_DIR/cut ]] || kill -9 $$
 }
 bed_processes() { echo worker; echo other; }
-bed_start() { process_start "$1" sleep 600; }
+bed_start() {
+  [[ ! -e $BED_DIR/loosen ]] || device_limit "$(place 2)" 0 0
+  process_start "$1" sleep 600
+}
 bed_port() { :; }
 bed_check() { :; }
 bed_endpoints() { :; }
 bed_targets() { echo worker; }
 bed_target() { [[ $1 == worker ]] && echo worker; }
 limits_shares() { [[ $1 == worker ]]; }
+bed_limits_proof() { limits_proof "$(place 1)" "$(place 2)"; }
 bed_limits() { settings_load; limits_lines "$(place 1)"; }
 bed_release() { place_unmount "$(place 1)"; place_unmount "$(place 2)"; disks_unmount; }
 "#;
@@ -199,6 +203,12 @@ fn what_an_up_that_was_killed_has_limited_goes_with_down() {
         assert_eq!(bed.says(fault, &[]).0, Some(0));
     }
     assert!(bed.says("status", &[]).1.contains("1 processes in it"));
+    assert_eq!(bed.says("down", &[]).0, Some(0));
+    // A limit that somebody has taken away meanwhile is none.
+    fs::write(bed.data("loosen"), "").unwrap();
+    let (code, said) = bed.says("up", &knobs);
+    assert!(code == Some(1) && said.contains("srv/2 has 0 0 (I/Os, bytes a second), not 100 0"), "{said}");
+    fs::remove_file(bed.data("loosen")).unwrap();
     assert_eq!(bed.says("down", &[]).0, Some(0));
     fs::write(bed.data("cut"), "").unwrap();
     assert_eq!(bed.says("up", &knobs).0, None, "it was killed");
