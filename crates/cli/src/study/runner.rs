@@ -25,6 +25,8 @@ use crate::study::room;
 use crate::study::stops::Stops;
 use crate::{host, units};
 
+/// Directory of a study with the names of runs whose archive is not complete.
+const INCOMPLETE: &str = "incomplete";
 /// Seeds of runs are below this, so that every JSON reader gives them back unchanged.
 const LARGEST_SEED: u64 = 1 << 53;
 
@@ -93,11 +95,13 @@ impl Here {
         if archive.is_dir() {
             for found in list(&archive)? {
                 let place = found.path.file_name().map(|name| name.to_string_lossy().into_owned());
+                let is_whole = |place: &String| !directory.join(INCOMPLETE).join(place).exists();
+                let place = place.filter(is_whole);
                 if let (Some(Ok(record)), Some(place)) = (found.record, place)
                     && let Some(state) = over(record.state)
                 {
                     let took_s = match (record.submitted, record.ended) {
-                        (Some(from), Some(to)) => to.duration_since(from).as_secs_f64(),
+                        (Some(from), Some(to)) => to.duration_since(from).as_secs_f64().max(0.0),
                         _ => 0.0,
                     };
                     earlier.insert(record.name, CellEnd { state, place, took_s, why: record.reason });
@@ -181,8 +185,14 @@ impl Here {
         };
         let ended = execute_and_tidy_up(loaded, None, &self.options(order.repetition)).map_err(failed)?;
         let distances = beside.and_then(Beside::end);
+        let place =
+            ended.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if let Some(trouble) = &ended.archive_trouble {
-            return Err(Trouble::Failed(format!("the archive is not complete: {trouble}")));
+            // The run may say of itself that it is over: the next call does it once more all the same.
+            let why = serde_json::json!({"why": trouble.to_string()});
+            let noted = self.keep(INCOMPLETE, &place, &why).is_ok();
+            let how = if noted { "" } else { ", and nobody could note that: remove that run" };
+            return Err(Trouble::Failed(format!("the archive of {place} is not complete: {trouble}{how}")));
         }
         let state = match ended.class {
             EndClass::Cancelled => return Err(Trouble::Stopped),
@@ -191,8 +201,6 @@ impl Here {
                 CellState::Failed
             }
         };
-        let place =
-            ended.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if let Some(distances) = distances {
             let value =
                 serde_json::to_value(&distances).map_err(|cause| Trouble::Failed(cause.to_string()))?;

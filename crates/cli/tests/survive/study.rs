@@ -458,6 +458,36 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
 }
 
 #[test]
+fn a_run_that_is_over_without_the_whole_of_its_archive_is_done_once_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (_store, system, _) = behaving(place, "here", "");
+    let text = of_one_stage("whole", "{name: here}", "", "workers: 2, runtime: 700ms");
+    fs::write(place.join("study.yaml"), text).unwrap();
+    let study = place.join("study-whole-quick");
+    let go_on = |runs: usize| {
+        let output = run(place, &["study", "study.yaml", "--no-nodes", "--quiet", "--system", &system]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let all = fs::read_dir(study.join("archive")).unwrap().flatten();
+        let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let names: Vec<String> = names.filter(|name| name.contains("-whole.")).collect();
+        assert_eq!((ends(&study), names.len()), (1, runs), "{names:?}");
+        // As a kill leaves it that came before the end of the cell was noted.
+        let journal = journal_at(&study);
+        let before = journal.lines().take_while(|line| !line.contains("\"step\":\"end\""));
+        let before: String = before.flat_map(|line| [line, "\n"]).collect();
+        fs::write(study.join("journal.jsonl"), before).unwrap();
+        names
+    };
+    let first = go_on(1).remove(0);
+    go_on(1);
+    fs::create_dir(study.join("incomplete")).unwrap();
+    fs::write(study.join("incomplete").join(first), "{}").unwrap();
+    go_on(2);
+    go_on(2);
+}
+
+#[test]
 fn the_study_that_new_writes_runs_as_it_is_under_another_name() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
