@@ -391,11 +391,13 @@ $(wc -l <"$group/cgroup.procs") processes in it"
 limits_release() {
   local kind version rest group try
   [[ -e $RUN_DIR/limits ]] || return 0
+  memory_group || true # of version 2 it is the same group as that of disks, and goes by itself
   while read -r kind version rest; do
     case $kind in
       link) ! command -v tc >/dev/null || link_away ;;
       cpu | io)
         group=${rest##* }
+        [[ $group != "$MEM_GROUP" ]] || continue
         for ((try = 0; try < 50; try++)); do
           [[ -d $group ]] || break
           rmdir "$group" 2>/dev/null || sleep 0.1

@@ -218,6 +218,14 @@ fn targets(spec: &Spec, given: &[String]) -> Result<BTreeMap<String, PathBuf>, P
 fn study(args: &StudyArgs) -> Outcome {
     let Loaded { mut spec, text, csv, published } = load(&args.what)?;
     let targets = targets(&spec, &args.system)?;
+    let mut only = only(&args.only)?;
+    let without = beside_a_store(&spec, &targets, &mut only);
+    if !without.is_empty() && !args.quiet {
+        eprintln!(
+            "cosmark: without {}, which are variants of test beds and no store of yours; --only system=.. names those that are wanted",
+            without.join(", ")
+        );
+    }
     for system in &mut spec.systems {
         if targets.contains_key(&system.name) {
             // The user's store is not one of our making.
@@ -239,7 +247,7 @@ fn study(args: &StudyArgs) -> Outcome {
         targets: digests,
         scale: args.scale.clone(),
         as_published: args.as_published,
-        only: only(&args.only)?,
+        only,
         seed: args.seed,
         tag: if args.plan { String::new() } else { tag(&directory, !targets.is_empty())? },
     };
@@ -272,6 +280,23 @@ fn study(args: &StudyArgs) -> Outcome {
         published: &published,
     };
     execute(&design, args, limits, here)
+}
+
+/// Variants of test beds stand for their hardware: beside a store of the user they are left out, unless `only` names systems.
+/// Gives those that are.
+fn beside_a_store(spec: &Spec, targets: &BTreeMap<String, PathBuf>, only: &mut Where) -> Vec<String> {
+    if targets.is_empty() || only.contains_key("system") {
+        return Vec::new();
+    }
+    let is_meant = |name: &str, is_variant: bool| !is_variant || targets.contains_key(name);
+    let all = spec.systems.iter().map(|system| (system.name.clone(), !system.environment.is_empty()));
+    let (meant, variants): (Vec<_>, Vec<_>) = all.partition(|(name, is_variant)| is_meant(name, *is_variant));
+    let names =
+        |systems: Vec<(String, bool)>| -> Vec<String> { systems.into_iter().map(|(name, _)| name).collect() };
+    if !variants.is_empty() {
+        only.insert("system".to_owned(), OneOrMore(names(meant)));
+    }
+    names(variants)
 }
 
 /// What target files say, without the secrets in them: another password is no other store.

@@ -458,6 +458,26 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
 }
 
 #[test]
+fn variants_of_test_beds_are_left_out_beside_a_store_of_the_user_unless_they_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let systems = "{name: here, bed: idle}, {name: slow, bed: idle, environment: {IDLE_LINK: 10}}";
+    let text = of_one_stage("beside", systems, "", "workers: 2, runtime: 700ms");
+    fs::write(place.join("study.yaml"), text).unwrap();
+    fs::write(place.join("here.yaml"), "storage: {type: mock}\n").unwrap();
+    let plan = |more: &[&str]| {
+        let output = run(place, &[&["study", "study.yaml", "--plan"][..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        (stdout(&output).contains("slow.1KB"), stderr(&output))
+    };
+    assert!(plan(&[]).0);
+    let own = ["--system", "here=here.yaml"];
+    let (has_variant, said) = plan(&own);
+    assert!(!has_variant && said.contains("without slow, which are variants of test beds"), "{said}");
+    assert!(plan(&[&own[..], &["--only", "system=here,slow"]].concat()).0);
+}
+
+#[test]
 fn a_run_that_is_over_without_the_whole_of_its_archive_is_done_once_more() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
