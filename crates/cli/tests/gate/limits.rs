@@ -106,18 +106,19 @@ impl Bed {
     /// What the kernel limits that this bed has made: its devices' lines, and the groups of the bed.
     fn in_force(&self) -> (Vec<String>, Vec<PathBuf>) {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let ours = self.0.path().display().to_string();
+        let place = self.0.path().display().to_string();
         let numbers: Vec<&str> = mounts
             .lines()
-            .filter(|line| line.contains(&ours))
+            .filter(|line| line.contains(&place))
             .filter_map(|line| line.split(' ').nth(2))
             .collect();
         let limits = ["write_iops", "write_bps", "read_iops", "read_bps"].map(|what| {
             let file = format!("/sys/fs/cgroup/blkio/blkio.throttle.{what}_device");
             fs::read_to_string(file).unwrap_or_default()
         });
-        let of_ours = |line: &&str| line.split(' ').next().is_some_and(|number| numbers.contains(&number));
-        let lines = limits.iter().flat_map(|text| text.lines().filter(of_ours).map(str::to_owned)).collect();
+        let is_of_bed = |line: &&str| line.split(' ').next().is_some_and(|number| numbers.contains(&number));
+        let lines =
+            limits.iter().flat_map(|text| text.lines().filter(is_of_bed).map(str::to_owned)).collect();
         let noted = fs::read_to_string(self.data("run/limits")).unwrap_or_default();
         let groups =
             noted.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect();
