@@ -178,7 +178,7 @@ impl Runner for Virtual {
         self.ran.push(order.run.to_owned());
         self.broken.remove(order.run);
         self.clock_s += self.cell_s;
-        let dies = self.loses_its_bed.take_if(|run| run == order.run).is_some();
+        let dies = self.loses_its_bed.take_if(|run| run.as_str() == order.run).is_some();
         if dies {
             self.up = None;
         }
