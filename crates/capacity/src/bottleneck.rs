@@ -129,7 +129,7 @@ pub enum Answer {
     /// This unit is full, and the client, on the same machine, itself took this share of it: what the store could do alone is
     /// not known.
     Shared(usize, f64),
-    /// This share of the operations failed where throughput was level: the store refuses, or breaks.
+    /// This share of the operations failed, or had to be repeated, where throughput was level: the store refuses, or breaks.
     Refused(f64),
     /// No unit that was looked at is busy. By Little's law so many operations were under way inside, each as long as alone: a
     /// whole number is the sign of as many workers, any other of a rate, a link or a lock.

@@ -42,7 +42,7 @@ pub struct Step {
     pub service_s: f64,
     /// The client's own checks say that it was not the client who limited the rate.
     pub client_clear: bool,
-    /// Share of the operations that failed, 0 to 1.
+    /// Share of the operations that failed, or had to be repeated, 0 to 1.
     pub failed_share: f64,
     /// Operations that came due per second by the clock, whatever the store did; `None` of workers that wait for answers.
     pub offered_per_s: Option<f64>,

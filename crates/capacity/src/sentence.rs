@@ -72,7 +72,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             percent(*share)
         ),
         Answer::Refused(share) => format!(
-            "{} of the operations failed at {plateau}: the store refuses, by a limit of its own or because it breaks; no \
+            "{} of the operations failed or were repeated at {plateau}: the store refuses, by a limit of its own or because it breaks; no \
              resource is named while it does (V12 of the verdict says with what it answered)",
             percent(*share)
         ),

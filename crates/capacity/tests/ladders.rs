@@ -191,3 +191,64 @@ fn throughput_that_creeps_up_under_a_quota_that_stops_its_group_in_every_period_
     // A fifth more is no chance.
     assert!(matches!(diagnose(&gateway(165.0)).answer, Answer::NotReached(_)));
 }
+
+/// Closed loads of a machine of 16 processors and a disk: throughput, and how busy the processors are.
+fn beside_a_disk(loads: &[(f64, f64, f64)], disk_s: f64) -> Ladder {
+    let step = |(workers, rate, busy): &(f64, f64, f64)| {
+        let used = rate * disk_s;
+        let usage =
+            |busy: f64, waiting| Usage { busy: Some(busy), waiting: Some(waiting), ..Usage::default() };
+        Step {
+            throughput_per_s: *rate,
+            in_flight: *workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: vec![
+                usage(*busy, Waiting::Queue((workers * busy - 16.0).max(0.0))),
+                usage(used, Waiting::Queue(used / (1.0 - used))),
+            ],
+            ..Step::default()
+        }
+    };
+    let unit = |kind, name: &str| Unit { node: "s1".into(), role: "storage".into(), kind, name: name.into() };
+    let units = vec![unit(Kind::Machine, "cpu"), unit(Kind::Disk, "sda")];
+    Ladder { units, idle: vec![Some(0.0); 2], steps: loads.iter().map(step).collect() }
+}
+
+#[test]
+fn a_lock_for_which_threads_wait_on_their_processors_is_no_lack_of_processors() {
+    // 1 ms of a processor, 2 ms elsewhere, and half a millisecond with the lock, for which a thread spins.
+    for (disk_s, cores) in [(0.4e-3, 16.0), (0.465e-3, 16.0), (0.4e-3, 4.0)] {
+        let loads = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 16.0, 32.0, 64.0].map(|workers: f64| {
+            let rate = (workers / 3.5e-3).min(2000.0);
+            let spins = workers - rate * 3.5e-3;
+            (workers, rate, ((rate * 1.5e-3 + spins) / cores).min(1.0))
+        });
+        let ladder = beside_a_disk(&loads, disk_s);
+        let found = diagnose(&ladder);
+        // On four processors three are busy when the lock is full.
+        assert!(!matches!(found.answer, Answer::Named { .. } | Answer::Several(_)), "{cores}: {found:?}");
+        assert!(text(&ladder).contains("look at locks"), "{}", text(&ladder));
+    }
+}
+
+#[test]
+fn processors_that_slow_each_other_down_are_named_themselves_or_nothing_is() {
+    for dearer in [0.05, 0.3, 0.6, 1.0] {
+        // The more of them are busy, the longer an operation takes each: their memory, or threads that share a core.
+        let busy_at = |rate: f64| rate * 1e-3 / 16.0 / (1.0 - rate * 1e-3 / 16.0 * dearer);
+        let most = 16.0 / (1e-3 * (1.0 + dearer));
+        let workers = [1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0];
+        let loads = workers.map(|workers: f64| {
+            let rate = (workers * 1000.0 / 3.0).min(most);
+            (workers, rate, busy_at(rate).min(1.0))
+        });
+        // Its disk is 93 % busy where the processors are full.
+        let found = diagnose(&beside_a_disk(&loads, 0.93 / most));
+        let is_right = match &found.answer {
+            Answer::Named { units, .. } => units == &[0],
+            answer => !matches!(answer, Answer::Several(_)),
+        };
+        assert!(is_right, "{dearer}: {found:?}");
+    }
+}

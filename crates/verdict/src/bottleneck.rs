@@ -95,10 +95,31 @@ fn by_others(stage: &StageRecord, unit: &Unit) -> Option<f64> {
     Some(((all - daemons - client - sum(&q::CPU_INTERRUPTS)) / cores).max(0.0))
 }
 
-/// Of all that ended, what failed.
+/// Of all operations that ended, what failed; or of all requests, what was a repetition, where that is more: a store that refuses
+/// and is asked again until it does not refuses all the same.
 fn failed_share(stage: &StageRecord) -> f64 {
-    let (ok, failed) = measuring(stage).fold((0, 0), |sums, op| (sums.0 + op.ok, sums.1 + op.failed));
-    real(failed) / real((ok + failed).max(1))
+    let sum = |of: fn(&OperationResult) -> u64| measuring(stage).map(of).sum::<u64>();
+    let (failed, repeated) = (sum(|op| op.failed), sum(|op| op.retries));
+    let of_operations = real(failed) / real((sum(|op| op.ok) + failed).max(1));
+    of_operations.max(real(repeated) / real(sum(|op| op.requests).max(repeated).max(1)))
+}
+
+/// Of a machine's processors or one of them, what a hypervisor gave to somebody else: it has no more time left than one that is
+/// as much busier.
+fn stolen(nodes: &[NodeResult], unit: &Unit) -> f64 {
+    let Some(node) = nodes.iter().find(|node| node.name == unit.node) else { return 0.0 };
+    let seen = node.quantities.iter().filter(|one| one.quantity == q::CPU_STEAL.id);
+    let of_core = |name: &str| seen.clone().filter(|one| one.unit == name).map(|one| one.mean).sum::<f64>();
+    let cores: Vec<&str> = match unit.kind {
+        ResourceKind::Core => vec![unit.name.as_str()],
+        ResourceKind::Machine => {
+            let all = node.units.iter().filter(|one| one.kind == ResourceKind::Core);
+            all.map(|one| one.name.as_str()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let count = u64::try_from(cores.len()).unwrap_or(u64::MAX);
+    cores.into_iter().map(of_core).sum::<f64>() / real(count.max(1))
 }
 
 /// Operations that came due per second by the clock; `None` where workers wait for answers.
@@ -245,7 +266,10 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
             Usage { busy, waiting: None, by_client: None, by_others: None }
         };
-        let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
+        let of = |unit: &Unit| {
+            let own = seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
+            Usage { busy: own.busy.map(|busy| (busy + stolen(nodes, unit)).min(1.0)), ..own }
+        };
         units.iter().map(of).collect()
     };
     // A thread that has to wait for a processor, or for its quota, never shows as busy, however much it has to do.

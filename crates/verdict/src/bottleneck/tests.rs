@@ -352,3 +352,64 @@ fn rates_beyond_what_is_served_reach_the_limit_although_no_more_workers_are_in_u
     let steps = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).steps;
     assert_eq!((steps[4].offered_per_s, steps[4].bytes_each), (Some(1600.0), 4096.0));
 }
+
+/// Processors that are full from 500/s on, of which a hypervisor gives this share to others: of what is left they do as much less.
+fn stolen_from(stage: &mut StageRecord, workers: u32, share: f64) {
+    let most = 500.0 * (1.0 - share);
+    let rate = (f64::from(workers) / 0.005).min(most);
+    stage.operations[0].throughput_per_s = Some(rate);
+    stage.operations[0].service_ms.mean = Some(f64::from(workers) / rate * 1e3);
+    let (busy, waits) = (rate / 500.0, f64::from(workers) / 40.0);
+    let core = |at: u32| unit(ResourceKind::Core, &format!("cpu{at}"), busy, waits);
+    let figure = |at: u32| QuantityResult {
+        quantity: "cpu_steal_s".to_owned(),
+        unit: format!("cpu{at}"),
+        mean: share * busy / (1.0 - share),
+        highest: share,
+    };
+    stage.nodes = vec![NodeResult {
+        quantities: [0, 1].map(figure).into(),
+        ..node(vec![core(0), core(1), unit(ResourceKind::Machine, "cpu", busy, waits)])
+    }];
+}
+
+#[test]
+fn processors_of_which_a_hypervisor_takes_what_is_left_are_full() {
+    for share in [0.0, 0.2, 0.45] {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        for (stage, workers) in stages.iter_mut().zip([1, 2, 4, 8, 16]) {
+            stolen_from(stage, workers, share);
+        }
+        // No load lies below 60 % of what is left: half of the lowest.
+        let mut low = stage(1, 4096);
+        stolen_from(&mut low, 1, share);
+        low.operations[0].throughput_per_s = Some(100.0);
+        low.operations[0].in_flight_mean = Some(0.5);
+        low.nodes[0].units.iter_mut().for_each(|unit| unit.busy = 0.2);
+        low.nodes[0].quantities.iter_mut().for_each(|one| one.mean = share * 0.2 / (1.0 - share));
+        stages.insert(0, low);
+        let mut run = run(stages);
+        run.idle_nodes =
+            vec![node(["cpu0", "cpu1"].map(|name| unit(ResourceKind::Core, name, 0.0, 0.0)).into())];
+        run.idle_nodes[0].units.push(unit(ResourceKind::Machine, "cpu", 0.0, 0.0));
+        let found = &bottlenecks(&run)[0];
+        assert_eq!(found.answer, "named", "{share}: {found:?}");
+        assert!(found.units.iter().all(|unit| unit.contains("s1 ")), "{share}: {found:?}");
+    }
+}
+
+#[test]
+fn a_store_that_refuses_and_is_asked_again_refuses() {
+    let answer = |repeated: u64| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        for stage in &mut stages {
+            let own = &mut stage.operations[0];
+            (own.requests, own.retries) = (own.ok + repeated, repeated);
+        }
+        bottlenecks(&run(stages))[0].clone()
+    };
+    let found = answer(100);
+    assert_eq!(found.answer, "refused");
+    assert!(found.text.starts_with("9 % of the operations failed or were repeated"), "{}", found.text);
+    assert_eq!(answer(5).answer, "named");
+}
