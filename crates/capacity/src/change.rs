@@ -31,7 +31,8 @@ pub fn machines(units: &[Unit]) -> BTreeMap<&str, Vec<&str>> {
 /// A process may be known by the first letters of its name only. Source: proc(5), `comm`.
 const SHORTENED: usize = 15;
 
-fn is_meant(unit: &Unit, name: &str) -> bool {
+/// Whether `name` means this unit: its kind, its own name, or that of its daemon.
+pub(crate) fn is_meant(unit: &Unit, name: &str) -> bool {
     match name {
         "disk" => unit.kind == Kind::Disk,
         "cpu" => matches!(unit.kind, Kind::Machine | Kind::Core),

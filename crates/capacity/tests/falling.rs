@@ -15,14 +15,14 @@ use cosmark_stats::bootstrap::Random;
 type Cost = fn(f64) -> f64;
 
 /// 30 % less from the fifth on.
-const BATCHES: Cost = |many| 2e-3 * (1.0 - 0.3 * ((many - 1.0) / 4.0).min(1.0));
+const BATCHES: Cost = |many: f64| 2e-3 * (1.0 - 0.3 * ((many - 1.0) / 4.0).min(1.0));
 const COSTS: &[(&str, Cost)] = &[
-    ("constant", |_| 2e-3),
+    ("constant", |_: f64| 2e-3),
     ("batches", BATCHES),
-    ("logarithm", |many| 2e-3 * (1.0 - 0.1 * many.ln()).max(0.4)),
-    ("power", |many| 2e-3 * many.powf(-0.15)),
-    ("a part that all share", |many| 1.2e-3 + 1e-3 / many),
-    ("half of it shared", |many| 1.5e-3 * (1.0 + 2.0 / many)),
+    ("logarithm", |many: f64| 2e-3 * (1.0 - 0.1 * many.ln()).max(0.4)),
+    ("power", |many: f64| 2e-3 * many.powf(-0.15)),
+    ("a part that all share", |many: f64| 1.2e-3 + 1e-3 / many),
+    ("half of it shared", |many: f64| 1.5e-3 * (1.0 + 2.0 / many)),
 ];
 
 struct Store {
@@ -207,15 +207,24 @@ fn a_second_proxy_on_the_same_processors_adds_what_these_have_left() {
 fn processors_that_have_more_to_do_than_was_ever_seen_may_be_slower_and_others_not() {
     let store = Store { cost: COSTS[0].1, proxies: 1, behind_s: vec![0.9e-3, 0.3e-3], delay_s: 8e-3 };
     let here = unit("p1", "proxy", Kind::Machine, "cpu");
-    let planner = Planner::of(&observed(&store, here, LADDERS[0], 0.002, 4)).unwrap();
-    let below = |more: More| {
-        let range = planner.predict(&asked(48, more)).unwrap().throughput_per_s;
+    let seen = observed(&store, here, LADDERS[0], 0.002, 4);
+    let twice = || More { units: vec![("quota".to_owned(), 2.0)], ..More::default() };
+    let below = |cores: usize, more: More| {
+        let mut seen = seen.clone();
+        for core in 0..cores {
+            seen.units.push(unit("p1", "proxy", Kind::Core, &format!("cpu{core}")));
+            seen.idle.push(Some(0.0));
+            seen.loads.iter_mut().for_each(|load| load.usage.push(load.usage[1]));
+        }
+        let range = Planner::of(&seen).unwrap().predict(&asked(48, more)).unwrap().throughput_per_s;
         range.low / range.value
     };
     // They would be busy for 0.85 of the time instead of 0.45.
-    let same = below(More { units: vec![("quota".to_owned(), 2.0)], ..More::default() });
-    let other = below(proxies(2));
+    let (same, other) = (below(0, twice()), below(0, proxies(2)));
     assert!(same < 0.85 && other > 0.86, "{same} and {other}");
+    // Two groups that a quota stops may run at the same time: on two processors always side by side, on many hardly ever.
+    let (two, many) = (below(2, twice()), below(32, twice()));
+    assert!(two < 0.7 && many > 0.72, "{two} and {many}");
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! More work on the same processors: two threads of one core, and all cores of one memory, slow each other down. By how much a
-//! ladder of one store cannot tell; how much more of the time they would run side by side it can.
+//! ladder of one store cannot tell; how much more of the time they would run side by side it can. But groups that a quota stops
+//! run in bursts: two of them run side by side now and then, or always, whatever they use on average.
 //!
 //! Source: D. T. Marr et al., Hyper-Threading Technology Architecture and Microarchitecture (Intel Technology Journal 6, 2002):
 //! two threads of a core together do up to 1.3 times what one does alone, so that each takes up to 1.6 times as long.
 
 use super::{Planner, Range, Wanted};
+use crate::change::is_meant;
 use crate::ladder::Kind;
 use crate::model::{Cost, Mix, Model, Observed};
+use crate::number::real;
 
 /// By how much dearer an operation is at most while another thread runs beside it.
 const SIDE_BY_SIDE: f64 = 0.6;
@@ -36,8 +39,20 @@ impl Range {
 }
 
 impl Planner {
+    /// Where more groups with quotas run on a machine, the share of its time that one processor may run beside another of them: of
+    /// two processors all of it, of many hardly any.
+    fn in_bursts(&self, node: &str, wanted: &Wanted) -> f64 {
+        let here = || self.units.iter().filter(|unit| unit.node == node);
+        let groups = |name: &str| {
+            real(here().filter(|unit| unit.kind == Kind::CpuQuota && is_meant(unit, name)).count())
+        };
+        let added = wanted.more.units.iter().map(|(name, factor)| (factor - 1.0).max(0.0) * groups(name));
+        let others = real(here().filter(|unit| unit.kind == Kind::Core).count()) - 1.0;
+        if others > 0.0 { (added.sum::<f64>() / others).min(1.0) } else { 0.0 }
+    }
+
     /// The same store, where the processors of machines that get more units, and no other processors, are slower the more they
-    /// have to do at this rate than at any load that was measured. `None` where none of them has.
+    /// have to do at this rate than at any load that was measured, or may have at once. `None` where none of them has.
     pub(super) fn slowed(&self, mix: &Mix, wanted: &Wanted, rate_per_s: f64) -> Option<Model> {
         if wanted.more.units.is_empty() {
             return None;
@@ -48,7 +63,7 @@ impl Planner {
                 unit.kind == Kind::Machine && unit.node == node && !wanted.more.nodes.contains_key(&unit.role)
             })?;
             let busy = (machine.idle + rate_per_s * machine.demand_s(mix)).min(1.0);
-            let more = (busy - self.busiest[machine.unit]).max(0.0);
+            let more = (busy - self.busiest[machine.unit]).max(self.in_bursts(node, wanted));
             (more > 0.0).then_some(1.0 + SIDE_BY_SIDE * more)
         };
         let mut slowed = self.model.clone();
