@@ -51,12 +51,9 @@ impl Planner {
         if others > 0.0 { (added.sum::<f64>() / others).min(1.0) } else { 0.0 }
     }
 
-    /// The same store, where the processors of machines that get more units, and no other processors, are slower the more they
-    /// have to do at this rate than at any load that was measured, or may have at once. `None` where none of them has.
+    /// The same store, where processors of which there are no more than there were are slower the more they have to do at this
+    /// rate than at any load that was measured, or may have at once. `None` where none of them has.
     pub(super) fn slowed(&self, mix: &Mix, wanted: &Wanted, rate_per_s: f64) -> Option<Model> {
-        if wanted.more.units.is_empty() {
-            return None;
-        }
         let dearer = |node: &str| {
             let machine = self.model.parts.iter().find(|part| {
                 let unit = &self.units[part.unit];
