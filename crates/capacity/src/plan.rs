@@ -455,6 +455,13 @@ fn held_out_by_law(observed: &Observed) -> f64 {
     if squares.is_empty() { UNTRIED } else { (squares.iter().sum::<f64>() / real(squares.len())).sqrt() }
 }
 
+fn anything_between(low: f64, high: f64) -> String {
+    format!(
+        "what an operation costs falls with the load, and by how much there no load shows: anything from {low:.1} to {high:.1} \
+         operations/s may be; measure more loads, longer, with as many operations under way at each unit as there would be"
+    )
+}
+
 /// Why nothing can be said, and what to do about it.
 #[must_use]
 pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
@@ -487,10 +494,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
              for what changes (caches, batches, background work, a clock that slows down), or measure loads nearer to this one",
             name(*unit)
         ),
-        Cannot::LawsDisagree(low, high) => format!(
-            "what an operation costs falls with the load, and by how much there no load shows: anything from {low:.1} to {high:.1} \
-             operations/s may be; measure more loads, longer, with as many operations under way at each unit as there would be"
-        ),
+        Cannot::LawsDisagree(low, high) => anything_between(*low, *high),
         Cannot::BusyAnyway(unit, share) => format!(
             "{} is full, and {:.0} % of its time goes to what is no operation of this load: other programs are not kept apart from \
              the store; repeat the run while nothing else runs there, or name the store's processes (daemons:) so that the \
