@@ -101,6 +101,20 @@ def of_load(run, workers):
     return rate, max(busy, default=0.0)
 
 
+def costs(run, loads, quota):
+    """Of each load: operations per second, processor milliseconds of the proxies' groups for each, and how busy the machine was. What
+    is dearer with two proxies than with one at half of the load is what they take of each other."""
+    record = json.loads((run / "run.json").read_text())
+    said = []
+    for workers in loads:
+        rate, busy = of_load(run, workers)
+        stage = next(stage for stage in record["stages"] if stage["name"] == f"read{workers}")
+        used = sum(unit["busy"] * quota for node in stage["nodes"] for unit in node["units"] if unit["kind"] == "cpu_quota")
+        each = f"{1e3 * used / rate:.2f} ms" if rate and used else "?"
+        said.append(f"{workers} workers: {rate:.1f}/s, {each} each, machine {100 * busy:.0f} %")
+    return "; ".join(said)
+
+
 def planned(binary, run, wish, workers):
     """What the plan says, or why it says nothing."""
     command = [binary, "plan", run, "--json", *wish, "--workers", str(workers)]
@@ -137,8 +151,8 @@ def compare(options, near, too_busy, directory, lines):
 
     before, others_before = run(1, loads)
     after, others_after = run(2, asked)
-    alone = ", ".join(f"{of_load(before, workers)[0]:.1f}" for workers in loads)
-    print(f"one proxy at {loads} workers: {alone} operations/s; others took {100 * others_before:.0f} and {100 * others_after:.0f} %", flush=True)
+    print(f"one proxy: {costs(before, loads, quota)}; others {100 * others_before:.0f} %", flush=True)
+    print(f"two proxies: {costs(after, asked, quota)}; others {100 * others_after:.0f} %", flush=True)
     for wish, is_measured in WISHES:
         for workers in asked:
             truth, busy = of_load(after, workers)
