@@ -285,7 +285,7 @@ fn a_controller_looks_at_the_machines_that_its_operator_names_and_at_no_others()
     std::fs::write(dir.path().join("store.yaml"), format!("{storage}{machines}")).unwrap();
     let mut command = support::cosmark(dir.path());
     command.env("COSMARK_TEST_TOKEN", "bearer-of-nothing");
-    let args = ["--local", "--threads", "1", "--nodes", "store.yaml"];
+    let args = ["--local", "--threads", "1", "--no-ceiling", "--nodes", "store.yaml"];
     let c = Controller::launch_by(command, dir.path(), "state", &args);
     // Whoever submits names a machine that would have to be asked over the network.
     let forbidden = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -794,6 +794,8 @@ fn tls_is_made_on_the_spot_and_the_clear_is_refused_where_others_can_listen() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(record["state"], "finished");
+    // A run waits for the measurement, so it would be over.
+    assert!(c.get("drivers")[0]["ceiling_ops_per_s"].is_null(), "started with --no-ceiling");
     let unknown = cosmark(dir.path())
         .args(["list", "--controller", &c.url])
         .env("COSMARK_TOKEN", &c.token)
@@ -807,7 +809,7 @@ fn tls_is_made_on_the_spot_and_the_clear_is_refused_where_others_can_listen() {
 #[test]
 fn waiting_for_a_run_gives_its_own_exit_code() {
     let dir = tempfile::tempdir().unwrap();
-    let c = Controller::start(dir.path());
+    let c = Controller::launch(dir.path(), "state", &["--local", "--threads", "1"]);
     let missed = workload("missed", 1).replace("    works:", "    thresholds: p95 <= 1 ms\n    works:");
     let nowhere = workload("nowhere", 1).replace(
         "{type: mock, delay: 5ms}",

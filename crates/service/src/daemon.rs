@@ -93,6 +93,8 @@ pub struct LocalSetup {
     pub permit: Permit,
     /// Operations in flight may end for this long after the load.
     pub drain: Duration,
+    /// Measure at the start, for about a second, what it could do at most; a run that begins meanwhile waits for that.
+    pub measure_ceiling: bool,
     /// What others are told of it.
     pub about: DriverInfo,
 }
@@ -109,9 +111,11 @@ pub async fn run_local(
     let state = Arc::new(StateDir::claim(&setup.state)?);
     let key = Arc::new(ClusterKey::open(&state)?);
     let store = Arc::new(FileStore::open(Arc::clone(&state), Arc::clone(&key))?);
-    let LocalSetup { threads, permit, drain, about } = local;
+    let LocalSetup { threads, permit, drain, measure_ceiling, about } = local;
     let pool = Arc::new(LocalPool::new(setup.catalog, threads, permit.clone(), drain, about));
-    pool.measure_ceiling();
+    if measure_ceiling {
+        pool.measure_ceiling();
+    }
     let parts = Parts { state, key, store, pool, permit: Some(permit) };
     run(setup, parts, None, stop).await
 }

@@ -77,6 +77,9 @@ pub struct ControllerArgs {
     /// Load threads of the driver in this process; default: processors minus one, at least one
     #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Do not measure what the driver in this process could do at most
+    #[arg(long, requires = "local")]
+    pub no_ceiling: bool,
     /// NATS with JetStream, such as nats://host:4222; without it a nats-server is started on this machine
     #[arg(long, value_name = "URL", conflicts_with = "local")]
     pub nats: Option<String>,

@@ -120,6 +120,7 @@ fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
         threads: args.threads.map_or_else(host::load_threads, usize::from),
         permit: permit(&args.reach, Origin::Outside)?,
         drain: DRAIN,
+        measure_ceiling: !args.no_ceiling,
         about: about(),
     })
 }

@@ -34,7 +34,7 @@ impl Controller {
     }
 
     pub fn start_with(directory: &Path, args: &[&str]) -> Self {
-        Self::launch(directory, "state", &[&["--local", "--threads", "1"], args].concat())
+        Self::launch(directory, "state", &[&["--local", "--threads", "1", "--no-ceiling"], args].concat())
     }
 
     pub fn launch(directory: &Path, state: &str, args: &[&str]) -> Self {

@@ -164,6 +164,6 @@ fn scripts_of_this_machine_need_no_login_where_the_operator_says_so_and_nobody_e
     assert_eq!(plain(&[], "/controller/cli/index.action?username=me&password=wrong").0, 401);
     assert_eq!(plain(&[], "/api/v1/runs").0, 401);
     drop(c);
-    let c = Controller::launch(dir.path(), "other", &["--local", "--threads", "1"]);
+    let c = Controller::launch(dir.path(), "other", &["--local", "--threads", "1", "--no-ceiling"]);
     assert_eq!(c.curl(&["-F", &form], submit).0, 401, "without the option");
 }
