@@ -1,8 +1,8 @@
 //! The budgets of CONTRIBUTING.md that a machine can check: the length of a function, and how many crates of others the product uses directly. The numbers only go down.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Source, product, texts_below};
+use super::{Source, manifests, own_dependencies, product, texts_below};
 
 /// Functions are read at one sight.
 const MOST_LINES_OF_A_FUNCTION: usize = 70;
@@ -114,4 +114,77 @@ fn the_binary_is_stripped_as_its_profile_says() {
     let found = overrides_of_the_binary(text);
     assert_eq!(found[0], "profile.release.package: cosmark.opt-level = \"s\"");
     assert_eq!(found.len(), 3, "{found:?}");
+}
+
+/// Crates of others that the development profile leaves slow, without those that run in the compiler.
+fn left_slow(manifest: &str) -> BTreeSet<&str> {
+    manifest
+        .lines()
+        .skip_while(|line| *line != "[profile.dev.package]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('[') && !line.starts_with("# Procedural macros"))
+        .filter_map(|line| line.strip_suffix(".opt-level = 0"))
+        .collect()
+}
+
+/// Crates of ours that it makes fast, without `cosmark-`.
+fn made_fast(manifest: &str) -> BTreeSet<&str> {
+    let heads = manifest.lines().filter_map(|line| line.strip_prefix("[profile.dev.package.cosmark-"));
+    heads.filter_map(|rest| rest.strip_suffix(']')).collect()
+}
+
+/// What each crate uses: those of others by the lock file, ours by their manifests, so without what only tests use.
+fn used(lock: &str, ours: &[(String, String)]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in lock.split("[[package]]").skip(1) {
+        let name = package.split('"').nth(1).unwrap_or_default();
+        let list = package.split_once("dependencies = [").map_or("", |(_, rest)| rest);
+        let list = list.split_once(']').map_or("", |(list, _)| list);
+        // A version stands behind the name where there are several.
+        let names = list.split('"').skip(1).step_by(2).filter_map(|text| text.split(' ').next());
+        used.entry(name.to_owned()).or_default().extend(names.map(str::to_owned));
+    }
+    for (name, manifest) in ours {
+        let own = own_dependencies(manifest).into_iter().map(|name| format!("cosmark-{name}"));
+        used.insert(format!("cosmark-{name}"), others_in(manifest).into_iter().chain(own).collect());
+    }
+    used
+}
+
+fn slow_below_fast(manifest: &str, lock: &str, ours: &[(String, String)]) -> Vec<String> {
+    let (slow, used) = (left_slow(manifest), used(lock, ours));
+    let mut broken = Vec::new();
+    for fast in made_fast(manifest) {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![format!("cosmark-{fast}")];
+        while let Some(name) = todo.pop() {
+            if seen.contains(&name) {
+                continue;
+            }
+            todo.extend(used.get(&name).into_iter().flatten().cloned());
+            seen.insert(name);
+        }
+        let found = seen.iter().filter(|name| slow.contains(name.as_str()));
+        broken.extend(found.map(|name| format!("{name} below cosmark-{fast}")));
+    }
+    broken
+}
+
+/// At the levels 0 and 1 rustc links to generic code that a crate below has compiled already, as slow as it is there.
+#[test]
+fn nothing_that_is_left_slow_for_tests_is_below_a_crate_that_computes() {
+    let read = |name: &str| std::fs::read_to_string(super::root().join(name)).unwrap();
+    let manifest = read("Cargo.toml");
+    assert!(left_slow(&manifest).len() > 5 && made_fast(&manifest).len() > 3, "{manifest}");
+    assert_eq!(slow_below_fast(&manifest, &read("Cargo.lock"), &manifests()), [""; 0]);
+    let manifest = "[profile.dev.package]\nslow.opt-level = 0\nelsewhere.opt-level = 0\n# Procedural macros run\n\
+                    derive.opt-level = 0\n[profile.dev.package.cosmark-a]\nopt-level = 1\n";
+    let lock = "[[package]]\nname = \"between\"\nversion = \"1\"\ndependencies = [\n \"derive\",\n \"slow 0.2.0\",\n]\n\n\
+                [[package]]\nname = \"slow\"\nversion = \"0.2.0\"\n";
+    let ours = [
+        ("a", "[dependencies]\ncosmark-b.workspace = true\n[dev-dependencies]\nelsewhere = \"1\"\n"),
+        ("b", "[dependencies]\nbetween.workspace = true\n"),
+    ];
+    let ours = ours.map(|(name, manifest)| (name.to_owned(), manifest.to_owned()));
+    assert_eq!(slow_below_fast(manifest, lock, &ours), ["slow below cosmark-a"]);
 }
