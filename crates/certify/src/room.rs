@@ -144,7 +144,8 @@ impl Room {
     }
 
     /// Sends a request; any status is an answer. A busy store is asked again, which the evidence shows, where that asks
-    /// the same: a delete or a write on a condition may have been done the first time, and a POST begins or ends something.
+    /// the same: a delete or a write on a condition may have been done the first time, and a POST begins or ends
+    /// something.
     pub(crate) async fn send(&mut self, request: Request) -> Result<Reply, Finding> {
         let has_condition = request.lines.iter().any(|line| line.0.starts_with("if-"));
         let is_same = matches!(request.method, "GET" | "HEAD") || (request.method == "PUT" && !has_condition);

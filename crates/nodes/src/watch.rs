@@ -16,8 +16,8 @@ use crate::reading::Reading;
 use crate::source::Source;
 use crate::{figures, links};
 
-/// Samples that are kept of one machine, some hundred bytes each; beyond, every second reading goes, and of those to come as
-/// many. At one reading a second, more than an hour of a machine with 200 figures.
+/// Samples that are held of one machine, some hundred bytes each; beyond, every second reading goes, and of those to
+/// come as many. At one reading a second, more than an hour of a machine with 200 figures.
 const MOST_SAMPLES: usize = 1_000_000;
 
 /// Looks, and their samples, that wait to be taken; beyond, the oldest go. Whoever keeps them comes about once a second.
