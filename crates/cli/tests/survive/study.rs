@@ -458,6 +458,44 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
 }
 
 #[test]
+fn a_bed_that_does_not_come_up_is_taken_down_with_its_reason_and_one_that_cannot_is_not_begun() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    bed(place, "idle");
+    let script = |name: &str, text: &str| {
+        let path = place.join("testbeds/idle").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    let called = || fs::read_to_string(place.join("called")).unwrap_or_default();
+    let log = place.join("called").display().to_string();
+    script("up", &format!("echo up >> {log}\necho 'idle: error: its port is taken' >&2\nexit 1"));
+    let text = of_one_stage("refuses", "{name: here, bed: idle}", "", "workers: 2, runtime: 700ms");
+    fs::write(place.join("study.yaml"), text).unwrap();
+    let said = || {
+        let mut command = cosmark(place);
+        command.env("COSMARK_TESTBED_DIR", place.join("data"));
+        let output = command.args(["study", "study.yaml", "--no-nodes", "--quiet"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let why = said();
+    for words in ["testbeds/idle/up ended with 1: idle: error: its port is taken", "the same command goes on"]
+    {
+        assert!(why.contains(words), "{why}");
+    }
+    assert!(called().contains("up\n") && called().ends_with("down\n"), "{}", called());
+    // What the bed says that it cannot be here is said before anything of it is asked.
+    fs::remove_file(place.join("called")).unwrap();
+    script("possible", "echo 'idle: error: it needs root' >&2\nexit 1");
+    let why = said();
+    assert!(why.contains("here: testbeds/idle/possible ended with 1: idle: error: it needs root"), "{why}");
+    assert_eq!(called(), "");
+    script("possible", "exit 0");
+    assert!(said().contains("its port is taken"));
+}
+
+#[test]
 fn variants_of_test_beds_are_left_out_beside_a_store_of_the_user_unless_they_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
