@@ -18,9 +18,9 @@ FIRST=(cli/survive controller/verdict_bench cli/attack cli/distributed certify/t
 WAITING=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/history adaptors/s3_live)
 WAITING_AT_ONCE=$((2 * $(nproc)))
 # Their figures another program on the same processors would change.
-ALONE=(cli/goals engine/windows engine/share)
+ALONE=(engine/windows engine/share)
 # These measure, too, but what they assert holds beside one other such program, and mostly they wait. The longest first.
-IN_PAIRS=(cli/truth cli/verdict)
+IN_PAIRS=(cli/truth cli/verdict cli/goals)
 
 part=all
 case ${1:-} in
