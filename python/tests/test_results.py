@@ -608,3 +608,14 @@ def test_looks_of_probers_and_jobs_of_fio_are_tables(tmp_path: Path, archive: Pa
     (place / "run.json").write_text(json.dumps(record))
     with pytest.raises(CosmarkError, match="consistency.classes"):
         cosmark.open(place)
+
+
+def test_an_overview_has_a_row_per_run_with_the_figures_of_its_fastest_stage(archive: Path) -> None:
+    table = cosmark.overview(archive)
+    assert table["id"] == ["w1", "w2", "w3", "w4", "w5"] and set(table["state"]) == {"finished"}
+    ladder = cosmark.open("w2", archive)
+    fastest = max(ladder.stages, key=lambda stage: stage.throughput_per_s or 0.0)
+    assert (table[1]["stage"], table[1]["throughput_per_s"]) == (fastest.name, fastest.throughput_per_s)
+    p99 = [one.record["response_ms"]["p99"] for one in cosmark.open("w5", archive).stage("main").main]
+    assert table[4]["response_p99_ms"] == max((value for value in p99 if value is not None), default=None)
+    assert all(row["submitted"] <= row["ended"] for row in table)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import List, Union
+from typing import Dict, List, Optional, Union
 
 from . import cosbench
-from .comparison import compare
+from .comparison import compare, figure_of
 from .errors import CosmarkError
 from .files import is_run_directory
 from .frames import Parquet
@@ -42,6 +42,7 @@ __all__ = [
     "compare",
     "open",
     "open_study",
+    "overview",
     "run",
     "runs",
 ]
@@ -83,6 +84,28 @@ def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
         what = f"{count} left out: the program reads them, and there is none"
         warnings.warn(f"{what} ({', '.join(unread[:5])}{', ..' if len(unread) > 5 else ''})", stacklevel=2)
     return found
+
+
+def overview(archive: Union[str, "os.PathLike[str]"] = "archive") -> Table:
+    """One row per run of an archive, as ``cosmark list`` shows them, oldest first: state, verdict, and figures of the stage with
+    the highest rate, without what prepares and cleans up; ``response_p99_ms`` is that of its slowest operation."""
+    rows = []
+    for one in runs(archive):
+        measured = [(stage.throughput_per_s, stage) for stage in one.stages if stage.throughput_per_s is not None]
+        rate, stage = max(measured, key=lambda both: both[0] or 0.0) if measured else (None, None)
+        slowest = [p99 for operation in (stage.main if stage else []) if (p99 := _p99(operation)) is not None]
+        row: Dict[str, object] = {"id": one.id, "name": one.name, "state": one.state, "verdict": one.verdict.word}
+        row["stage"] = stage.name if stage else None
+        row["throughput_per_s"] = rate
+        row["response_p99_ms"] = max(slowest) if slowest else None
+        row["failures"] = sum(operation.failures for stage in one.stages for operation in stage.main)
+        rows.append({**row, "submitted": one.submitted, "started": one.started, "ended": one.ended})
+    figures = ("stage", "throughput_per_s", "response_p99_ms", "failures")
+    return Table(rows, ("id", "name", "state", "verdict", *figures, "submitted", "started", "ended"))
+
+
+def _p99(operation: Operation) -> Optional[float]:
+    return figure_of(operation, "response_ms.p99")
 
 
 def _has_program() -> bool:
