@@ -76,45 +76,63 @@ pub struct Args {
     pub command: Command,
 }
 
-/// The subcommands.
+/// The subcommands, in the order of the help: load, results, promises, experiments, many people and machines, reference.
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a small workload against a store inside this process; needs no configuration
     Demo(DemoArgs),
-    /// Run a workload file (COSBench XML or native YAML)
-    Run(RunArgs),
     /// Measure one store by its URL, without a workload file
     Quick(QuickArgs),
+    /// Run a workload file (COSBench XML or native YAML)
+    Run(RunArgs),
     /// Show every mistake in a workload, with line and hint; sends nothing
     Check(CheckArgs),
     /// Convert COSBench XML to native YAML and back, or an access log to recorded arrivals
     Convert(ConvertArgs),
     /// Start the embedded S3 store, or a simulated store with known behaviour
     Serve(ServeArgs),
-    /// Make load for controllers elsewhere: joins their NATS and waits for work
-    Driver(DriverArgs),
-    /// Read this machine's counters for runs of controllers elsewhere: joins their NATS and waits to be asked
-    Node(NodeArgs),
-    /// List storage adaptors and auths, or the keys of one
-    Adaptors(AdaptorsArgs),
+    /// List the runs of an archive, or of a controller
+    List(ListArgs),
     /// Show the results of a run again
     Show(ShowArgs),
-    /// Import a result of fio into the archive, as a run
-    Import(ImportArgs),
+    /// Watch a run while it lasts: rates, percentiles, errors, drivers, the verdict as it forms
+    Watch(WatchArgs),
     /// Judge whether a run can be believed, also one that COSBench made
     Judge(JudgeArgs),
     /// Make the HTML report of a run: one file with charts that works offline
     Report(ReportArgs),
-    /// Finish runs whose process was killed: what they measured is put together, judged and archived
-    Recover(RecoverArgs),
-    /// Remove from the store what a run left there, and nothing else
-    Clean(CleanArgs),
+    /// Compare runs: what differs, how surely, and how small a difference could have been seen
+    Compare(CompareArgs),
+    /// Draw runs for papers: PDF, SVG, PNG and tables, from archives of Cosmark and of COSBench
+    Plot(PlotArgs),
+    /// Export a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
+    Export(ExportArgs),
+    /// Add tags to a run, remove them, or show them
+    Tag(TagArgs),
+    /// Write a note into the timeline of a run, one that runs or one that is over
+    Note(NoteArgs),
+    /// Check what a store promises and keeps: more than 100 questions, each answer with its evidence
+    Certify(CertifyArgs),
     /// Read back what a store acknowledged in a run: is all of it still there?
     VerifyData(VerifyDataArgs),
-    /// List the runs of an archive, or of a controller
-    List(ListArgs),
-    /// Watch a run while it lasts: rates, percentiles, errors, drivers, the verdict as it forms
-    Watch(WatchArgs),
+    /// List, check and remove the data sets that runs with `fill:` wrote
+    Datasets(DatasetsArgs),
+    /// Show and heal faults that runs have made and not healed
+    Faults(FaultsArgs),
+    /// Remove from the store what a run left there, and nothing else
+    Clean(CleanArgs),
+    /// Finish runs whose process was killed: what they measured is put together, judged and archived
+    Recover(RecoverArgs),
+    /// Run a published comparison, or one of your own, and make its paper; goes on after a kill
+    Study(StudyArgs),
+    /// Predict what the measured store would do with more machines, another mix, size or load
+    Plan(PlanArgs),
+    /// Measure what a store's machines can do by themselves; or make a run the baseline of its workload
+    Baseline(BaselineArgs),
+    /// Import a result of fio into the archive, as a run
+    Import(ImportArgs),
+    /// Show how far apart on a disk successive requests lie, from a trace or as they come
+    Lbn(LbnArgs),
     /// Start a controller: a queue of runs, REST, the web console
     Controller(ControllerArgs),
     /// Submit a workload to the queue of a controller
@@ -125,30 +143,12 @@ pub enum Command {
     Logs(LogsArgs),
     /// List the drivers of a controller
     Drivers(DriversArgs),
-    /// Add tags to a run, remove them, or show them
-    Tag(TagArgs),
-    /// Write a note into the timeline of a run, one that runs or one that is over
-    Note(NoteArgs),
-    /// Show and heal faults that runs have made and not healed
-    Faults(FaultsArgs),
-    /// List, check and remove the data sets that runs with `fill:` wrote
-    Datasets(DatasetsArgs),
-    /// Measure what a store's machines can do by themselves; or make a run the baseline of its workload
-    Baseline(BaselineArgs),
-    /// Predict what the measured store would do with more machines, another mix, size or load
-    Plan(PlanArgs),
-    /// Check what a store promises and keeps: more than 100 questions, each answer with its evidence
-    Certify(CertifyArgs),
-    /// Show how far apart on a disk successive requests lie, from a trace or as they come
-    Lbn(LbnArgs),
-    /// Run a published comparison, or one of your own, and make its paper; goes on after a kill
-    Study(StudyArgs),
-    /// Draw runs for papers: PDF, SVG, PNG and tables, from archives of Cosmark and of COSBench
-    Plot(PlotArgs),
-    /// Export a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
-    Export(ExportArgs),
-    /// Compare runs: what differs, how surely, and how small a difference could have been seen
-    Compare(CompareArgs),
+    /// Make load for controllers elsewhere: joins their NATS and waits for work
+    Driver(DriverArgs),
+    /// Read this machine's counters for runs of controllers elsewhere: joins their NATS and waits to be asked
+    Node(NodeArgs),
+    /// List storage adaptors and auths, or the keys of one
+    Adaptors(AdaptorsArgs),
     /// Print the JSON Schema of native workloads, for editors
     #[command(after_help = "Examples:
   cosmark schema > cosmark.schema.json
