@@ -51,6 +51,20 @@ fn journal(directory: &Path) -> String {
     fs::read_to_string(directory.join("study-planted-quick/journal.jsonl")).unwrap_or_default()
 }
 
+/// What programs are given of the study has every run, with its figures and its directory.
+fn is_whole_as_json(place: &Path) {
+    let output = run(place, &["study", "status", "planted", "--json"]);
+    let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(all[0]["state"], "complete", "{all:#}");
+    assert_eq!(all[0]["done"], all[0]["planned"]);
+    let observations = all[0]["observations"].as_array().unwrap();
+    let is_whole = |seen: &serde_json::Value| {
+        seen["values"]["throughput_per_s"].as_f64() > Some(0.0)
+            && place.join("study-planted-quick/archive").join(seen["run"].as_str().unwrap()).is_dir()
+    };
+    assert!(observations.len() >= 15 && observations.iter().all(is_whole), "{observations:#?}");
+}
+
 #[test]
 fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     let directory = tempfile::tempdir().unwrap();
@@ -102,16 +116,7 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     assert_eq!(journal(place), steps);
     let output = run(place, &["study", "status"]);
     assert!(stdout(&output).contains("planted --scale quick"), "{}", stdout(&output));
-    let output = run(place, &["study", "status", "planted", "--json"]);
-    let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(all[0]["state"], "complete", "{all:#}");
-    assert_eq!(all[0]["done"], all[0]["planned"]);
-    let observations = all[0]["observations"].as_array().unwrap();
-    let is_whole = |seen: &serde_json::Value| {
-        seen["values"]["throughput_per_s"].as_f64() > Some(0.0)
-            && place.join("study-planted-quick/archive").join(seen["run"].as_str().unwrap()).is_dir()
-    };
-    assert!(observations.len() >= 15 && observations.iter().all(is_whole), "{observations:#?}");
+    is_whole_as_json(place);
     // Another store at the same path is another study; another password is not.
     let target = &stores[2].1.1;
     let text = fs::read_to_string(target).unwrap();
