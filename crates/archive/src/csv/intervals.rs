@@ -8,6 +8,7 @@ use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase};
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
 use crate::csv::table::{Fields, Table};
+use crate::directory::counts::MOST as MOST_COUNTED;
 use crate::{ArchiveError, Run};
 
 pub(crate) const INTERVALS: Table = Table {
@@ -43,6 +44,11 @@ pub(crate) const INTERVALS: Table = Table {
 /// Digits behind the point of times, and of a mean in flight.
 const START_DIGITS: usize = 3;
 const MEAN_DIGITS: usize = 4;
+
+/// A run ends before: three centuries.
+const LONGEST_S: f64 = 1e10;
+/// Workers are counted with 32 bits.
+const MOST_IN_FLIGHT: f64 = 4_294_967_295.0;
 
 /// A line of `intervals.csv`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -199,6 +205,27 @@ impl IntervalLine {
         })
     }
 
+    /// All that it counts, bytes included.
+    fn counted(&self) -> u128 {
+        let own = [
+            self.ok,
+            self.failed,
+            self.missed,
+            self.delayed,
+            self.bytes,
+            self.partial_bytes,
+            self.requests,
+            self.retries,
+            self.connections,
+            self.accepted_only,
+            self.renewals,
+            self.unfinished,
+            self.intended,
+            self.checked,
+        ];
+        own.iter().chain(self.errors.values()).map(|count| u128::from(*count)).sum()
+    }
+
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         let errors: Vec<String> =
             self.errors.iter().map(|(label, count)| format!("{label}={count}")).collect();
@@ -255,8 +282,20 @@ impl Run {
     /// # Errors
     /// When the file is damaged.
     pub fn intervals(&self, mut each: impl FnMut(IntervalLine)) -> Result<bool, ArchiveError> {
+        // Whoever adds lines up may do so as they are.
+        let mut counted = 0_u128;
         INTERVALS.read(&self.path, |fields| {
-            each(IntervalLine::read(fields)?);
+            let line = IntervalLine::read(fields)?;
+            counted = counted.saturating_add(line.counted());
+            let in_time = |seconds: f64| seconds.abs() <= LONGEST_S;
+            let is_possible = in_time(line.start_s) && in_time(line.end_s);
+            if !is_possible || line.in_flight_mean.is_some_and(|mean| mean.abs() > MOST_IN_FLIGHT) {
+                return Err("no run is so long, or has so much in flight".to_owned());
+            }
+            if counted > MOST_COUNTED {
+                return Err("the counts up to here are more than a run can have".to_owned());
+            }
+            each(line);
             Ok(())
         })
     }

@@ -35,13 +35,13 @@ const COUNTED: &[&str] = &[
 ];
 
 /// Bytes included, all counts of a run come to no more: 10^9 bytes a second for ten years, three times over.
-const MOST: u128 = 1 << 60;
+pub const MOST: u128 = 1 << 60;
 
 /// True when all that a record in JSON counts could be counted in one run.
 ///
 /// # Errors
 /// When it is no JSON.
-pub(crate) fn are_possible(json: &str) -> Result<bool, serde_json::Error> {
+pub fn are_possible(json: &str) -> Result<bool, serde_json::Error> {
     let mut read = serde_json::Deserializer::from_str(json);
     Ok(Sum { counts: false }.deserialize(&mut read)? <= MOST)
 }

@@ -1,6 +1,6 @@
 //! The archive itself: one directory for many runs, possibly written by several processes at once.
 
-mod counts;
+pub(crate) mod counts;
 pub(crate) mod files;
 pub(crate) mod fio;
 pub(crate) mod histograms;

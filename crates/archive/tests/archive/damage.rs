@@ -158,3 +158,31 @@ fn rows_of_a_stage_whose_timeline_could_not_be_made_at_its_start_are_in_it_when_
         assert_eq!(timeline.len(), if goes_on { 3 } else { 2 });
     }
 }
+
+#[test]
+fn counts_that_no_run_can_have_are_damage_with_their_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = mixed("c");
+    let run = open(dir.path()).begin(&new_run(&model)).unwrap();
+    let path = run_to_the_end(run, &model, &[successes(1, 1.0, 1), successes(1, 1.0, 1)]);
+    let table = path.join("intervals.csv");
+    let head = text(&table).lines().next().unwrap().to_owned();
+    let row = |count: u64, mean: &str, end: &str| {
+        format!("s1-main,x,d,window,0,{end},{count},0,0,0,1,0,{mean},0,0,0,\n")
+    };
+    let read = |rows: &[String]| {
+        std::fs::write(&table, format!("{head}\n{}", rows.concat())).unwrap();
+        open_run(&path).unwrap().intervals(|_| {}).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(&[row(5, "0.5", "1"), row(6, "", "2")]), Ok(true));
+    let half = (1 << 59) + 1;
+    for (rows, line) in [
+        (vec![row(u64::MAX, "", "1")], 2),
+        (vec![row(half, "", "1"), row(half, "", "2")], 3),
+        (vec![row(1, "1e308", "1")], 2),
+        (vec![row(1, "", "1"), row(1, "", "1e300")], 3),
+    ] {
+        let error = read(&rows).unwrap_err();
+        assert!(error.contains(&format!("intervals.csv: line {line}: ")), "{error}");
+    }
+}
