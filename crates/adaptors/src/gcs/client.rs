@@ -232,8 +232,7 @@ impl GcsClient {
             let range = format!("bytes {first}-{}/{total}", end - 1);
             header(&mut self.link.lines, "Content-Range", &range);
             let answer = self.link.send("PUT", Body::Sized(&part), Take::Discard, marks).await?;
-            let kept = self.link.connection.header("range").and_then(|range| range.rsplit_once('-'));
-            let kept = kept.and_then(|(_, last)| last.parse::<u64>().ok()).map_or(0, |last| last + 1);
+            let kept = self.link.connection.header("range").map_or(0, bytes_of_range);
             match answer.status {
                 200 | 201 if end == total => {}
                 308 if end < total && kept == end => {}
@@ -474,6 +473,12 @@ pub(super) fn upload_place(location: &str) -> Option<String> {
     let place = &after_scheme[after_scheme.find('/')?..];
     let is_plain = place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
     (is_plain && place.len() > 1).then(|| place.to_owned())
+}
+
+/// How many bytes a store has of an upload that says `bytes=0-LAST`; 0 for what says something else.
+pub(super) fn bytes_of_range(range: &str) -> u64 {
+    let last = range.rsplit_once('-').and_then(|(_, last)| last.parse::<u64>().ok());
+    last.and_then(|last| last.checked_add(1)).unwrap_or(0)
 }
 
 fn read_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {

@@ -2,7 +2,7 @@
 
 use cosmark_adaptor_api::{BytesSource, Marks, MultipartPlan, ObjectName, PutOptions};
 
-use super::client::{read_page, upload_place};
+use super::client::{bytes_of_range, read_page, upload_place};
 use super::*;
 use crate::scripted::{Script, Scripted, serve};
 use crate::service_account::tests::{key_file, verified};
@@ -19,6 +19,19 @@ fn client(server: &Scripted, entries: &[(&str, &str)]) -> Box<dyn Client> {
     let url = server.url("");
     let entries = [&[("endpoint", url.as_str()), ("project", "p")], entries].concat();
     opened(&entries).unwrap().client(&Arc::default()).unwrap()
+}
+
+#[test]
+fn what_a_store_has_of_an_upload_is_no_number_beyond_all() {
+    for (range, bytes) in [
+        ("bytes=0-99", 100),
+        ("0-0", 1),
+        ("bytes=0-18446744073709551615", 0),
+        ("bytes", 0),
+        ("bytes=0--1", 2),
+    ] {
+        assert_eq!(bytes_of_range(range), bytes, "{range}");
+    }
 }
 
 #[test]
