@@ -108,7 +108,7 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
     let mut left = Archive::open(archive)?.fault_journal().all()?;
     for (_, fault) in left.iter().filter(|(_, fault)| !fault.was_made_here()) {
         eprintln!(
-            "cosmark: {} {} of this archive was in force on another machine, or before this one was started; `cosmark faults list` \
+            "cosmark: {} {} of this archive was in force elsewhere, or before this machine was started; `cosmark faults list` \
              shows it",
             fault.run, fault.fault
         );

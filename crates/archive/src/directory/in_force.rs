@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::directory::files::{read_bounded, write_whole};
 use crate::directory::notes::add_fault_event;
 use crate::directory::process::{may_be_alive, this_process};
 use crate::strict_modes::has_strict_modes;
-use crate::{Archive, ArchiveError, ProcessRecord};
+use crate::{Archive, ArchiveError, ProcessRecord, regular};
 
 /// Directory of the archive in which they stand.
 const DIRECTORY: &str = ".faults";
@@ -157,6 +157,30 @@ pub struct FaultInForce {
     /// The ticket of an agent for which it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<u64>,
+    /// The journal in which it was written down, while it stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    journal: Option<Place>,
+    /// It stood in another journal than the one in which it was written down.
+    #[serde(skip)]
+    is_moved: bool,
+}
+
+/// Which directory a journal is: one that was unpacked, copied or made anew is another, and whoever packs an archive can choose
+/// neither. What is known of a boot stands in every record that somebody gives away. Source: statx(2), `stx_btime`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    inode: u64,
+    /// When it was made, ns since 1970; `None` on a file system that does not know.
+    made_ns: Option<u64>,
+}
+
+impl Place {
+    fn of(directory: &Path) -> Option<Self> {
+        let there = fs::metadata(directory).ok()?;
+        let made = there.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let made_ns = made.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        Some(Self { inode: there.ino(), made_ns })
+    }
 }
 
 impl FaultInForce {
@@ -165,7 +189,8 @@ impl FaultInForce {
     pub fn made_here(run: &str, stage: &str, fault: &str, what: &str, heal: Heal) -> Self {
         let [run, stage, fault, what] = [run, stage, fault, what].map(str::to_owned);
         let (since, process) = (Timestamp::now(), this_process());
-        Self { run, stage, fault, what, since, process, heal, ticket: None }
+        let (ticket, journal, is_moved) = (None, None, false);
+        Self { run, stage, fault, what, since, process, heal, ticket, journal, is_moved }
     }
 
     /// The same, for this ticket of an agent.
@@ -174,13 +199,13 @@ impl FaultInForce {
         Self { ticket: Some(ticket), ..self }
     }
 
-    /// Made on this machine since it was started. Only that is healed without being asked twice: what stands in an archive that
-    /// came from elsewhere is nobody's order.
+    /// Made on this machine since it was started, and written down where it stands. Only that is healed without being asked
+    /// twice: what stands in an archive that came from elsewhere is nobody's order.
     #[must_use]
     pub fn was_made_here(&self) -> bool {
         let here = this_process();
         let same = self.process.hostname == here.hostname && self.process.boot_id == here.boot_id;
-        same && here.boot_id.is_some()
+        same && here.boot_id.is_some() && !self.is_moved
     }
 
     /// Whoever made it is there and will heal it; also where that cannot be told.
@@ -198,7 +223,7 @@ impl FaultInForce {
         let Some(directory) = note.parent() else { return Ok(()) };
         let (path, text) = (directory.join(LOG), shown(text));
         let line = format!("{} {} {} {}: {text}\n", Timestamp::now(), self.run, self.stage, self.fault);
-        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = regular::open_to_write(&path, OpenOptions::new().append(true));
         let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
         let of_run = directory.parent().map_or(Ok(false), |archive| {
             add_fault_event(archive, &self.run, &self.stage, &format!("{}: {text}", self.fault))
@@ -227,7 +252,8 @@ impl FaultJournal {
     /// When it cannot be written: then the fault is not to be made.
     pub fn note(&self, fault: &FaultInForce) -> Result<FaultNote, ArchiveError> {
         fs::create_dir_all(&self.directory).map_err(ArchiveError::io("make directory", &self.directory))?;
-        let text = serde_json::to_string_pretty(fault)
+        let noted = FaultInForce { journal: Place::of(&self.directory), ..fault.clone() };
+        let text = serde_json::to_string_pretty(&noted)
             .map_err(|cause| ArchiveError::io("write", &self.directory)(cause.into()))?;
         let name = format!("{}-{}.json", fault.run, fault.since.as_nanosecond());
         let path = self.directory.join(name);
@@ -313,6 +339,8 @@ fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
     for text in [&mut fault.run, &mut fault.stage, &mut fault.fault, &mut fault.what] {
         *text = shown(text);
     }
+    let own = fault.journal.take();
+    fault.is_moved = own.is_none() || own != path.parent().and_then(Place::of);
     Ok((FaultNote { path: path.to_owned() }, fault))
 }
 
@@ -474,6 +502,30 @@ mod tests {
         }
         fs::set_permissions(note.path(), Permissions::from_mode(0o600)).unwrap();
         assert_eq!(FaultJournal::of(directory.path()).all().unwrap().len(), 1);
+    }
+
+    /// Who was given an archive knows from its records what this machine and its boot are called.
+    #[test]
+    fn a_note_that_came_with_an_archive_is_nobodys_order() {
+        let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (note, fault) = noted(own.path());
+        assert!(FaultNote::read(note.path()).unwrap().1.was_made_here() && fault.was_made_here());
+        let unpacked = other.path().join(DIRECTORY);
+        fs::create_dir(&unpacked).unwrap();
+        let copy = unpacked.join(note.path().file_name().unwrap());
+        fs::copy(note.path(), &copy).unwrap();
+        assert!(!FaultNote::read(&copy).unwrap().1.was_made_here());
+        // Without a word of where it was written down, too.
+        let mut bare: serde_json::Value = serde_json::from_slice(&fs::read(&copy).unwrap()).unwrap();
+        assert!(bare.as_object_mut().unwrap().remove("journal").is_some());
+        fs::write(note.path(), bare.to_string()).unwrap();
+        assert!(!FaultNote::read(note.path()).unwrap().1.was_made_here());
+        // An archive that is moved stays what it was.
+        let (note, _) = noted(own.path());
+        let moved = other.path().join("moved");
+        fs::rename(own.path().join(DIRECTORY), &moved).unwrap();
+        let there = moved.join(note.path().file_name().unwrap());
+        assert!(FaultNote::read(&there).unwrap().1.was_made_here());
     }
 
     #[test]

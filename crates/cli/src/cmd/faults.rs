@@ -115,7 +115,7 @@ fn list(archive: &Path, as_json: bool) -> Outcome {
     for (note, fault) in &found {
         let FaultInForce { run, stage, fault: name, what, since, .. } = fault;
         let maker = match healer(note, fault) {
-            "not_of_here" => "made on another machine, or before this one was started",
+            "not_of_here" => "made elsewhere, or before this machine was started",
             "being_healed" => "it is being healed",
             "run" => "its run heals it",
             _ => "its run is gone",
@@ -137,7 +137,7 @@ fn heal(archive: &Path, run: Option<&str>, force: bool) -> Outcome {
         found.into_iter().partition(|(_, fault)| !force && (fault.has_its_maker() || !fault.was_made_here()));
     for (_, fault) in alive.iter().filter(|(_, fault)| !fault.was_made_here()) {
         eprintln!(
-            "cosmark: {} {} was made on another machine, or before this one was started; it would be healed by {}: read that, and \
+            "cosmark: {} {} was made elsewhere, or before this machine was started; it would be healed by {}: read that, and \
              give --force",
             fault.run, fault.fault, fault.heal
         );

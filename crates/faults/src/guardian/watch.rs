@@ -68,7 +68,7 @@ pub fn watch(
 ) -> Result<(), String> {
     let (note, fault) = FaultNote::read(path).map_err(|error| error.to_string())?;
     if !fault.was_made_here() {
-        return Err(format!("{} was made on another machine, or before this one was started", fault.fault));
+        return Err(format!("{} was made elsewhere, or before this machine was started", fault.fault));
     }
     let (send, lines) = sync_channel(WAITING);
     let reader = move || {
