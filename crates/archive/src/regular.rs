@@ -72,10 +72,22 @@ pub fn is_no_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink())
 }
 
-/// All bytes of one.
+/// A larger file is read line by line, or is none of ours.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// All bytes of one; a file may be as long as it likes where nothing is in it.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let bytes = read_up_to(path, MOST_BYTES + 1)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(io::Error::new(ErrorKind::InvalidData, format!("larger than {MOST_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The first bytes of one, at most so many.
+pub fn read_up_to(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
+    open(path)?.take(most_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -29,9 +29,9 @@ fn log_path(dir: &Path, step: u32) -> PathBuf {
     dir.join(format!("pass-{step}.log"))
 }
 
-/// The file's bytes; none where there is no file.
-fn bytes_of(path: &Path) -> Result<Vec<u8>, ArchiveError> {
-    match regular::read(path) {
+/// The file's first bytes, at most so many; none where there is no file.
+fn bytes_of(path: &Path, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
+    match regular::read_up_to(path, most_bytes) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(ArchiveError::io("read", path)(error)),
@@ -50,7 +50,9 @@ impl Done {
     pub(crate) fn read(dir: &Path, step: u32, len: u64) -> Result<Self, ArchiveError> {
         let mut done = Self::none(len);
         let path = done_path(dir, step);
-        let bytes = bytes_of(&path)?;
+        // A byte more than it may have, to see that it has more.
+        let most_bytes = 17 + done.bits.len() as u64 * 8;
+        let bytes = bytes_of(&path, most_bytes)?;
         if !bytes.is_empty() {
             let fits = bytes.len() == 16 + done.bits.len() * 8
                 && bytes.starts_with(MAGIC)
@@ -71,7 +73,9 @@ impl Done {
             }
             done.count = done.bits.iter().map(|word| u64::from(word.count_ones())).sum();
         }
-        for position in bytes_of(&log_path(dir, step))?.chunks_exact(8) {
+        // Each position once, and what was on its way when the bits were written.
+        let most_log_bytes = len.saturating_mul(8).saturating_add(LOG_BYTES);
+        for position in bytes_of(&log_path(dir, step), most_log_bytes)?.chunks_exact(8) {
             done.set(u64::from_le_bytes(position.try_into().unwrap_or_default()));
         }
         Ok(done)
@@ -185,6 +189,8 @@ pub(crate) struct Progress {
     done: Done,
     log: File,
     log_bytes: u64,
+    /// There was no room for some of them in the log: they are in memory alone.
+    behind: bool,
 }
 
 impl Progress {
@@ -196,7 +202,7 @@ impl Progress {
         let log = log.map_err(ArchiveError::io("open", &path))?;
         // An entry that a kill cut short would shift those behind it.
         let log_bytes = u64::from(log.metadata().map_err(ArchiveError::io("read", &path))?.len() > 0);
-        let mut progress = Self { dir: dir.to_owned(), step, done, log, log_bytes };
+        let mut progress = Self { dir: dir.to_owned(), step, done, log, log_bytes, behind: false };
         progress.flush()?;
         Ok(progress)
     }
@@ -211,22 +217,66 @@ impl Progress {
         if new.is_empty() {
             return Ok(());
         }
-        let path = || log_path(&self.dir, self.step);
-        self.log.write_all(&new).map_err(|error| ArchiveError::io("write", &path())(error))?;
+        if let Err(error) = self.log.write_all(&new) {
+            self.cut();
+            return Err(ArchiveError::io("write", &log_path(&self.dir, self.step))(error));
+        }
         self.log_bytes += new.len() as u64;
         let bits = self.done.len / 8;
         if self.log_bytes > bits.max(LOG_BYTES) { self.flush() } else { Ok(()) }
     }
 
+    /// Takes away what a full disk took of entries: a part of one would shift those behind it, and others would count as done.
+    fn cut(&mut self) {
+        self.behind = true;
+        drop(self.log.set_len(self.log_bytes));
+    }
+
     /// Writes the bits; the log begins anew.
     pub(crate) fn flush(&mut self) -> Result<(), ArchiveError> {
-        if self.log_bytes == 0 {
+        if self.log_bytes == 0 && !self.behind {
             return Ok(());
         }
         self.done.write(&self.dir, self.step)?;
         let path = log_path(&self.dir, self.step);
         self.log.set_len(0).map_err(ArchiveError::io("write", &path))?;
-        self.log_bytes = 0;
+        (self.log_bytes, self.behind) = (0, false);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_full_disk_took_of_an_entry_makes_no_other_position_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut progress = Progress::open(dir.path(), 0, 1000).unwrap();
+        progress.add([1, 2].into_iter()).unwrap();
+        // As a write leaves it that had no room for its end.
+        let mut half = OpenOptions::new().append(true).open(log_path(dir.path(), 0)).unwrap();
+        half.write_all(&[7, 0, 0]).unwrap();
+        progress.cut();
+        progress.add([300, 301].into_iter()).unwrap();
+        let found = Done::read(dir.path(), 0, 1000).unwrap();
+        let done: Vec<u64> = (0..1000).filter(|at| found.has(*at)).collect();
+        assert_eq!(done, [1, 2, 300, 301]);
+        // What the log had no room for is written with the bits, also where nothing came after it.
+        let mut progress = Progress::open(dir.path(), 1, 1000).unwrap();
+        progress.done.set(5);
+        progress.cut();
+        progress.flush().unwrap();
+        assert!(Done::read(dir.path(), 1, 1000).unwrap().has(5));
+    }
+
+    #[test]
+    fn files_that_are_longer_than_they_may_be_are_not_read_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [done_path(dir.path(), 0), log_path(dir.path(), 1)] {
+            File::create(path).unwrap().set_len(1 << 36).unwrap();
+        }
+        assert!(Done::read(dir.path(), 0, 1000).is_err());
+        assert_eq!(Done::read(dir.path(), 1, 1000).unwrap().count(), 1, "position 0, again and again");
     }
 }
