@@ -72,7 +72,7 @@ impl LedgerWriter {
         // A run that is taken up goes on with what there is.
         for path in runs_in(&writer.dir)? {
             let (class, number) = class_and_number(&path).unwrap_or((0, 0));
-            writer.next = writer.next.max(number + 1);
+            writer.next = writer.next.max(number.saturating_add(1));
             writer.runs.entry(class).or_default().push(path);
         }
         writer.write_head(false)?;
