@@ -62,6 +62,8 @@ const FIRST_S: u64 = 60;
 const LONGEST_S: u64 = 600;
 /// A scrape is written down some time after the moment that it bears, and what a kubelet says is up to half a minute old then.
 const LATE_S: u64 = 30;
+/// Times beyond this have no nanoseconds in 63 bits; it is in the year 2255.
+const LATEST_S: f64 = 9e9;
 /// More series are not one store's.
 const MOST_SERIES: usize = 200_000;
 
@@ -184,7 +186,7 @@ fn millis(text: &str) -> Option<u64> {
     reason = "within the range that is asked for"
 )]
 fn whole_millis(seconds: f64) -> Option<u64> {
-    (0.0..=1e11).contains(&seconds).then(|| (seconds * 1e3).round() as u64)
+    (0.0..=LATEST_S).contains(&seconds).then(|| (seconds * 1e3).round() as u64)
 }
 
 fn nanoseconds(ms: u64) -> u64 {
@@ -218,6 +220,16 @@ mod tests {
             "{{\"metric\":{{\"__name__\":\"node_cpu_seconds_total\",\"cpu\":\"0\",\"mode\":\"user\",\"instance\":\"{instance}\"}},\
              \"values\":[{points}]}}"
         )
+    }
+
+    #[test]
+    fn a_server_from_another_age_tells_no_time() {
+        for told in ["10000000000", "99999999999", "-1", "NaN", "soon"] {
+            let (url, asked) = server(vec![answer(&format!("[0, \"{told}\"]"))]);
+            let why = source(&url).ask().err().unwrap();
+            assert!(why.contains("tells no time"), "{told}: {why}");
+            drop(asked.join());
+        }
     }
 
     #[test]
