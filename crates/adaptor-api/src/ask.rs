@@ -28,6 +28,10 @@ pub enum Whom {
     Nobody,
     /// The session's, signed as an hour ago: what somebody who listened then could send again.
     AnHourAgo,
+    /// Nobody's, by a link that the session's user has signed now: for a minute whoever has it may read this object.
+    Link,
+    /// The same, signed an hour ago for the minute behind that.
+    OldLink,
 }
 
 /// One request.

@@ -7,7 +7,7 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Marks, Result, Secret};
 use super::config::{Config, Signature, StoreAddress, is_host_label};
 use super::errors::{About, failure};
 use super::sigv2::{SigV2, Signable};
-use super::sigv4::{Canonical, EMPTY_SHA256, Hex, SigV4};
+use super::sigv4::{Canonical, EMPTY_SHA256, Hex, SigV4, UNSIGNED};
 use super::streaming::Streaming;
 use crate::http::date::unix_seconds;
 use crate::http::signed_headers::Lines;
@@ -235,6 +235,25 @@ impl Channel {
         }
         head.extend_from_slice(b"\r\n");
         Ok(seed)
+    }
+
+    /// The signature of a link by which whoever has it may read what a call is about. The call's query is the link's, but
+    /// for the signature.
+    pub(crate) fn sign_link(&mut self, call: &Call<'_>, signer: &mut SigV4) -> Hex {
+        let in_host = !self.address.path_style && is_host_label(call.bucket);
+        self.write_target(call, in_host);
+        let endpoint = Arc::clone(self.connection.endpoint());
+        let host = if in_host {
+            self.set_host(call.bucket);
+            self.host.as_str()
+        } else {
+            endpoint.host_header()
+        };
+        let mut lines = Lines::new();
+        lines.add("host", host.as_bytes());
+        let path = &self.target[..self.path_bytes];
+        let query = self.target.get(self.path_bytes + 1..).unwrap_or_default();
+        signer.sign(&Canonical { method: "GET", path, query, lines: &lines, payload: UNSIGNED })
     }
 
     fn write_target(&mut self, call: &Call<'_>, in_host: bool) {

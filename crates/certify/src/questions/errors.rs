@@ -73,6 +73,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(signed_late),
     ),
     row(
+        "s3.auth.link",
+        ERROR,
+        (
+            "Does a signed link let its owner read for its minute, and do nothing else and nothing later?",
+            "200 within it; 403 an hour later, and 403 for a delete by it",
+            "S3 API, Authenticating requests: Using query parameters",
+        ),
+        by!(by_link),
+    ),
+    row(
         "s3.error.body-hash",
         ERROR,
         (
@@ -275,6 +285,28 @@ async fn signed_late(room: &mut Room) -> Found {
         return Ok(Finding::no(format!("{}, and the object was written", finding.saw)));
     }
     Ok(finding)
+}
+
+async fn by_link(room: &mut Room) -> Found {
+    let (key, content) = (room.key("link"), super::pattern(3000, 18));
+    room.write(&key, &content).await?;
+    let deleted = room.send(Request::delete(&key).by(Whom::Link)).await?;
+    let seen = format!("a delete by a link for reading gave {}", status_of(&deleted));
+    if deleted.is_success() || room.content(&key).await?.as_ref() != Some(&content) {
+        return Ok(Finding::no(seen));
+    }
+    let old = room.send(Request::get(&key).by(Whom::OldLink)).await?;
+    if old.is_success() {
+        return Ok(Finding::no(format!("a link of an hour ago for a minute gave {}", status_of(&old))));
+    }
+    let new = room.send(Request::get(&key).by(Whom::Link)).await?;
+    let seen = format!("{}, later {}; {seen}", status_of(&new), status_of(&old));
+    Ok(match new.status {
+        200 if new.body != content => Finding::no(format!("{seen}; other bytes")),
+        200 if (old.status, deleted.status) == (403, 403) => Finding::yes(seen),
+        200 | 400..=499 | 501 => Finding::differs(seen),
+        _ => Finding::no(seen),
+    })
 }
 
 /// A write that has to be refused and to leave nothing.

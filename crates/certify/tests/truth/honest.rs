@@ -31,6 +31,7 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
 const NOT_IN_SIMSTORE_S3: &[&str] = &[
     "s3.auth.changes",
     "s3.auth.late",
+    "s3.auth.link",
     "s3.checksum.others",
     "s3.delete.if-match",
     "s3.error.anonymous",

@@ -145,6 +145,11 @@ impl SigV4 {
         out.extend_from_slice(b"\r\n");
     }
 
+    /// Who signs for what: the access key and the scope of the last [`SigV4::set_time`].
+    pub(crate) fn credential(&self) -> String {
+        format!("{}/{}", self.access_key, String::from_utf8_lossy(&self.scope))
+    }
+
     /// Begins the string to sign: algorithm, date, scope.
     fn start_text(&mut self, algorithm: &[u8]) {
         self.text.clear();

@@ -45,6 +45,10 @@ pub(super) enum Plant {
     TakesWritesOfOthers,
     /// When a request was signed is not looked at.
     TakesLateSignatures,
+    /// A link is good for ever.
+    TakesOldLinks,
+    /// A link for reading is good for anything.
+    TakesAnythingByLinks,
     /// If-Match is not looked at when a part is read.
     IgnoresConditionsOfParts,
     /// Of the checksums SHA-256 is not looked at.
@@ -173,6 +177,8 @@ fn taken_for(plant: Plant, ask: &Ask<'_>) -> Whom {
             Whom::Session
         }
         (Plant::TakesLateSignatures, Whom::AnHourAgo) => Whom::Session,
+        (Plant::TakesOldLinks, Whom::OldLink) => Whom::Link,
+        (Plant::TakesAnythingByLinks, Whom::Link) if ask.method == "DELETE" => Whom::Session,
         (_, whom) => whom,
     }
 }
@@ -522,6 +528,8 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
         (Lie::SaysNothing, &[]),
         (planted(Plant::TakesWritesOfOthers), &["s3.auth.changes"]),
         (planted(Plant::TakesLateSignatures), &["s3.auth.late"]),
+        (planted(Plant::TakesOldLinks), &["s3.auth.link"]),
+        (planted(Plant::TakesAnythingByLinks), &["s3.auth.link"]),
         (planted(Plant::TakesAnySha256), &["s3.checksum.others"]),
         (planted(Plant::TakesLargeBodiesOfAnyMd5), &["s3.error.content-md5"]),
         (planted(Plant::ListsOnce), &["s3.listing.overwritten"]),
