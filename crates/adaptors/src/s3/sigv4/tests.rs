@@ -61,6 +61,26 @@ fn amazons_published_examples_come_out() {
 }
 
 #[test]
+fn the_link_of_amazons_example_is_signed_as_it_is_published() {
+    let mut signer = SigV4::new(&example_keys(), "us-east-1");
+    let date = signer.set_time(EXAMPLE_TIME);
+    let (credential, date) = (signer.credential(), String::from_utf8(date.to_vec()).unwrap());
+    let mut query = b"X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=".to_vec();
+    push_query_escaped(&mut query, &credential);
+    query.extend_from_slice(
+        format!("&X-Amz-Date={date}&X-Amz-Expires=86400&X-Amz-SignedHeaders=host").as_bytes(),
+    );
+    let mut lines = Lines::new();
+    lines.add("host", b"examplebucket.s3.amazonaws.com");
+    let canonical =
+        Canonical { method: "GET", path: b"/test.txt", query: &query, lines: &lines, payload: UNSIGNED };
+    assert_eq!(
+        String::from_utf8(signer.sign(&canonical).to_vec()).unwrap(),
+        "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
+    );
+}
+
+#[test]
 fn the_authorization_line_is_the_published_one() {
     let mut signer = SigV4::new(&example_keys(), "us-east-1");
     let date = signer.set_time(EXAMPLE_TIME);
