@@ -189,10 +189,9 @@ impl Channel {
             lines.add("x-goog-project-id", project.as_bytes());
         }
         let mut seed = [b'0'; 64];
-        let late_s = self.late_s;
         match &mut self.signer {
             Signer::V4(signer) => {
-                let date = signer.set_time(unix_seconds().saturating_sub(late_s));
+                let date = signer.set_time(unix_seconds().saturating_sub(self.late_s));
                 lines.add("x-amz-content-sha256", call.payload.as_bytes());
                 lines.add("x-amz-date", &date);
                 push_lines(head, &lines);
@@ -205,7 +204,7 @@ impl Channel {
                 signer.push_authorization(head, &lines, &seed);
             }
             Signer::V2(signer) => {
-                let date = signer.set_time(unix_seconds().saturating_sub(late_s));
+                let date = signer.set_time(unix_seconds().saturating_sub(self.late_s));
                 head.extend_from_slice(b"Date: ");
                 head.extend_from_slice(&date);
                 head.extend_from_slice(b"\r\n");
