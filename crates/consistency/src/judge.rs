@@ -89,7 +89,9 @@ pub struct Outcome {
 }
 
 pub(crate) fn judge(seen: Seen) -> Outcome {
-    let report = check(&seen.history, Rules::default()).unwrap_or_default();
+    let checked = check(&seen.history, Rules::default());
+    let unjudged = checked.as_ref().err().map(|mistake| format!("the history cannot be judged: {mistake}"));
+    let report = checked.unwrap_or_default();
     let classes = Class::TABLE.iter().filter_map(|(class, ..)| class_outcome(*class, &seen.looks)).collect();
     Outcome {
         classes,
@@ -99,7 +101,7 @@ pub(crate) fn judge(seen: Seen) -> Outcome {
         never_written: report.counts.of(Wrong::NeverWritten),
         most_versions: report.most_versions,
         failed: seen.failed,
-        failed_why: seen.why.clone(),
+        failed_why: unjudged.or_else(|| seen.why.clone()),
         examples: examples(&seen, &report),
         took_s: (seen.took.as_secs_f64() * 10.0).round() / 10.0,
         names: seen.names,

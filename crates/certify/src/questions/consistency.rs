@@ -146,7 +146,8 @@ async fn is_atomic(room: &mut Room) -> Found {
         return Ok(Finding::not_asked("there was no probe"));
     };
     if outcome.reads == 0 {
-        return Ok(Finding::not_asked(format!("no read had an answer: {:?}", outcome.failed_why)));
+        let why = outcome.failed_why.as_deref().unwrap_or("none was sent");
+        return Ok(Finding::not_asked(format!("no read can be judged: {why}")));
     }
     if outcome.never_written > 0 {
         return Ok(Finding::no(format!("{} reads gave what nobody had written", outcome.never_written)));
