@@ -198,7 +198,8 @@ function Failures({ stage, names }: { stage: StageData; names: string[] }) {
         <div key={one.tag}>
           <p>
             <b>{name}</b>: {grouped(one.failures)} of {grouped(one.count + one.failures)} failed
-            {" "}(<span className="failed">{share(one.failures / Math.max(1, one.count + one.failures))}</span>): {list(one.errors)}
+            {" "}(<span className="failed">{share(one.failures / Math.max(1, one.count + one.failures))}</span>)
+            {Object.keys(one.errors).length > 0 && <>: {list(one.errors)}</>}
             {Object.keys(one.error_codes).length > 0 && <>; the store said {list(one.error_codes)}</>}
             {one.failed_service_ms?.mean != null && <>; they took {short(one.failed_service_ms.mean, "ms")} on average</>}.
           </p>

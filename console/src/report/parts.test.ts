@@ -68,3 +68,10 @@ test("machines of which nothing is known are counted and have no rows of dashes"
   expect(some).not.toContain("dumb");
   expect(html([node("dumb1")])).toContain("One machine has no figures");
 });
+
+test("failures of which no kind is known end their sentence, and others say their kinds", () => {
+  const html = (errors: Record<string, number[]>) =>
+    renderToStaticMarkup(createElement(StageView, { stage: stage([operation({ failures: 5, errors })]), alone: true }));
+  expect(html({})).not.toContain("): .");
+  expect(html({ http_503: [5] })).toMatch(/\): [^.]*503/);
+});
