@@ -75,7 +75,8 @@ pub(super) fn is_to_begin_again(
     let now = &design.choice.targets;
     let is_elsewhere = targets
         .is_some_and(|old| old.iter().any(|(name, digest)| now.get(name).is_some_and(|now| now != digest)));
-    let is_other = is_elsewhere || belongs(design, text, steps)? == Belongs::OtherText;
+    // Of another study or scale it is refused in any case.
+    let is_other = belongs(design, text, steps)? == Belongs::OtherText || is_elsewhere;
     if !is_other || !is_untouched(steps) {
         return Ok(false);
     }
