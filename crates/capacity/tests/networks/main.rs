@@ -194,3 +194,39 @@ fn a_quota_with_a_lock_or_workers_beside_it_is_named_where_more_of_it_would_help
     assert!(wrong.is_empty(), "{} of {count}: {}", wrong.len(), wrong[0]);
     assert!(right > count / 4, "right {right} of {count}");
 }
+
+/// A random store, some of whose stations take longer the more wait for them: memory that all processors share, locks that are spun
+/// for, disks that seek between more requests. Throughput may fall again beyond its highest.
+fn dearer(random: &mut Random) -> Network {
+    let mut found = network(random);
+    for station in &mut found.stations {
+        if station.sampled != Sampled::Link && random.uniform() < 0.5 {
+            station.saved = -random.between(0.1, 0.6);
+        }
+    }
+    found
+}
+
+#[test]
+fn where_operations_take_longer_the_more_wait_no_unit_is_named_that_had_time_left() {
+    let (count, base) = (number("COSMARK_NETWORKS", 200) / 2, number("COSMARK_NETWORKS_SEED", 1));
+    let (mut named, mut wrong) = (0, Vec::new());
+    for seed in base..base + count {
+        let network = dearer(&mut Random(seed * 15_485_863));
+        let ladder = ladder(&network, LOADS, 1500, [0.0, 0.005, 0.01, 0.02][seed as usize % 4], seed);
+        let found = diagnose(&ladder);
+        let Answer::Named { units, .. } = &found.answer else { continue };
+        let most = simulate(&network, 192, 4000, seed ^ 1).throughput_per_s;
+        let most = most.max(found.plateau_per_s.unwrap());
+        let capacity = |unit: &usize| {
+            let station: usize = ladder.units[*unit].node[1..].parse().unwrap();
+            network.stations[station].capacity_per_s()
+        };
+        named += 1;
+        if units.iter().any(|unit| capacity(unit) >= most * 1.06) {
+            wrong.push(format!("{seed}: {network:?}: {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}: {}", wrong.len(), wrong[0]);
+    assert!(named * 10 > count, "{named} of {count} named");
+}
