@@ -1,7 +1,8 @@
 // Opens real reports from file:// in headless Chromium and says what is wrong with them:
 //   node e2e/report.mjs OUT REPORT.html..      OUT is a directory for screenshots and what is downloaded
 // Checked: no error on the console, no request but for the file itself, size, axe-core, keyboard, legend, zoom, CSV, files,
-// no sideways scrolling on a phone. Environment: CHROMIUM, the browser's path (default /usr/bin/chromium); COSMARK_SHOTS=no.
+// no sideways scrolling on a phone. Environment: CHROMIUM, the browser's path (default /usr/bin/chromium);
+// COSMARK_SHOTS=no: no screenshots.
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";

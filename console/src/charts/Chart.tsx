@@ -65,7 +65,7 @@ export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { 
     // New values wait until they are looked at; a new look does not.
     if (same && !seen) return;
     shape.current = now;
-    // New values alone leave the axes and the values under the pointer where they are: a third of the work of a chart made anew.
+    // New values alone leave the axes and what is under the pointer as they are: a third of the work of a chart made anew.
     chart.current?.setOption(optionOf(model, view) as never, same ? { replaceMerge: ["series"] } : { notMerge: true });
   }, [model, view, seen, live, theme, log, hidden, width, empty]);
 
