@@ -27,6 +27,8 @@ const HEAD: &str = "ledger.json";
 const MOST_ROWS: usize = 1 << 18;
 /// They are written after this time even if they are fewer: that much a kill costs.
 const RUN_AGE: Duration = Duration::from_secs(10);
+/// No ledger has so many files: a name with a greater number is none of its own.
+const MOST_NUMBER: u64 = 1 << 48;
 /// Runs of one size that become one.
 const FAN_IN: usize = 16;
 
@@ -72,7 +74,7 @@ impl LedgerWriter {
         // A run that is taken up goes on with what there is.
         for path in runs_in(&writer.dir)? {
             let (class, number) = class_and_number(&path).unwrap_or((0, 0));
-            writer.next = writer.next.max(number.saturating_add(1));
+            writer.next = writer.next.max(number + 1);
             writer.runs.entry(class).or_default().push(path);
         }
         writer.write_head(false)?;
@@ -164,7 +166,8 @@ impl LedgerWriter {
 fn class_and_number(path: &Path) -> Option<(u32, u64)> {
     let name = path.file_name()?.to_str()?.strip_suffix(".run")?;
     let (class, number) = name.split_once('-')?;
-    Some((class.parse().ok()?, number.parse().ok()?))
+    let number = number.parse::<u64>().ok().filter(|number| *number <= MOST_NUMBER)?;
+    Some((class.parse().ok()?, number))
 }
 
 fn runs_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {

@@ -36,6 +36,20 @@ fn writer(dir: &Path) -> LedgerWriter {
 }
 
 #[test]
+fn a_file_with_a_number_beyond_all_is_none_of_the_ledgers() {
+    let dir = tempfile::tempdir().unwrap();
+    let foreign = dir.path().join(DIRECTORY).join(format!("0-{}.run", u64::MAX));
+    std::fs::create_dir(dir.path().join(DIRECTORY)).unwrap();
+    std::fs::write(&foreign, "not a run").unwrap();
+    let mut ledger = writer(dir.path());
+    ledger.rows.push(row(1, 1, true));
+    ledger.finish().unwrap();
+    let read = Ledger::open(dir.path()).unwrap().unwrap();
+    assert_eq!(read.count().unwrap(), 1);
+    assert_eq!(std::fs::read_to_string(foreign).unwrap(), "not a run");
+}
+
+#[test]
 fn what_was_added_comes_back_in_order_whatever_was_merged_on_the_way() {
     let dir = tempfile::tempdir().unwrap();
     let mut ledger = writer(dir.path());
