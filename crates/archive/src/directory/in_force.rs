@@ -272,7 +272,7 @@ impl FaultJournal {
         (run, stage, fault): (&str, &str, &str),
         since: Timestamp,
     ) -> Option<(Timestamp, String)> {
-        let mut file = File::open(self.directory.join(LOG)).ok()?;
+        let mut file = regular::open(&self.directory.join(LOG)).ok()?;
         let length = file.metadata().ok()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES))).ok()?;
         let mut bytes = Vec::new();
@@ -526,6 +526,21 @@ mod tests {
         fs::rename(own.path().join(DIRECTORY), &moved).unwrap();
         let there = moved.join(note.path().file_name().unwrap());
         assert!(FaultNote::read(&there).unwrap().1.was_made_here());
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_the_guardians_log_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let (note, fault) = noted(directory.path());
+        let log = directory.path().join(DIRECTORY).join(LOG);
+        assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success());
+        let (to, from) = std::sync::mpsc::sync_channel(1);
+        let journal = FaultJournal::of(directory.path());
+        std::thread::spawn(move || {
+            let word = journal.last_word(("w1", "s1-main", "gone 1"), Timestamp::UNIX_EPOCH);
+            to.send((word.is_none(), fault.log(note.path(), "healed").is_err()))
+        });
+        assert_eq!(from.recv_timeout(Duration::from_secs(20)).unwrap(), (true, true));
     }
 
     #[test]
