@@ -26,6 +26,18 @@ use crate::auth::tokens::{Identity, Tokens};
 
 /// Name of the session cookie.
 pub const COOKIE: &str = "cosmark_session";
+/// What stands in a cookie.
+struct Session {
+    /// Name of the token.
+    name: String,
+    /// Its end, seconds since 1970.
+    until: i64,
+    /// Its own number.
+    nonce: String,
+    /// Of the token with which it began.
+    mark: String,
+}
+
 /// A session lasts so long.
 const SESSION: Duration = Duration::from_secs(12 * 3600);
 /// Wrong tokens that an address may show at once.
@@ -231,7 +243,8 @@ impl Access {
     /// When the system gives no random numbers.
     pub fn new_session(&self, who: &Identity) -> Result<String, ServiceError> {
         let until = Timestamp::now().as_second().saturating_add_unsigned(SESSION.as_secs());
-        let payload = format!("{}|{until}|{}", who.name, HEXLOWER.encode(random::<16>()?.as_ref()));
+        let mark = self.tokens.mark(&who.name).unwrap_or_default();
+        let payload = format!("{}|{until}|{}|{mark}", who.name, HEXLOWER.encode(random::<16>()?.as_ref()));
         let signature = HEXLOWER.encode(self.key.sign(payload.as_bytes()).as_ref());
         let value = format!("{}.{signature}", HEXLOWER.encode(payload.as_ref()));
         Ok(self.set_cookie(&value, SESSION.as_secs()))
@@ -239,7 +252,7 @@ impl Access {
 
     /// Ends the session of this request; gives the `Set-Cookie` that takes the cookie away.
     pub fn end_session(&self, headers: &HeaderMap) -> String {
-        if let Some((_, until, nonce)) = cookie(headers).and_then(|cookie| self.payload(&cookie)) {
+        if let Some(Session { until, nonce, .. }) = cookie(headers).and_then(|cookie| self.payload(&cookie)) {
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Timestamp::now().as_second();
             ended.retain(|_, until| *until > now);
@@ -255,8 +268,8 @@ impl Access {
         format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
     }
 
-    /// Name of the token, end of the session, its own number; `None` for a cookie that is not ours.
-    fn payload(&self, cookie: &str) -> Option<(String, i64, String)> {
+    /// What a cookie says; `None` for one that is not ours.
+    fn payload(&self, cookie: &str) -> Option<Session> {
         let (payload, signature) = cookie.split_once('.')?;
         let (payload, signature) = (
             HEXLOWER_PERMISSIVE.decode(payload.as_bytes()).ok()?,
@@ -268,13 +281,15 @@ impl Access {
         let text = String::from_utf8(payload).ok()?;
         let mut parts = text.split('|');
         let (name, until, nonce) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
-        Some((name.to_owned(), until, nonce.to_owned()))
+        let mark = parts.next()?;
+        Some(Session { name: name.to_owned(), until, nonce: nonce.to_owned(), mark: mark.to_owned() })
     }
 
     fn by_cookie(&self, cookie: &str) -> Option<Identity> {
-        let (name, until, nonce) = self.payload(cookie)?;
+        let Session { name, until, nonce, mark } = self.payload(cookie)?;
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&nonce);
-        if ended || until <= Timestamp::now().as_second() {
+        // A token that was made again under its name is another: what was opened with the old one is over.
+        if ended || until <= Timestamp::now().as_second() || self.tokens.mark(&name)? != mark {
             return None;
         }
         let role: Role = self.tokens.role(&name)?;
@@ -367,6 +382,21 @@ mod tests {
         *forged.last_mut().unwrap() ^= 1;
         let forged = headers(&[("cookie", std::str::from_utf8(&forged).unwrap())]);
         assert_eq!(access.identify(&Method::GET, &forged, HERE), Err(Closed::Unknown), "a forged signature");
+    }
+
+    #[test]
+    fn a_session_ends_with_its_token_also_where_another_gets_its_name() {
+        let (dir, access, token) = access();
+        let cookie_of = |token: &str| {
+            let set = access.new_session(&access.by_token(token, HERE).unwrap()).unwrap();
+            headers(&[("cookie", set.split(';').next().unwrap())])
+        };
+        let old = cookie_of(&token);
+        assert!(access.identify(&Method::GET, &old, HERE).is_ok());
+        let state = StateDir::open(dir.path()).unwrap();
+        let other = tokens::add(&state, "admin", Role::Operate).unwrap();
+        assert_eq!(access.identify(&Method::GET, &old, HERE), Err(Closed::Unknown));
+        assert!(access.identify(&Method::GET, &cookie_of(&other), HERE).is_ok());
     }
 
     #[test]

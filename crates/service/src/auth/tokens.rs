@@ -101,6 +101,16 @@ impl Tokens {
         self.with_rows(|rows| rows.iter().find(|row| row.who.name == name).map(|row| row.who.role))
     }
 
+    /// Tells the token that has this name now from every other that had it, and nothing else about it; `None` where nobody has.
+    #[must_use]
+    pub fn mark(&self, name: &str) -> Option<String> {
+        self.with_rows(|rows| {
+            let row = rows.iter().find(|row| row.who.name == name)?;
+            let mark = digest(&[b"session of ".as_slice(), row.digest.as_slice()].concat());
+            mark.get(..8).map(|part| HEXLOWER.encode(part))
+        })
+    }
+
     fn with_rows<T>(&self, look: impl FnOnce(&[Row]) -> T) -> T {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = std::fs::metadata(&self.path).and_then(|meta| meta.modified()).ok();
