@@ -187,12 +187,12 @@ fn many_failures_and_a_crash_are_no_unlucky_moment() {
 /// breaks off; what else is built is no test program.
 const BUILT: &str = r#"#!/bin/sh
 row() {
-  echo '{"reason":"compiler-artifact","manifest_path":"'$HERE'/cli/Cargo.toml","target":{"kind":["test"],"name":"'$1'","src_path":"'$HERE/cli/$2'","test":true},"profile":{"opt_level":"0","test":'$3'},"features":[],"filenames":[],"executable":"'$HERE/$1'","fresh":true}'
+  echo '{"reason":"compiler-artifact","manifest_path":"'$HERE/${4:-cli}'/Cargo.toml","target":{"kind":["test"],"name":"'$1'","src_path":"'$HERE/${4:-cli}/$2'","test":true},"profile":{"opt_level":"0","test":'$3'},"features":[],"filenames":[],"executable":"'$HERE/$1'","fresh":true}'
 }
 row left tests/left.rs true
 row library src/lib.rs false
 row breaks src/lib.rs true
-row goals tests/goals.rs true
+row windows tests/windows.rs true engine
 row verdict tests/verdict.rs true
 row truth tests/truth.rs true
 row right tests/right/main.rs true
@@ -214,8 +214,8 @@ echo "test result: ok. 1 passed; 0 failed; 0 ignored"
 fn programs_run_two_at_once_but_for_those_that_measure() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let goals = "#!/bin/sh\ncd \"$HERE\"\n[ -e ended-truth ] && [ -e ended-verdict ] && touch ended-goals && echo 'test \
-                 result: ok. 2 passed; 0 failed; 0 ignored'\n";
+    let windows = "#!/bin/sh\ncd \"$HERE\"\n[ -e ended-truth ] && [ -e ended-verdict ] && touch ended-windows && echo 'test \
+                   result: ok. 2 passed; 0 failed; 0 ignored'\n";
     // A pair, after the others.
     let pair = MEETS.replace(
         "touch \"began-$1\"",
@@ -227,14 +227,16 @@ fn programs_run_two_at_once_but_for_those_that_measure() {
         ("right", MEETS.replace("$1", "right").replace("$2", "left")),
         ("truth", pair.replace("$1", "truth").replace("$2", "verdict")),
         ("verdict", pair.replace("$1", "verdict").replace("$2", "truth")),
-        ("goals", goals.to_owned()),
+        ("windows", windows.to_owned()),
         ("breaks", "#!/bin/sh\necho 'running 1 test'\nexit 101\n".to_owned()),
     ];
     for (name, text) in programs {
         fs::write(here.join(name), text).unwrap();
         fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    fs::create_dir(here.join("cli")).unwrap();
+    for package in ["cli", "engine"] {
+        fs::create_dir(here.join(package)).unwrap();
+    }
     let run = || {
         let mut list = Command::new(script("built.sh"));
         let built = list.arg("list").arg(here.join("cargo")).arg("test").env("HERE", here).output().unwrap();
@@ -248,7 +250,7 @@ fn programs_run_two_at_once_but_for_those_that_measure() {
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "one program broke off: {output:?}");
     assert!(here.join("ended-truth").exists(), "it did not run, or not after the others: {printed}");
-    assert!(here.join("ended-goals").exists(), "it did not run, or not after the pair: {printed}");
+    assert!(here.join("ended-windows").exists(), "it did not run, or not after the pair: {printed}");
     // Each program's lines stand together, below what it is.
     for (name, source) in [("left", "tests/left.rs"), ("right", "tests/right/main.rs")] {
         let whole = format!(
