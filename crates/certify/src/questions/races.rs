@@ -6,8 +6,9 @@ use cosmark_adaptor_api::{Ask, Asker, Reply};
 use futures_util::future::join_all;
 
 use super::integrity::bare;
-use super::pattern;
-use crate::request::{Finding, Found, status_of};
+use super::multipart::{begin, completion, part};
+use super::{difference, pattern};
+use crate::request::{Finding, Found, code_of, status_of};
 use crate::room::{Room, within};
 
 /// Writers of one name.
@@ -16,6 +17,8 @@ pub(super) const WRITERS: usize = 16;
 pub(super) const ROUNDS: usize = 12;
 /// Bytes of each write.
 const LENGTH: usize = 3000;
+/// Completions of one upload at once.
+const COMPLETIONS: usize = 4;
 /// A write that was refused and lands nevertheless has done so by then.
 const LANDED_WITHIN: Duration = Duration::from_millis(200);
 
@@ -210,6 +213,50 @@ pub(super) async fn match_one(room: &mut Room) -> Found {
     }
     look_again(room, &all).await?;
     Ok(races.finding(ROUNDS))
+}
+
+/// One upload is completed several times at once, as by a client that repeats what took long.
+pub(super) async fn complete(room: &mut Room) -> Found {
+    let mut others = Vec::new();
+    for round in 0..ROUNDS / 2 {
+        let (key, content) = (room.key(&format!("completed-{round}")), pattern(70_000, round as u64 + 600));
+        let upload = begin(room, &key).await?;
+        let etag = part(room, &key, &upload, 1, &content).await?;
+        let request = completion(&key, &upload, &[(1, etag)]);
+        let query: Vec<(&str, Option<&str>)> =
+            request.query.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
+        let mut askers: Vec<Box<dyn Asker>> =
+            (0..COMPLETIONS).map(|_| room.another_asker()).collect::<Result<_, _>>()?;
+        let (patience, container, began) = (room.patience, room.container.clone(), Instant::now());
+        let replies = join_all(askers.iter_mut().map(|asker| {
+            let (container, query, request) = (&container, &query, &request);
+            async move {
+                let ask = Ask { query, body: &request.body, ..Ask::new("POST", container, &request.object) };
+                within(patience, asker.ask(&ask)).await.ok()
+            }
+        }))
+        .await;
+        let is_done = |reply: &&Reply| reply.is_success() && code_of(reply).is_none();
+        let done = replies.iter().flatten().filter(is_done).count();
+        let shown = |reply: &Option<Reply>| reply.as_ref().map_or_else(|| "no answer".to_owned(), status_of);
+        let shown: Vec<String> = replies.iter().map(shown).collect();
+        room.say(format!("{COMPLETIONS} completions of one upload at once"), shown.join(", "), began);
+        if done == 0 {
+            return Ok(Finding::no(format!("none of {COMPLETIONS} was done: {}", shown.join(", "))));
+        }
+        let read = room.content(&key).await?.unwrap_or_default();
+        if let Some(wrong) = difference(&content, &read) {
+            return Ok(Finding::no(format!("after {}: {wrong}", shown.join(", "))));
+        }
+        let failures = replies.iter().flatten().filter(|reply| reply.status >= 500).map(status_of);
+        others.extend(failures);
+    }
+    Ok(match others.first() {
+        None => Finding::yes(format!("{} uploads, each object whole", ROUNDS / 2)),
+        Some(failure) => {
+            Finding::differs(format!("each object is whole, {} also gave {failure}", others.len()))
+        }
+    })
 }
 
 #[cfg(test)]

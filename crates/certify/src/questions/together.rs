@@ -92,6 +92,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(races::match_one),
     ),
     row(
+        "s3.race.complete",
+        RACE,
+        (
+            "Of 4 completions of one upload at once, is at least one done, and the object whole?",
+            "200, or 404 NoSuchUpload for some; every byte of the part",
+            "S3 API, CompleteMultipartUpload",
+        ),
+        by!(races::complete),
+    ),
+    row(
         "any.restart",
         (Group::Durability, Of::Any(Capability::STORE)),
         (

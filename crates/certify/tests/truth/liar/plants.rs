@@ -225,7 +225,9 @@ impl LyingAsker {
                 let source = ask.lines.iter().find(|line| line.0 == "x-amz-copy-source");
                 source.is_some_and(|line| line.1.ends_with(ask.object))
             }
-            Plant::SecondCompletionEmpties => ask.method == "POST" && reply.status == 404,
+            Plant::SecondCompletionEmpties => {
+                ask.method == "POST" && has(ask, "uploadId") && matches!(reply.status, 400 | 404)
+            }
             Plant::RefusalEmpties => {
                 ask.method == "PUT" && ask.query.is_empty() && has_line("content-md5") && reply.status == 400
             }
@@ -572,13 +574,14 @@ async fn lies_about_uploads_beside_each_other_and_behind_their_end_are_found() {
         "s3.multipart.part-md5",
         "s3.multipart.ranges",
         "s3.multipart.size",
+        "s3.race.complete",
     ];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
         (Lie::ForgetsAborts, &["s3.multipart.abort-listed"]),
         (planted(Plant::AbortDeletes), &["s3.multipart.abort-completed"]),
         (planted(Plant::AbortEndsAll), &["s3.multipart.abort-other"]),
-        (planted(Plant::SecondCompletionEmpties), &["s3.multipart.complete-twice"]),
+        (planted(Plant::SecondCompletionEmpties), &["s3.multipart.complete-twice", "s3.race.complete"]),
         (planted(Plant::OtherEtagOfCompletion), &["s3.multipart.etag-same"]),
         (planted(Plant::IgnoresConditionsOfCompletions), &["s3.multipart.if-match"]),
         (planted(Plant::ListsLastPart), &["s3.multipart.size"]),
