@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::Capability;
 
+use super::operations::late;
 use super::{Group, Of, Question, by, difference, pattern, row};
+use crate::certificate::Answer;
 use crate::request::{Finding, Found};
 use crate::room::{Planted, Room, unprepared};
 
@@ -105,7 +107,8 @@ async fn look(room: &mut Room, when: &str) -> Found {
 
 async fn many_written(room: &mut Room) -> Found {
     plant(room).await?;
-    look(room, "a moment ago").await
+    let found = look(room, "a moment ago").await?;
+    Ok(if found.answer == Answer::No { late(room, found.saw) } else { found })
 }
 
 async fn still_there(room: &mut Room) -> Found {

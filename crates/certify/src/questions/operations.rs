@@ -358,7 +358,7 @@ pub(super) fn names_differ(
     Some(format!("{} is listed and not there", short(ghost)))
 }
 
-/// What a listing says that is behind the writes and deletes before it. Swift promises its listings only eventually.
+/// What a listing or a read says that is behind the writes and deletes before it. Swift promises both only eventually.
 pub(super) fn late(room: &Room, wrong: String) -> Finding {
     match room.protocol() {
         Some(Protocol::Swift) => Finding::differs(format!("right after the writes: {wrong}")),

@@ -106,28 +106,28 @@ async fn replaced(room: &mut Room) -> Found {
         if let Some(read) = read_end(room, &key, length).await {
             let read = read.map_err(|error| failed("a part", &error))?;
             if let Some(wrong) = difference(&content[length.saturating_sub(100)..], &read) {
-                return Ok(Finding::no(format!("overwrite {round}, its last bytes: {wrong}")));
+                return Ok(late(room, format!("overwrite {round}, its last bytes: {wrong}")));
             }
         }
         if room.adaptor.capability().has(Capability::HEAD) {
             let seen = room.length(&key).await.map_err(|error| failed("HEAD", &error))?;
             if seen != Some(length as u64) {
-                return Ok(Finding::no(format!("overwrite {round} has {length} bytes, HEAD says {seen:?}")));
+                return Ok(late(room, format!("overwrite {round} has {length} bytes, HEAD says {seen:?}")));
             }
         }
         let read = read_elsewhere(room, &key).await?;
         let read = read.map_err(|error| failed("another connection", &error))?;
         if let Some(wrong) = difference(&content, &read) {
-            return Ok(Finding::no(format!("overwrite {round}, over another connection: {wrong}")));
+            return Ok(late(room, format!("overwrite {round}, over another connection: {wrong}")));
         }
     }
     Ok(Finding::yes(format!("{ROUNDS} overwrites, by each way")))
 }
 
 /// What a look at a deleted object says that is wrong.
-fn still_there<T>(result: Result<T, Error>, what: &str) -> Result<(), Finding> {
+fn still_there<T>(room: &Room, result: Result<T, Error>, what: &str) -> Result<(), Finding> {
     match result {
-        Ok(_) => Err(Finding::no(format!("{what} finds it after its delete"))),
+        Ok(_) => Err(late(room, format!("{what} finds it after its delete"))),
         Err(error) if error.status().is_some_and(|status| (400..500).contains(&status)) => Ok(()),
         Err(error) => Err(failed(what, &error)),
     }
@@ -142,12 +142,14 @@ async fn gone(room: &mut Room) -> Found {
         drop(read_elsewhere(room, &key).await?);
         room.remove(&key).await.map_err(|error| unprepared(&error))?;
         if let Some(read) = read_end(room, &key, length).await {
-            still_there(read, "a read of a part")?;
+            still_there(room, read, "a read of a part")?;
         }
         if room.adaptor.capability().has(Capability::HEAD) {
-            still_there(room.length(&key).await, "HEAD")?;
+            let head = room.length(&key).await;
+            still_there(room, head, "HEAD")?;
         }
-        still_there(read_elsewhere(room, &key).await?, "another connection")?;
+        let read = read_elsewhere(room, &key).await?;
+        still_there(room, read, "another connection")?;
     }
     Ok(Finding::yes(format!("{ROUNDS} deletes, by each way")))
 }
