@@ -14,10 +14,15 @@ pub(crate) const HISTORY: &str = "run-history.csv";
 /// One line for each operation of each run, in the archive's directory.
 pub(crate) const WORKLOADS: &str = "workloads.csv";
 
+/// No archive comes to so many runs, and a script reads no greater number exactly. A directory with one would be the last that an
+/// archive could have.
+pub(crate) const MOST_NUMBER: u64 = 1 << 53;
+
 /// `17` of `w17-name`.
 pub(crate) fn number_of(directory: &str) -> Option<u64> {
     let (number, _) = directory.strip_prefix('w')?.split_once('-')?;
-    if number.bytes().all(|byte| byte.is_ascii_digit()) { number.parse().ok() } else { None }
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse::<u64>().ok().filter(|number| is_number && *number < MOST_NUMBER)
 }
 
 /// Number and name of an entry of an archive that is the directory of a run. A link is none, wherever it leads: no run is written

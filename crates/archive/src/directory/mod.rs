@@ -30,7 +30,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::csv::layout::{StageLayout, layout_of};
 use crate::directory::files::{
-    HISTORY, Lock, WORKLOADS, append_shared, number_of, read_bounded, safe_name, write_whole,
+    HISTORY, Lock, MOST_NUMBER, WORKLOADS, append_shared, number_of, read_bounded, safe_name, write_whole,
 };
 use crate::directory::reader::read_record;
 use crate::{
@@ -279,7 +279,8 @@ impl Archive {
                 last = last.max(number);
             }
         }
-        last.checked_add(1).ok_or_else(|| damaged("no workload number is left".to_owned()))
+        let next = last.checked_add(1).filter(|next| *next < MOST_NUMBER);
+        next.ok_or_else(|| damaged("no workload number is left".to_owned()))
     }
 }
 

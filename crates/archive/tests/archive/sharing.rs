@@ -85,13 +85,18 @@ fn numbers_go_on_from_meta_and_from_the_directories() {
     std::fs::write(dir.path().join(".meta"), "28\n").unwrap();
     assert_eq!(archive.reserve().unwrap(), 29);
     std::fs::create_dir(dir.path().join("w41-copied-here")).unwrap();
-    std::fs::create_dir(dir.path().join("w+99-not-ours")).unwrap();
+    for foreign in ["w+99-not-ours", "w18446744073709551615-the-last", "w9007199254740992-beyond"] {
+        std::fs::create_dir(dir.path().join(foreign)).unwrap();
+    }
     assert_eq!(archive.reserve().unwrap(), 42);
     std::fs::remove_file(dir.path().join(".meta")).unwrap();
     assert_eq!(archive.reserve().unwrap(), 42, "reserved numbers live in .meta only");
-    for (meta, expected) in
-        [("many", "`many`"), ("18446744073709551615", "no workload number"), ("-1", "`-1`")]
-    {
+    for (meta, expected) in [
+        ("many", "`many`"),
+        ("18446744073709551615", "no workload number"),
+        ("9007199254740991", "no workload number"),
+        ("-1", "`-1`"),
+    ] {
         std::fs::write(dir.path().join(".meta"), meta).unwrap();
         let error = archive.reserve().unwrap_err().to_string();
         assert!(
