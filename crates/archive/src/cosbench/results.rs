@@ -10,6 +10,7 @@ use super::fields::{count, is_state, number, ratio, records_of, shortened, state
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
 use crate::csv::number::NOT_AVAILABLE;
+use crate::directory::counts::MOST;
 
 /// How the table begins.
 pub const HEAD: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";
@@ -34,6 +35,15 @@ pub fn read(path: &Path) -> Result<Vec<CosbenchStage>, ArchiveError> {
         }
         Ok(true)
     })?;
+    let all = stages.iter().flat_map(|stage| &stage.operations);
+    let counted: u128 = all.map(|op| u128::from(op.count) + u128::from(op.bytes)).sum();
+    if counted > MOST {
+        return Err(ArchiveError::Unreadable {
+            path: path.to_owned(),
+            problem: "its counts together are more than a run can have".to_owned(),
+            remedy: "restore the file from a copy",
+        });
+    }
     Ok(stages)
 }
 

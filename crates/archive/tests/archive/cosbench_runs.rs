@@ -445,3 +445,27 @@ fn changed_tables_of_cosbench_are_read_or_named() {
         fs::write(table, &whole).unwrap();
     }
 }
+
+#[test]
+fn a_table_of_cosbench_whose_counts_would_run_over_is_refused() {
+    let (_home, run) = copied("w3-mock-full");
+    let path = run.join("w3-mock-full.csv");
+    let text = fs::read_to_string(&path).unwrap();
+    let head = text.lines().next().unwrap();
+    let row = text.lines().find(|line| line.starts_with("s3-main,")).unwrap();
+    let table = |bytes: u64| {
+        let mut rows = vec![head.to_owned()];
+        rows.extend((0..20).map(|stage| {
+            let mut cells: Vec<String> = row.split(',').map(str::to_owned).collect();
+            (cells[0], cells[4]) = (format!("s{stage}-x"), bytes.to_string());
+            cells.join(",")
+        }));
+        fs::write(&path, rows.join("\n") + "\n").unwrap();
+        CosbenchRun::open(&run)
+    };
+    assert_eq!(table(1000).unwrap().stages.len(), 20);
+    let error = table(1 << 56).unwrap_err().to_string();
+    assert!(error.contains("more than a run can have"), "{error}");
+    let error = table((1 << 56) + 1).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("is not a count"), "{error}");
+}
