@@ -246,9 +246,9 @@ impl Here {
         let failed = |cause: std::io::Error| Trouble::Failed(format!("{}: {cause}", directory.display()));
         std::fs::create_dir_all(&directory).map_err(failed)?;
         let text = serde_json::to_vec_pretty(value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
-        let kept: Result<(), ArchiveError> =
+        let written: Result<(), ArchiveError> =
             write_whole(&directory.join(place), false, |out| out.write_all(&text));
-        kept.map_err(|error| Trouble::Failed(error.to_string()))
+        written.map_err(|error| Trouble::Failed(error.to_string()))
     }
 
     fn run_fio(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {

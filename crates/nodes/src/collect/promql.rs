@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn a_server_from_another_age_tells_no_time() {
-        for told in ["10000000000", "99999999999", "-1", "NaN", "soon"] {
-            let (url, asked) = server(vec![answer(&format!("[0, \"{told}\"]"))]);
+        for said in ["10000000000", "99999999999", "-1", "NaN", "soon"] {
+            let (url, asked) = server(vec![answer(&format!("[0, \"{said}\"]"))]);
             let why = source(&url).ask().err().unwrap();
-            assert!(why.contains("tells no time"), "{told}: {why}");
+            assert!(why.contains("tells no time"), "{said}: {why}");
             drop(asked.join());
         }
     }
