@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use cosmark_archive::has_strict_modes;
 use cosmark_study::journal::{Call, JOURNAL, digest, is_held};
@@ -39,12 +39,24 @@ fn memory_of(state: &Path, directory: &Path) -> std::io::Result<(String, PathBuf
     Ok((whole, path))
 }
 
+/// Which directory it is: its inode, and when it was made, ns since 1970, where the file system knows. One that was unpacked since in
+/// its place is another. Source: statx(2), `stx_btime`.
+fn place_of(directory: &Path) -> std::io::Result<(u64, Option<u64>)> {
+    let there = fs::metadata(directory)?;
+    let made = there.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    Ok((there.ino(), made.and_then(|since| u64::try_from(since.as_nanos()).ok())))
+}
+
+/// What is remembered of a study: its directory by its whole name and as the one that it is, and its calls.
+type Memory = (String, (u64, Option<u64>), Vec<Call>);
+
 /// The calls of a study that are remembered, the newest last.
 fn remembered(state: &Path, directory: &Path) -> Vec<Call> {
     let Ok((whole, path)) = memory_of(state, directory) else { return Vec::new() };
-    let found: Option<(String, Vec<Call>)> =
-        fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    found.filter(|(name, _)| *name == whole).map(|(_, calls)| calls).unwrap_or_default()
+    let found: Option<Memory> = fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let Some((name, place, calls)) = found else { return Vec::new() };
+    let is_same = name == whole && place_of(directory).is_ok_and(|own| own == place);
+    if is_same { calls } else { Vec::new() }
 }
 
 fn remember_in(state: &Path, directory: &Path, call: &Call) -> std::io::Result<()> {
@@ -56,8 +68,9 @@ fn remember_in(state: &Path, directory: &Path, call: &Call) -> std::io::Result<(
     let part = path.with_extension(format!("{}.part", std::process::id()));
     drop(fs::remove_file(&part));
     let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&part)?;
-    let written =
-        file.write_all(&serde_json::to_vec(&(whole, calls))?).and_then(|()| fs::rename(&part, path));
+    let written = file
+        .write_all(&serde_json::to_vec(&(whole, place_of(directory)?, calls))?)
+        .and_then(|()| fs::rename(&part, path));
     written.inspect_err(|_| drop(fs::remove_file(&part)))
 }
 
@@ -175,5 +188,9 @@ mod tests {
         assert_eq!(remembered(&state, &own), []);
         remember_in(&state, &own, &first).unwrap();
         assert_eq!(remembered(&state, &own), [first]);
+        // What is unpacked in its place is another study.
+        fs::rename(&own, place.path().join("before")).unwrap();
+        fs::create_dir(&own).unwrap();
+        assert_eq!(remembered(&state, &own), []);
     }
 }
