@@ -123,7 +123,7 @@ const isTabSeen = () => document.visibilityState === "visible";
 /** Whether an element is in sight, or near, in a tab that is seen; always, where that does not matter. */
 function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): boolean {
   const [near, setNear] = useState(true);
-  const tab = useSyncExternalStore(whenTabChanges, isTabSeen);
+  const tab = useSyncExternalStore(whenTabChanges, isTabSeen, () => true);
   useEffect(() => {
     const element = box.current?.closest("figure") ?? box.current;
     if (!matters || !element) return;

@@ -13,7 +13,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("benchmark", "measure a store: `cosmark quick URL`, or `cosmark run FILE`"),
     ("client", "load for controllers elsewhere: `cosmark driver --join URL`"),
     ("cmp", "two runs beside each other: `cosmark compare w1 w2`"),
-    ("delete", "writes and deletes: `cosmark quick URL --mix write=50,delete=50`; what a run left: `cosmark clean RUN`"),
+    (
+        "delete",
+        "writes and deletes: `cosmark quick URL --mix write=50,delete=50`; what a run left: `cosmark clean RUN`",
+    ),
     ("diff", "two runs beside each other: `cosmark compare w1 w2`"),
     ("get", "only reads: `cosmark quick URL --mix read=100`"),
     ("info", "runs and their states: `cosmark list`, with --controller URL those of a controller"),

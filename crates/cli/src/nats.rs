@@ -35,7 +35,7 @@ pub async fn connect(url: &str, login: &NatsArgs, name: &str) -> Result<Bus, Pro
 pub async fn join(url: &str, login: &NatsArgs, driver: &str) -> Result<Bus, Problem> {
     if !cosmark_cluster::nats::names::is_token(driver) {
         return Err(Problem::usage(format!(
-            "`{driver}` cannot be the name of a driver: up to 64 letters, digits, - and _; give --name"
+            "`{driver}` cannot be the name of a driver: up to 64 of A to Z, a to z, 0 to 9, - and _; give --name"
         )));
     }
     Bus::join(&options(url, login), driver).await.map_err(|error| problem(&error))

@@ -101,7 +101,7 @@ pub struct Headline {
     pub p99_ms: Option<f64>,
 }
 
-/// An entry of the index: a glance and the `run.json` that it was read from.
+/// An entry of the index, and the `run.json` that it was read from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Indexed {
     #[serde(flatten)]

@@ -296,7 +296,7 @@ fn flood(bed: &Bed, stop: &AtomicBool) -> u64 {
 fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_healed() {
     let mut bed = Bed::new(1);
     allow(&bed);
-    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 4s, slot: 8s", 14);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 4s, slot: 8s", 36);
     let agent = agent(&bed, "s1");
     let (stop, there) = (AtomicBool::new(false), bed.path().join("there"));
     let mut run = bed.start_run("broken.yaml", &[]);
@@ -310,6 +310,7 @@ fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_hea
         flooding.join().unwrap()
     });
     run.wait();
+    assert!(run.log().contains("gone 1: healed"), "{}\n{}", run.log(), agent.log());
     let record = bed.run().record;
     let slot = &record.stages[0].faults[0].slots[0];
     assert!(slot.landed_s.is_some() && slot.void.is_none(), "{slot:?}\n{}\n{}", run.log(), agent.log());

@@ -24,7 +24,7 @@ fn result(iops: u64, options: &Value) -> (Value, String) {
         "read": {"io_bytes": count * 4096, "bw_bytes": iops * 4096, "iops": iops, "runtime": WINDOW_S * 1000,
             "total_ios": count, "clat_ns": {"min": 88000, "max": 305000, "mean": 148_000.5, "N": count,
                 "percentile": {"50.000000": 90112, "99.000000": 301_056}, "bins": bins}}}]});
-    let line = |at: u64| format!("{}, {}, 0, 0, 0\n", at * 1000, iops + at * 7 % 11 - 5);
+    let line = |at: u64| format!("{}, {}, 0, 0, 0\n", at * 1000, (iops + at * 7 % 11).saturating_sub(5));
     (value, (1..=WINDOW_S).map(line).collect())
 }
 

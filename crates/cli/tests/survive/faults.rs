@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -198,9 +199,14 @@ fn what_an_archive_from_elsewhere_says_is_not_run_unasked() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     fs::create_dir_all(path.join("archive/.faults")).unwrap();
-    let plant = |boot: &str| {
+    // Which directory it is: whoever packs an archive cannot know.
+    let there = fs::metadata(path.join("archive/.faults")).unwrap();
+    let made_ns = there.created().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    let own = serde_json::json!({"inode": there.ino(), "made_ns": u64::try_from(made_ns).unwrap()});
+    let plant = |boot: &str, journal: &serde_json::Value| {
         let command = format!("touch {}", path.join("planted").display());
         let text = serde_json::json!({
+            "journal": journal,
             "run": "w9", "stage": "s1-main", "fault": "x 1", "what": "x", "since": "2026-01-05T08:00:00Z",
             "process": {"pid": 1, "hostname": fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim(), "started_ticks": 1,
                         "boot_id": boot},
@@ -208,15 +214,21 @@ fn what_an_archive_from_elsewhere_says_is_not_run_unasked() {
         });
         fs::write(path.join("archive/.faults/w9-1.json"), text.to_string()).unwrap();
     };
-    plant("another");
-    short_run(path);
-    assert!(!path.join("planted").exists());
-    let healed = run(path, &["faults", "heal"]);
-    assert_eq!(healed.status.code(), Some(4));
-    assert!(stderr(&healed).contains("touch") && stderr(&healed).contains("--force"), "{}", stderr(&healed));
-    assert!(!path.join("planted").exists());
-    // The same of this machine is what a killed run has left.
-    plant(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim());
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let moved = serde_json::json!({"inode": there.ino() + 1, "made_ns": own["made_ns"]});
+    for (boot, journal) in [("another", &own), (boot.trim(), &moved), (boot.trim(), &serde_json::Value::Null)]
+    {
+        plant(boot, journal);
+        short_run(path);
+        assert!(!path.join("planted").exists());
+        let healed = run(path, &["faults", "heal"]);
+        assert_eq!(healed.status.code(), Some(4));
+        let said = stderr(&healed);
+        assert!(said.contains("touch") && said.contains("--force"), "{said}");
+        assert!(!path.join("planted").exists());
+    }
+    // The same of this machine and directory is what a killed run has left.
+    plant(boot.trim(), &own);
     assert_eq!(run(path, &["faults", "heal"]).status.code(), Some(0));
     assert!(path.join("planted").exists());
 }

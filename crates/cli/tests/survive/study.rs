@@ -431,7 +431,7 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
     fs::write(beds.join("status"), status).unwrap();
     let goals = "faults: [{name: gone, type: command, inject: 'touch there', heal: 'until test -e go; do sleep 0.05; done; rm -f there', \
                  proof: 'test -e there', at: 5 objects, hold: 1s, slot: 2s, repeats: 1}]";
-    let work = "workers: 4, runtime: 8s, interval: 1s, rate: {rate: 50/s, when_full: drop}";
+    let work = "workers: 4, runtime: 30s, interval: 1s, rate: {rate: 50/s, when_full: drop}";
     let text = of_one_stage("left", "{name: here, bed: idle, target: target.yaml}", goals, work);
     fs::write(place.join("study.yaml"), text.replace("type: read", "type: write")).unwrap();
     let begin = |said: &str| {

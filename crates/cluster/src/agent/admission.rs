@@ -2,9 +2,10 @@
 //! whom it trusts can have signed costs a comparison, what may be is looked at for a fifth of the time at most, and no such
 //! request takes the place of one that is signed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_wire::message::EnvelopeKind;
+use tokio::time::Instant;
 
 use crate::driver::trust::{Admitted, SharedTrust};
 

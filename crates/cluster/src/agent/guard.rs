@@ -18,7 +18,7 @@ use crate::nats::names;
 pub(super) fn directory_of(state: &Path, name: &str) -> Result<PathBuf, DriverError> {
     if !names::is_token(name) {
         return Err(DriverError::Name(format!(
-            "--name {name}: up to 64 letters, digits, - and _; give another one"
+            "--name {name}: up to 64 of A to Z, a to z, 0 to 9, - and _; give another one"
         )));
     }
     let directory = state.join("agents").join(name);

@@ -170,7 +170,7 @@ impl Agent {
         let AgentOptions { name, role, .. } = &options;
         if !names::is_token(role) {
             return Err(DriverError::Name(format!(
-                "--role {role}: up to 64 letters, digits, - and _; give another one"
+                "--role {role}: up to 64 of A to Z, a to z, 0 to 9, - and _; give another one"
             )));
         }
         let directory = guard::directory_of(&options.state, name)?;
@@ -201,7 +201,7 @@ impl Agent {
         loop {
             tokio::select! {
                 Some(message) = who.next() => {
-                    if count.take(std::time::Instant::now()) {
+                    if count.take(Instant::now()) {
                         self.say_who(message.reply).await;
                     }
                 }
@@ -237,7 +237,7 @@ impl Agent {
 
     /// A request of this kind that is to be followed.
     async fn admit(&self, admission: &mut Admission, payload: &[u8]) -> Option<Admitted> {
-        let now = std::time::Instant::now();
+        let now = Instant::now();
         if self.trust.get().keys().is_empty() && admission.may_learn(now) {
             drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
         }

@@ -96,7 +96,7 @@ pub async fn serve(
     let name = &options.options.name;
     if !names::is_token(name) {
         return Err(DriverError::Name(format!(
-            "`{name}` cannot be the name of a driver: up to 64 letters, digits, - and _; give --name"
+            "`{name}` cannot be the name of a driver: up to 64 of A to Z, a to z, 0 to 9, - and _; give --name"
         )));
     }
     let (mut member, answers) = Member::open(bus, catalog, options, talk).await?;
