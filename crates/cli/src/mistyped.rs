@@ -1,5 +1,5 @@
 //! What was probably meant by a word of the command line that is none of it: a slip of the fingers, for which the parser's own
-//! measure misses words that are short or whose letters changed places, or the word of another tool.
+//! measure misses words that are short or whose characters changed places, or the word of another tool.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};

@@ -170,9 +170,8 @@ pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
         drop(write_index(root, &kept));
     }
     for glance in &mut glances {
-        let path = root.join(&glance.directory);
-        glance.tags =
-            if regular::is_no_link(&path) { tags(&path).unwrap_or_default() } else { BTreeSet::new() };
+        let path = Some(root.join(&glance.directory)).filter(|path| regular::is_no_link(path));
+        glance.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
         glance.baseline = baselines.get(&glance.name) == Some(&glance.directory);
     }
     glances.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
