@@ -24,18 +24,19 @@ fn is_owned(meta: &Metadata) -> bool {
 }
 
 /// Nobody but this user and the administrator can have written this file, or have put another one in its place: it and each
-/// directory on the way to it, through all links, belong to one of the two, and neither a group nor others may write them. A
-/// directory that anybody may write is borne where it is sticky, as /tmp is.
+/// directory and link on the way to it belong to one of the two, and neither a group nor others may write them. A directory that
+/// anybody may write is borne where it is sticky, as /tmp is.
 ///
 /// # Errors
-/// What is wrong and where, with the remedy.
+/// What is wrong and where, all of it at once, with the remedy.
 pub fn check_strict_modes(path: &Path) -> Result<(), String> {
     let cannot = |place: &Path, cause: io::Error| format!("{}: {cause}", place.display());
     let whole = std::path::absolute(path).map_err(|cause| cannot(path, cause))?;
     let mut left: Vec<PathBuf> = parts(&whole);
     let mut place = PathBuf::from("/");
     let mut links = 0;
-    check_directory(&place)?;
+    let mut bad = Vec::new();
+    look_at_directory(&place, &mut bad)?;
     while let Some(part) = left.pop() {
         if part == Path::new("..") {
             place.pop();
@@ -44,6 +45,10 @@ pub fn check_strict_modes(path: &Path) -> Result<(), String> {
         let next = place.join(part);
         let meta = fs::symlink_metadata(&next).map_err(|cause| cannot(&next, cause))?;
         if meta.is_symlink() {
+            // Where anybody makes links, whose it is says who chooses what is run.
+            if !is_owned(&meta) {
+                note(&next, &mut bad);
+            }
             links += 1;
             if links > MOST_LINKS {
                 return Err(format!("{}: too many symbolic links, one after the other", path.display()));
@@ -57,12 +62,12 @@ pub fn check_strict_modes(path: &Path) -> Result<(), String> {
         }
         place = next;
         if meta.is_dir() {
-            check_directory(&place)?;
+            look_at_directory(&place, &mut bad)?;
         } else if !has_strict_modes(&meta) {
-            return Err(wrong(&place));
+            note(&place, &mut bad);
         }
     }
-    Ok(())
+    if bad.is_empty() { Ok(()) } else { Err(wrong(&bad)) }
 }
 
 /// The parts of a path, the first one last.
@@ -77,20 +82,34 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     named
 }
 
-fn check_directory(place: &Path) -> Result<(), String> {
+fn look_at_directory(place: &Path, bad: &mut Vec<PathBuf>) -> Result<(), String> {
     let meta = fs::metadata(place).map_err(|cause| format!("{}: {cause}", place.display()))?;
-    let good = is_owned(&meta) && (meta.mode() & OTHERS == 0 || meta.mode() & STICKY != 0);
-    if good { Ok(()) } else { Err(wrong(place)) }
+    if !is_owned(&meta) || (meta.mode() & OTHERS != 0 && meta.mode() & STICKY == 0) {
+        note(place, bad);
+    }
+    Ok(())
 }
 
-fn wrong(place: &Path) -> String {
-    let place = place.display();
-    format!("{place} belongs to somebody else, or others may write it; chown it, and `chmod go-w {place}`")
+/// A way may lead through a place twice.
+fn note(place: &Path, bad: &mut Vec<PathBuf>) {
+    if !bad.iter().any(|known| known == place) {
+        bad.push(place.to_owned());
+    }
+}
+
+fn wrong(bad: &[PathBuf]) -> String {
+    let shown: Vec<String> = bad.iter().map(|place| place.display().to_string()).collect();
+    let belong = if bad.len() == 1 { "belongs" } else { "belong" };
+    format!(
+        "{} {belong} to somebody else, or others may write it; chown it, and `chmod go-w {}`",
+        shown.join(", "),
+        shown.join(" ")
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
     use super::*;
 
@@ -120,10 +139,43 @@ mod tests {
             mode(place, good);
             check_strict_modes(&file).unwrap();
         }
+        // All that is wrong is said at once, so that one command mends it.
+        for place in [&outer, &deep, &file] {
+            mode(place, 0o775);
+        }
+        let why = check_strict_modes(&file).unwrap_err();
+        let places = [&outer, &deep, &file].map(|place| place.canonicalize().unwrap().display().to_string());
+        assert!(why.contains(&format!("`chmod go-w {}`", places.join(" "))), "{why}");
+        for place in [&outer, &deep, &file] {
+            mode(place, 0o755);
+        }
         // Who may write a sticky directory replaces nothing there that is somebody else's.
         mode(&outer, 0o1777);
         check_strict_modes(&file).unwrap();
         assert!(check_strict_modes(&deep.join("none")).is_err());
+    }
+
+    /// Whoever made a link in a directory of everybody leads it elsewhere after it was looked at.
+    #[test]
+    fn a_link_of_somebody_else_is_refused_wherever_it_leads() {
+        let directory = tempfile::tempdir().unwrap();
+        let (shared, file, link) = (
+            directory.path().join("shared"),
+            directory.path().join("file"),
+            directory.path().join("shared/link"),
+        );
+        fs::create_dir(&shared).unwrap();
+        mode(&shared, 0o1777);
+        fs::write(&file, "").unwrap();
+        mode(&file, 0o644);
+        symlink(&file, &link).unwrap();
+        check_strict_modes(&link).unwrap();
+        // Only root gives links away.
+        if lchown(&link, Some(65_534), None).is_ok() {
+            assert!(check_strict_modes(&link).unwrap_err().contains("link belongs to somebody else"));
+        }
+        let of_link = fs::symlink_metadata(&link).unwrap();
+        assert_eq!(check_strict_modes(&link).is_ok(), is_owned(&of_link));
     }
 
     #[test]
