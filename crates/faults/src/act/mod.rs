@@ -163,6 +163,8 @@ pub enum Answer {
     No,
     /// It cannot be asked, and why.
     CannotTell(String),
+    /// Whoever can say it was not reached, and why: it may be with the next question.
+    Unheard(String),
 }
 
 /// The exit code of a bed's script that cannot tell.
@@ -214,7 +216,10 @@ impl Question {
             Asks::Here { words, directory } => command::run_wanted(words, directory, self.within, wanted),
             Asks::There(asked) => asked.ask(wanted),
             // Who is not reached, or has been started again, is asked anew by the next question.
-            Asks::ByAgent(asked) => asked.ask(wanted).or(Ok(None)),
+            Asks::ByAgent(asked) => match asked.ask(wanted) {
+                Err(why) => return Answer::Unheard(why),
+                said => said,
+            },
         };
         match output {
             Ok(Some(output)) if output.code == Some(0) => Answer::Yes(output.text),

@@ -497,7 +497,7 @@ impl Core {
         match question.ask(&|| self.is_free_for(held)) {
             Answer::Yes(text) => Said::Yes(text),
             Answer::No => Said::No,
-            Answer::CannotTell(why) => Said::Failed(why),
+            Answer::CannotTell(why) | Answer::Unheard(why) => Said::Failed(why),
         }
     }
 

@@ -66,6 +66,7 @@ impl Stage<'_> {
         while !self.is_ended(ends) {
             let asked_s = self.now_s();
             let last_s = one.until_s.max(asked_s + LAST_ANSWER_S);
+            let mut unheard = None;
             match one.question.ask(&|| self.now_s() < last_s && !self.is_ended(ends)) {
                 Answer::Yes(said) => {
                     self.tell(&format!("{}: redundancy is whole again {}", one.name, first_line(&said)));
@@ -76,15 +77,20 @@ impl Stage<'_> {
                     return true;
                 }
                 Answer::CannotTell(why) => {
-                    let why = first_line(&why);
-                    self.tell(&format!("{}: nobody can say whether redundancy is whole: {why}", one.name));
+                    self.tell_unknown(&one.name, &why);
                     *lacking = None;
                     return true;
                 }
+                Answer::Unheard(why) => unheard = Some(why),
                 Answer::No => {}
             }
             let now_s = self.now_s();
             if now_s >= one.until_s {
+                if let Some(why) = unheard {
+                    self.tell_unknown(&one.name, &why);
+                    *lacking = None;
+                    return true;
+                }
                 self.tell(&format!("{}: redundancy is not whole {:?} after its slot", one.name, one.within));
                 return false;
             }
@@ -99,6 +105,10 @@ impl Stage<'_> {
             self.wait_or(pause(now_s - asked_s, one.until_s - now_s), ends);
         }
         false
+    }
+
+    fn tell_unknown(&self, name: &str, why: &str) {
+        self.tell(&format!("{name}: nobody can say whether redundancy is whole: {}", first_line(why)));
     }
 
     /// Until it is to be healed; asks meanwhile whether the store has noticed. No question keeps it in force for longer.
@@ -117,6 +127,7 @@ impl Stage<'_> {
             return;
         };
         let holds = || self.now_s() < until_s && !self.is_stopped();
+        let mut unheard = None;
         while holds() {
             match question.ask(&holds) {
                 Answer::Yes(said) => {
@@ -128,13 +139,16 @@ impl Stage<'_> {
                     played.noticed_unknown = Some(first_line(&why).to_owned());
                     return;
                 }
-                Answer::No => {
-                    let left = Duration::from_secs_f64((until_s - self.now_s()).max(0.0));
-                    self.wait(ASK_NOTICED_EVERY.min(left));
-                }
+                // What was not waited for is no answer.
+                Answer::No if holds() => unheard = None,
+                Answer::No => {}
+                Answer::Unheard(why) => unheard = Some(why),
             }
+            let left = Duration::from_secs_f64((until_s - self.now_s()).max(0.0));
+            self.wait(ASK_NOTICED_EVERY.min(left));
         }
-        played.noticed_unknown = Some("the store had not noticed when it was healed".to_owned());
+        let unknown = || "the store had not noticed when it was healed".to_owned();
+        played.noticed_unknown = Some(unheard.map_or_else(unknown, |why| first_line(&why).to_owned()));
     }
 
     /// Asks until the slot is over whether the store is whole again; the question where it was not.
@@ -150,7 +164,7 @@ impl Stage<'_> {
             played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
             return None;
         };
-        let mut asked_s = self.now_s();
+        let (mut asked_s, mut unheard) = (self.now_s(), None);
         // The last question may end a little after the slot.
         let wanted = || self.now_s() < until_s + LONGER_S && !self.is_stopped();
         while self.now_s() < until_s && !self.is_stopped() {
@@ -169,15 +183,20 @@ impl Stage<'_> {
                     played.whole_unknown = Some(first_line(&why).to_owned());
                     return None;
                 }
-                Answer::No => {
-                    let took_s = (self.now_s() - asked_s).max(0.0);
-                    self.wait(pause(took_s, until_s - self.now_s()));
-                }
+                Answer::No if wanted() => unheard = None,
+                Answer::No => {}
+                Answer::Unheard(why) => unheard = Some(why),
             }
+            let took_s = (self.now_s() - asked_s).max(0.0);
+            self.wait(pause(took_s, until_s - self.now_s()));
         }
         let ago_s = (self.now_s() - asked_s).max(0.0);
-        played.whole_unknown =
-            Some(format!("redundancy was not whole before the slot ended (last asked {ago_s:.0} s before)"));
+        let unknown =
+            || format!("redundancy was not whole before the slot ended (last asked {ago_s:.0} s before)");
+        played.whole_unknown = Some(unheard.map_or_else(unknown, |why| {
+            let why = first_line(&why);
+            format!("nobody could say whether redundancy was whole before the slot ended: {why}")
+        }));
         Some(question)
     }
 }

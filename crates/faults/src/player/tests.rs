@@ -398,6 +398,25 @@ fn of_a_run_that_is_taken_up_slots_that_may_have_begun_are_void_and_the_others_a
 }
 
 #[test]
+fn of_a_store_whose_agent_does_not_answer_nobody_says_that_it_is_not_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let fault = FaultSpec {
+        kind: FaultKind::Agent { agent: "s1".to_owned(), fault: "file there".to_owned() },
+        hold: Duration::from_secs(1),
+        whole: None,
+        ..healed_at_once("unused", String::new(), Duration::from_secs(4))
+    };
+    let agent = OneAgent { steps: Arc::default(), heals_by_itself: false, heals: None, lost: usize::MAX };
+    let player = begin_with(directory.path(), vec![fault], Some(Arc::new(agent)));
+    until_over(&player);
+    let results = player.results();
+    let slot = &results[0].slots[0];
+    let why = &slot.unknown["whole_after_s"];
+    assert!(slot.whole_after_s.is_none() && slot.landed_s.is_some(), "{slot:?}");
+    assert!(why.starts_with("nobody could say whether") && why.ends_with("no answer"), "{why}");
+}
+
+#[test]
 fn an_agent_that_is_away_for_a_while_is_asked_again_whether_all_is_whole() {
     let directory = tempfile::tempdir().unwrap();
     let fault = FaultSpec {
