@@ -26,7 +26,7 @@ use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 use cosmark_workload::model::faults::AllowedFault;
 use futures_util::StreamExt;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use crate::driver::trust::{Admitted, SharedTrust, Trust};
@@ -87,7 +87,7 @@ pub struct AgentOptions {
 /// ([`injector_of`]).
 ///
 /// # Errors
-/// [`DriverError`] when it cannot begin.
+/// [`DriverError`] when it cannot begin, or its connection ends for good.
 pub async fn serve(
     bus: Bus,
     options: AgentOptions,
@@ -105,7 +105,8 @@ pub async fn serve(
     let asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
     let mut tasks = JoinSet::new();
     // Each by itself: a reading that takes its time holds up no fault's end, and no fault holds up a reading.
-    tasks.spawn(Arc::clone(&agent).answer_questions(who, asked));
+    tasks.spawn(Arc::clone(&agent).answer_who(who));
+    tasks.spawn(Arc::clone(&agent).answer_looks(asked));
     tasks.spawn(Arc::clone(&agent).read_while_asked());
     // A login from before may not hear of faults, and who neither makes any nor has left any need not.
     if agent.injector.is_some() {
@@ -118,17 +119,22 @@ pub async fn serve(
         agent.options.role,
         agent.bus.url()
     ));
-    tokio::select! {
-        () = until_left(&mut leave) => {}
-        // None ends but with the connection.
-        _ = tasks.join_next() => {}
-    }
+    let ended = tokio::select! {
+        () = until_left(&mut leave) => None,
+        // None ends but with the connection, or by a bug.
+        ended = tasks.join_next() => ended,
+    };
     if let Some(injector) = agent.injector.clone() {
         // Its run is answered meanwhile.
         drop(tokio::task::spawn_blocking(move || injector.end()).await);
     }
     tasks.shutdown().await;
-    Ok(())
+    match ended.map(|ended| ended.map_err(JoinError::try_into_panic)) {
+        // As any other bug, once all is healed.
+        Some(Err(Ok(bug))) => std::panic::resume_unwind(bug),
+        Some(Ok(())) => Err(agent.bus.problem("the connection has ended".to_owned()).into()),
+        Some(Err(Err(_))) | None => Ok(()),
+    }
 }
 
 async fn until_left(leave: &mut watch::Receiver<Leave>) {
@@ -195,19 +201,21 @@ impl Agent {
         self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says who it is, and that it reads.
-    async fn answer_questions(self: Arc<Self>, mut who: Subscriber, mut asked: Subscriber) {
-        let (mut admission, mut count) = (Admission::new(EnvelopeKind::Look), Count::new());
-        loop {
-            tokio::select! {
-                Some(message) = who.next() => {
-                    if count.take(Instant::now()) {
-                        self.say_who(message.reply).await;
-                    }
-                }
-                Some(message) = asked.next() => self.follow(&mut admission, &message.payload, message.reply).await,
-                else => return,
+    /// Says who it is.
+    async fn answer_who(self: Arc<Self>, mut who: Subscriber) {
+        let mut count = Count::new();
+        while let Some(message) = who.next().await {
+            if count.take(Instant::now()) {
+                self.say_who(message.reply).await;
             }
+        }
+    }
+
+    /// Says that it reads.
+    async fn answer_looks(self: Arc<Self>, mut asked: Subscriber) {
+        let mut admission = Admission::new(EnvelopeKind::Look);
+        while let Some(message) = asked.next().await {
+            self.follow(&mut admission, &message.payload, message.reply).await;
         }
     }
 
@@ -247,7 +255,10 @@ impl Agent {
     async fn say_who(&self, reply: Option<async_nats::Subject>) {
         let Some(reply) = reply else { return };
         let AgentOptions { name, role, host, version, .. } = self.options.clone();
-        let (faults, held) = faults::presence(self.injector.as_deref());
+        let injector = self.injector.clone();
+        // Who asks for a fault has it written down, and the disk of a store that is under load takes its time for that.
+        let presence = tokio::task::spawn_blocking(move || faults::presence(injector.as_deref()));
+        let Ok(Ok((faults, held))) = timeout(ANSWERED, presence).await else { return };
         let presence = AgentPresence {
             name,
             role,
