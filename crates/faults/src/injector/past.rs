@@ -78,8 +78,11 @@ impl Core {
                 return again();
             }
         };
-        let (mut by_this, mut is_whole) = (Vec::new(), true);
-        for (note, fault) in left.into_iter().filter(|(_, fault)| !fault.has_its_maker()) {
+        let (with_maker, left): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|(_, fault)| fault.has_its_maker());
+        // A start before this one that has not ended yet heals it, or leaves it.
+        let (mut by_this, mut is_whole) = (Vec::new(), with_maker.is_empty());
+        for (note, fault) in left {
             let ticket = fault.ticket;
             let (healed, failed) = heal_left(vec![(note, fault)], &mut |text| (self.talk)(text));
             healed.iter().chain(&failed).for_each(|text| (self.talk)(text));

@@ -408,6 +408,25 @@ fn a_run_hears_from_the_next_start_what_became_of_its_fault_and_by_whom() {
 }
 
 #[test]
+fn what_a_start_before_has_in_force_while_it_still_ends_is_looked_at_again() {
+    let bed = Bed::new();
+    fs::write(bed.at("there"), "").unwrap();
+    let heal = Heal::Command {
+        words: ["rm", "there"].map(str::to_owned).to_vec(),
+        directory: bed.directory.path().to_owned(),
+        within: Duration::from_secs(30),
+        proof: None,
+    };
+    // Of a process that lives: this one.
+    let fault = FaultInForce::made_here("w1", "s1", "gone 1", "x", heal).for_ticket(7);
+    let note = FaultJournal::of(bed.directory.path()).note(&fault).unwrap();
+    let injector = bed.injector(patience(LONG, LONG));
+    assert!(bed.is_there() && injector.core.heal_left().is_some(), "{:?}", bed.said);
+    note.forget().unwrap();
+    assert!(injector.core.heal_left().is_none(), "{:?}", bed.said);
+}
+
+#[test]
 fn a_run_that_has_just_asked_for_a_fault_is_not_pushed_out_by_another_one() {
     let bed = Bed::new();
     let injector = bed.injector(patience(LONG, LONG));
