@@ -116,11 +116,13 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
     left.retain(|(_, fault)| fault.was_made_here() && !fault.has_its_maker());
     let (by_agents, left): (Vec<_>, Vec<_>) =
         left.into_iter().partition(|(_, fault)| matches!(fault.heal, Heal::Agent { .. }));
+    // An agent that does not answer keeps nothing else from being healed.
+    let mut asked = Ok(());
     for (note, fault) in by_agents {
-        ask_after(note, &fault, agents)?;
+        asked = asked.and(ask_after(note, &fault, agents));
     }
     if left.is_empty() {
-        return Ok(());
+        return asked;
     }
     eprintln!(
         "cosmark: faults of earlier runs that are gone are written down as in force; they are healed first"
@@ -128,7 +130,7 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
     let (healed, failed) = heal_all(left, &mut |text| eprintln!("cosmark: {text}"));
     healed.iter().for_each(|text| eprintln!("cosmark: {text}"));
     match failed.first() {
-        None => Ok(()),
+        None => asked,
         Some(why) => Err(Problem::usage(format!("{why}; heal it by hand, then `cosmark faults heal`"))),
     }
 }
@@ -447,6 +449,9 @@ fn shown(figure: &FaultFigure) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use cosmark_faults::{FaultThere, Wish};
     use cosmark_workload::{Environment, Format, parse_what_is_there};
 
     use super::*;
@@ -476,6 +481,43 @@ mod tests {
             })
         };
         Ok((proxies, workload.stages[0].works.iter().filter_map(of_work).collect()))
+    }
+
+    /// One agent answers, and the other one is away.
+    struct OneAway;
+
+    impl Agents for OneAway {
+        fn open(&self, _: &str, _: &Wish) -> Result<Box<dyn FaultThere>, String> {
+            Err("nothing is made here".to_owned())
+        }
+
+        fn became(&self, agent: &str, _: u64) -> Result<Said, String> {
+            if agent == "away" { Err("no answer".to_owned()) } else { Ok(Said::Yes(String::new())) }
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_away_keeps_nothing_else_from_being_healed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let journal = Archive::open(path).unwrap().fault_journal();
+        let by = |agent: &str| Heal::Agent { agent: agent.to_owned(), ticket: Some(7) };
+        let here = Heal::Command {
+            words: ["rm", "there"].map(str::to_owned).to_vec(),
+            directory: path.to_owned(),
+            within: Duration::from_secs(30),
+            proof: None,
+        };
+        std::fs::write(path.join("there"), "").unwrap();
+        for (name, heal) in [("a", by("away")), ("b", by("s1")), ("c", here)] {
+            let mut left = FaultInForce::made_here("w1", "s1-main", name, "x", heal);
+            left.process.started_ticks = left.process.started_ticks.map(|ticks| ticks + 1);
+            journal.note(&left).unwrap();
+        }
+        let why = heal_left(path, Some(&OneAway)).unwrap_err().to_string();
+        assert!(why.contains("not known whether a of run w1") && why.contains("no answer"), "{why}");
+        let still: Vec<String> = journal.all().unwrap().into_iter().map(|(_, fault)| fault.fault).collect();
+        assert_eq!((still, path.join("there").exists()), (vec!["a".to_owned()], false));
     }
 
     #[test]
