@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -258,9 +258,10 @@ impl FaultJournal {
         let name = format!("{}-{}.json", fault.run, fault.since.as_nanosecond());
         let path = self.directory.join(name);
         write_whole(&path, true, |out| out.write_all(text.as_bytes()))?;
-        // Whatever the mask of this process lets a group do: it would not be read again.
-        fs::set_permissions(&path, Permissions::from_mode(0o644))
-            .map_err(ArchiveError::io("write", &path))?;
+        if let Err(cause) = close_to_others(&path) {
+            drop(fs::remove_file(&path));
+            return Err(ArchiveError::io("write", &path)(cause));
+        }
         self.sync();
         Ok(FaultNote { path })
     }
@@ -316,6 +317,21 @@ impl FaultJournal {
         found.sort_by_key(|one| std::cmp::Reverse(one.1.since));
         Ok(found)
     }
+}
+
+/// Whatever the mask of this process lets a group do: a note that others may write is not read again. Who may read it stays as
+/// that mask says, for it has commands in it.
+fn close_to_others(path: &Path) -> io::Result<()> {
+    let made = fs::metadata(path)?;
+    if !has_strict_modes(&made) {
+        fs::set_permissions(path, Permissions::from_mode(made.mode() & 0o755))?;
+    }
+    if has_strict_modes(&fs::metadata(path)?) {
+        return Ok(());
+    }
+    Err(io::Error::other(
+        "what is written there belongs to somebody else, as over NFS with root_squash, or others may write it, so that nobody would          heal by it; name an archive on another file system",
+    ))
 }
 
 fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
@@ -388,13 +404,13 @@ impl FaultNote {
     pub fn claim(&self) -> Result<Claim, ArchiveError> {
         let file = match OpenOptions::new().read(true).write(true).open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Claim::Gone),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Claim::Gone),
             Err(error) => return Err(ArchiveError::io("open", &self.path)(error)),
         };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(Claim::Busy),
-            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                 return Ok(Claim::Mine(None));
             }
             Err(TryLockError::Error(error)) => return Err(ArchiveError::io("lock", &self.path)(error)),
@@ -431,7 +447,7 @@ impl FaultNote {
     /// When the file cannot be deleted.
     pub fn forget(self) -> Result<(), ArchiveError> {
         match fs::remove_file(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done.map_err(ArchiveError::io("delete", &self.path)),
         }
     }
@@ -494,7 +510,13 @@ mod tests {
     fn what_a_group_or_others_may_have_written_heals_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let (note, _) = noted(directory.path());
-        assert_eq!(fs::metadata(note.path()).unwrap().mode() & 0o777, 0o644);
+        assert_eq!(fs::metadata(note.path()).unwrap().mode() & 0o022, 0);
+        // Whoever lets others read nothing has commands with passwords there.
+        for (mode, closed) in [(0o600, 0o600), (0o640, 0o640), (0o664, 0o644), (0o666, 0o644)] {
+            fs::set_permissions(note.path(), Permissions::from_mode(mode)).unwrap();
+            close_to_others(note.path()).unwrap();
+            assert_eq!(fs::metadata(note.path()).unwrap().mode() & 0o777, closed, "{mode:o}");
+        }
         for mode in [0o664, 0o646] {
             fs::set_permissions(note.path(), Permissions::from_mode(mode)).unwrap();
             let why = FaultJournal::of(directory.path()).all().unwrap_err().to_string();
