@@ -267,10 +267,7 @@ impl Core {
                 "it holds {fault} for run {run} ({slot}) since {since_s} s, and makes one fault at a time"
             ));
         }
-        if let Some(open) = state.open.as_ref().filter(|open| open.wish.run != wish.run)
-            && open.number == 0
-            && open.opened.elapsed() < ITS_TURN
-        {
+        if let Some(open) = state.about_to_begin(self.patience).filter(|open| open.wish.run != wish.run) {
             return Err(format!(
                 "run {} is about to have {} made ({}), and it makes one fault at a time",
                 open.wish.run, open.wish.fault, open.wish.slot
@@ -562,6 +559,15 @@ impl Core {
 }
 
 impl State {
+    /// Whoever has just asked for a fault, or waits until it is made.
+    fn about_to_begin(&self, patience: Patience) -> Option<&Open> {
+        let is_waited_for = self.todo.is_some_and(|todo| todo.step == Step::Inject);
+        self.open.as_ref().filter(|open| match is_waited_for {
+            true => open.heard.elapsed() <= patience.silent,
+            false => open.number == 0 && open.opened.elapsed() < ITS_TURN,
+        })
+    }
+
     /// Why what was asked for last is not there any more.
     fn ended(&self) -> Option<Ended> {
         self.open.as_ref().and_then(|open| open.ended.clone())

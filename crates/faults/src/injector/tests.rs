@@ -439,3 +439,17 @@ fn a_run_that_has_just_asked_for_a_fault_is_not_pushed_out_by_another_one() {
     injector.open(wish("w1", LONG)).unwrap();
     until("its turn is over", || injector.open(wish("w2", LONG)).is_ok());
 }
+
+#[test]
+fn a_run_that_waits_until_its_fault_is_made_is_not_pushed_out_by_another_one() {
+    let bed = Bed::new();
+    let injector = bed.injector(patience(Duration::from_secs(3), LONG));
+    // Nobody does what is asked for: as while the agent is at something that takes long.
+    injector.end();
+    injector.core.state().stop = false;
+    let ticket = injector.open(wish("w1", LONG)).unwrap();
+    assert!(matches!(injector.step(ticket, 1, Step::Inject), Progress::Busy));
+    let refused = injector.open(wish("w2", LONG)).unwrap_err();
+    assert!(refused.contains("run w1 is about to have there made (gone 1)"), "{refused}");
+    until("it is silent", || injector.open(wish("w2", LONG)).is_ok());
+}
