@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use crate::record::events::{EventKind, EventRecord, FAULT_HEALED, FAULT_LANDED, FAULT_VOID};
 use crate::{FaultInForce, StageRecord};
 
+/// How it is said of a slot, without a colon, that healing failed.
+const UNHEALED: &str = "COULD NOT BE HEALED";
 /// Why no figure of a cut stage is known.
 const UNKNOWN: &str = "the run was cut before it could be judged";
 
@@ -76,8 +78,8 @@ fn empty(spec: &FaultSpec) -> FaultResult {
 /// What an event says of the slot of this name.
 fn step_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(name)?;
-    // `gone 1 COULD NOT BE HEALED`, and not `gone 10`.
-    rest.strip_prefix(": ").or_else(|| rest.strip_prefix(' '))
+    // `gone 1 COULD NOT BE HEALED`, and neither `gone 10` nor the first slot of a fault that is called `gone 1`.
+    rest.strip_prefix(": ").or_else(|| rest.strip_prefix(' ').filter(|rest| rest.starts_with(UNHEALED)))
 }
 
 /// A slot of which something is known, and what a reader should know of its healing.
@@ -159,6 +161,7 @@ mod tests {
         assert_eq!(record.id, "s1-main");
         let said = [
             (0, EventKind::Stage, "load begins"),
+            (4, EventKind::Fault, "gone 1 1: it is there: of a fault that is called gone 1"),
             (5, EventKind::Fault, "gone 1: a on this machine"),
             (6, EventKind::Fault, "gone 1: it is there: c ended with 0"),
             (7, EventKind::Command, "gone 1: healed, says a command"),
@@ -206,7 +209,7 @@ mod tests {
         );
 
         // Nobody has healed it, or nobody knows.
-        let events = &events[..8];
+        let events = &events[..9];
         let mut noted = FaultInForce::made_here("w1", "s1-main", "gone 3", "a", Heal::Itself);
         noted.since = at(65);
         for (left, words) in [
