@@ -123,12 +123,19 @@ impl ReadBackFiles {
                 remedy: "delete the file and begin anew, without --resume",
             })?;
         let path = table_of(run, number);
+        let there = regular::open(&path).and_then(|table| table.metadata()).map(|meta| meta.len());
+        // What is counted stands in it: nothing is made up for what is gone, and it is made shorter only, whatever is said.
+        if there.map_err(ArchiveError::io("read", &path))? < progress.table_bytes {
+            return Err(ArchiveError::Unreadable {
+                path,
+                problem: "it is shorter than what was written to it".to_owned(),
+                remedy: "begin anew, without --resume",
+            });
+        }
         let file = regular::open_to_write(&path, OpenOptions::new().write(true));
         let file = file.map_err(ArchiveError::io("write", &path))?;
         lock(&path, &file)?;
-        // It is made shorter only, whatever is said.
-        let there = file.metadata().map_err(ArchiveError::io("read", &path))?.len();
-        file.set_len(progress.table_bytes.min(there)).map_err(ArchiveError::io("write", &path))?;
+        file.set_len(progress.table_bytes).map_err(ArchiveError::io("write", &path))?;
         let table = GrowingFile::reopen(&path, &[])?;
         let (lines, table_bytes) = (progress.lines, progress.table_bytes);
         Ok(Some((Self { dir: run.to_owned(), number, table, lines, table_bytes, _lock: file }, progress)))
@@ -258,5 +265,29 @@ mod tests {
         assert!(text.ends_with("lost,c,a,404\nlost,c,c,404\nlost,c,d,404\n"), "{text}");
         again.end().unwrap();
         assert!(ReadBackFiles::go_on(run.path()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_reading_whose_table_was_cut_or_is_gone_does_not_go_on_with_less_than_it_counted() {
+        let run = tempfile::tempdir().unwrap();
+        let mut first = ReadBackFiles::begin(run.path()).unwrap();
+        first.add(&finding("a")).unwrap();
+        first.keep(&Value::Null, &Value::Null, &DurabilityRecord::default()).unwrap();
+        drop(first);
+        let path = table_of(run.path(), 1);
+        let whole = std::fs::read(&path).unwrap();
+        let refused = || {
+            let Err(error) = ReadBackFiles::go_on(run.path()) else { panic!("it goes on") };
+            error.to_string()
+        };
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(refused().contains("begin anew, without --resume"), "{}", refused());
+        assert_eq!(std::fs::read(&path).unwrap().len(), whole.len() - 1, "it is left as it is");
+        std::fs::remove_file(&path).unwrap();
+        assert!(refused().contains("durability-1.csv"), "{}", refused());
+        assert!(!path.exists());
+        std::fs::write(&path, [&whole[..], &b"lost,c,later,404\n"[..]].concat()).unwrap();
+        assert!(ReadBackFiles::go_on(run.path()).unwrap().is_some());
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
     }
 }
