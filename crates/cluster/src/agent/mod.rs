@@ -137,11 +137,10 @@ pub async fn serve(
     }
 }
 
+/// For ever where nobody is there to ask for it.
 async fn until_left(leave: &mut watch::Receiver<Leave>) {
-    while *leave.borrow_and_update() == Leave::Stay {
-        if leave.changed().await.is_err() {
-            return;
-        }
+    if leave.wait_for(|leave| *leave != Leave::Stay).await.is_err() {
+        std::future::pending().await
     }
 }
 
@@ -434,6 +433,16 @@ mod tests {
     use cosmark_metrics::nodes::quantity;
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_agent_stays_until_it_is_asked_to_leave_also_where_nobody_can_ask() {
+        let (level, mut leave) = watch::channel(Leave::Stay);
+        level.send_replace(Leave::Politely);
+        timeout(Duration::from_secs(20), until_left(&mut leave)).await.unwrap();
+        level.send_replace(Leave::Stay);
+        drop(level);
+        assert!(timeout(Duration::from_millis(50), until_left(&mut leave)).await.is_err());
+    }
 
     #[test]
     fn a_reading_that_is_too_large_keeps_what_comes_first_and_says_how_much_is_missing() {
