@@ -20,7 +20,19 @@ pub fn has_strict_modes(meta: &Metadata) -> bool {
 }
 
 fn is_owned(meta: &Metadata) -> bool {
-    meta.uid() == 0 || fs::metadata("/proc/self").is_ok_and(|own| own.uid() == meta.uid())
+    meta.uid() == 0 || effective_user() == Some(meta.uid())
+}
+
+/// The user whose rights this process has. Whom its directory of /proc belongs to is another one where the program was given
+/// capabilities of its own (setcap(8)). Source: proc(5), `/proc/pid/status`.
+pub(crate) fn effective_user() -> Option<u32> {
+    let status = fs::read("/proc/self/status").ok()?;
+    effective_of(&String::from_utf8_lossy(&status))
+}
+
+/// Real, effective, saved and file system's user stand in one line.
+fn effective_of(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Nobody but this user and the administrator can have written this file, or have put another one in its place: it and each
@@ -153,6 +165,14 @@ mod tests {
         mode(&outer, 0o1777);
         check_strict_modes(&file).unwrap();
         assert!(check_strict_modes(&deep.join("none")).is_err());
+    }
+
+    #[test]
+    fn the_effective_user_counts() {
+        let status = "Name:\tUid: 7\nUmask:\t0002\nUid:\t1000\t1001\t1002\t1003\nGid:\t1\t2\t3\t4\n";
+        assert_eq!((effective_of(status), effective_of("Name:\tx\nUid:\t1000\n")), (Some(1001), None));
+        let made = tempfile::tempfile().unwrap().metadata().unwrap();
+        assert_eq!(effective_user(), Some(made.uid()));
     }
 
     /// Whoever made a link in a directory of everybody leads it elsewhere after it was looked at.

@@ -19,6 +19,7 @@ use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use crate::directory::LOCK;
 use crate::directory::files::{Lock, RECORD, number_of, read_bounded, run_directory, write_whole};
 use crate::directory::reader::{WORKLOAD, read_record};
+use crate::strict_modes::effective_user;
 use crate::{ArchiveError, Overall, RunRecord, RunState, StageRecord, regular};
 
 /// Tags of a run.
@@ -411,11 +412,10 @@ fn read_index(root: &Path) -> BTreeMap<String, Indexed> {
         .collect()
 }
 
-/// True for a file of this user that nobody else may write. Source: proc(5): the directory of a process belongs to its
-/// effective user.
+/// True for a file of this user that nobody else may write.
 fn is_own(path: &Path) -> io::Result<bool> {
-    let (there, me) = (fs::symlink_metadata(path)?, fs::metadata("/proc/self")?);
-    Ok(there.is_file() && there.uid() == me.uid() && there.mode() & 0o022 == 0)
+    let there = fs::symlink_metadata(path)?;
+    Ok(there.is_file() && effective_user() == Some(there.uid()) && there.mode() & 0o022 == 0)
 }
 
 fn index_head() -> String {
