@@ -7,7 +7,11 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Names of what is counted while a run lasts. Limits and settings are none: who sets one to the greatest number may.
 const COUNTED: &[&str] = &[
+    "accepted_only",
+    "back_on_a_connection",
+    "before_sent",
     "bytes",
+    "changes",
     "checked",
     "connections",
     "corrupt",
@@ -15,24 +19,43 @@ const COUNTED: &[&str] = &[
     "delayed",
     "failed_operations",
     "failures",
+    "intended",
     "late",
+    "listed_not_there",
+    "listed_twice",
+    "load_operations",
     "looks",
     "lost",
     "missed",
+    "missed_changes",
+    "never_written",
     "partial_bytes",
     "reads",
+    "renewals",
     "requests",
     "resent",
     "resets",
+    "resurrected",
     "retries",
+    "right",
     "sampled",
     "stale",
     "tcp_retransmitted",
     "tcp_segments_out",
+    "there_not_listed",
     "unanswered",
+    "unanswered_done",
+    "unanswered_not_done",
     "undecided",
     "unfinished",
+    "unjudged",
+    "unreadable",
+    "went_back",
+    "within_clock_error",
 ];
+
+/// Names of tables of counts, each by a name that may be any.
+const TABLES: &[&str] = &["error_codes", "errors", "wire_unstamped"];
 
 /// Bytes included, all counts of a run come to no more: 10^9 bytes a second for ten years, three times over.
 pub const MOST: u128 = 1 << 60;
@@ -43,13 +66,15 @@ pub const MOST: u128 = 1 << 60;
 /// When it is no JSON.
 pub fn are_possible(json: &str) -> Result<bool, serde_json::Error> {
     let mut read = serde_json::Deserializer::from_str(json);
-    Ok(Sum { counts: false }.deserialize(&mut read)? <= MOST)
+    Ok(Sum { counts: false, is_table: false }.deserialize(&mut read)? <= MOST)
 }
 
 /// The sum of all numbers below names of counts.
 #[derive(Clone, Copy)]
 struct Sum {
     counts: bool,
+    /// Of a map, whatever its names are.
+    is_table: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Sum {
@@ -102,8 +127,9 @@ impl<'de> Visitor<'de> for Sum {
     fn visit_map<A: MapAccess<'de>>(self, mut values: A) -> Result<u128, A::Error> {
         let mut sum = 0_u128;
         while let Some(name) = values.next_key::<String>()? {
-            let counts = COUNTED.contains(&name.as_str());
-            sum = sum.saturating_add(values.next_value_seed(Self { counts })?);
+            let counts = self.is_table || COUNTED.contains(&name.as_str());
+            let is_table = TABLES.contains(&name.as_str());
+            sum = sum.saturating_add(values.next_value_seed(Self { counts, is_table })?);
         }
         Ok(sum)
     }
@@ -126,6 +152,11 @@ mod tests {
             (format!(r#"{{"stages":[{{"failures":{greatest}}},{{"failures":1}}]}}"#), false),
             (format!(r#"{{"a":{{"b":[{{"bytes":{0}}},{{"bytes":{0}}}]}}}}"#, (1_u64 << 59) + 1), false),
             (r#"{"count":-9223372036854775808}"#.to_owned(), false),
+            // What a reading back found would be nothing together with one more.
+            (format!(r#"{{"durability":[{{"lost":1,"resurrected":{greatest}}}]}}"#), false),
+            (format!(r#"{{"operations":[{{"failures":1,"errors":{{"http_503":{greatest}}}}}]}}"#), false),
+            (r#"{"operations":[{"errors":{"http_503":7,"seed":8}}]}"#.to_owned(), true),
+            (format!(r#"{{"errors":{{"at":{{"seed":{greatest}}}}}}}"#), true),
         ] {
             assert_eq!(are_possible(&json).unwrap(), possible, "{json}");
         }
