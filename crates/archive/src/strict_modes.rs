@@ -113,7 +113,7 @@ fn wrong(bad: &[PathBuf]) -> String {
     let shown: Vec<String> = bad.iter().map(|place| place.display().to_string()).collect();
     let belong = if bad.len() == 1 { "belongs" } else { "belong" };
     format!(
-        "{} {belong} to somebody else, or others may write it; chown it, and `chmod go-w {}`",
+        "{} {belong} to somebody else, or others may write it; chown it (a link by `chown -h`), and `chmod go-w {}`",
         shown.join(", "),
         shown.join(" ")
     )
