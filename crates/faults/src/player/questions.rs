@@ -102,7 +102,7 @@ impl Stage<'_> {
                     one.name
                 ));
             }
-            self.wait_or(pause(now_s - asked_s, one.until_s - now_s), ends);
+            self.wait_or(pause(worked_s(unheard.is_some(), now_s - asked_s), one.until_s - now_s), ends);
         }
         false
     }
@@ -187,7 +187,7 @@ impl Stage<'_> {
                 Answer::No => {}
                 Answer::Unheard(why) => unheard = Some(why),
             }
-            let took_s = (self.now_s() - asked_s).max(0.0);
+            let took_s = worked_s(unheard.is_some(), (self.now_s() - asked_s).max(0.0));
             self.wait(pause(took_s, until_s - self.now_s()));
         }
         let ago_s = (self.now_s() - asked_s).max(0.0);
@@ -205,6 +205,11 @@ impl Stage<'_> {
 fn held_too_long(from_s: f64, due_s: f64, now_s: f64, hold: Duration) -> Option<String> {
     let longer = now_s > due_s + LONGER_S;
     longer.then(|| format!("it was held for {:.0} s instead of {:.0} s", now_s - from_s, hold.as_secs_f64()))
+}
+
+/// How long a store had work with a question that took so long: none where whoever asks it was not reached.
+fn worked_s(is_unheard: bool, took_s: f64) -> f64 {
+    if is_unheard { 0.0 } else { took_s }
 }
 
 /// Between two questions whether all is whole: the last one took `took_s`, and the slot lasts `left_s` more. It leaves room for

@@ -233,6 +233,9 @@ impl Agents for OneAgent {
     }
 }
 
+/// For so long an answer that does not come is waited for. The store has no work with it, so that is asked again soon.
+const NO_ANSWER: Duration = Duration::from_secs(2);
+
 struct OneFault {
     steps: Arc<Mutex<Vec<Step>>>,
     heals_by_itself: bool,
@@ -250,6 +253,7 @@ impl FaultThere for OneFault {
         let was_proved = steps.contains(&Step::Prove);
         steps.push(step);
         if step == Step::Whole && steps.iter().filter(|one| **one == Step::Whole).count() <= self.lost {
+            std::thread::sleep(NO_ANSWER);
             return Err("no answer".to_owned());
         }
         if let Some(said) = self.heals.clone().filter(|_| step == Step::Heal) {
@@ -423,7 +427,7 @@ fn an_agent_that_is_away_for_a_while_is_asked_again_whether_all_is_whole() {
         kind: FaultKind::Agent { agent: "s1".to_owned(), fault: "file there".to_owned() },
         hold: Duration::from_secs(1),
         whole: None,
-        ..healed_at_once("unused", String::new(), Duration::from_secs(12))
+        ..healed_at_once("unused", String::new(), Duration::from_secs(14))
     };
     let steps = Arc::new(Mutex::new(Vec::new()));
     let agent = OneAgent { steps: Arc::clone(&steps), heals_by_itself: false, heals: None, lost: 2 };
