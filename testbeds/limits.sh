@@ -16,7 +16,7 @@
 # names. Their values of the last up stand in the bed's file settings.
 #
 # Each thing is noted in run/limits before it is there, so that down takes it away also after a kill of up:
-#   cpu VERSION PERCENT GROUP | io VERSION GROUP | link MBIT
+#   cpu VERSION PERCENT GROUP | io VERSION GROUP | link MBIT BOOT
 
 LINK_HANDLE=c05:
 LIMIT_PERIOD_US=20000 # short, so that a share is felt as slowness and not as pauses
@@ -81,7 +81,7 @@ disks_are_limited() {
 limits_possible() {
   local link=${LIMITS}_LINK memory=${LIMITS}_MEMORY version
   if disks_are_limited; then
-    read -r version _ < <(control_root blkio io) ||
+    read -r version _ < <(disk_root) ||
       die "${LIMITS}_DISK_IOPS and ${LIMITS}_DISK_RATE: this machine lets nobody throttle a disk here (control groups of version \
 1 with blkio, or 2 with io, and root); leave them out"
   fi
@@ -104,8 +104,14 @@ leave it out"
 link_is_free() {
   local now
   now=$(tc qdisc show dev lo | awk '$4 == "root" { print $3; exit }')
-  [[ $now == 0: || -z $now ]] || { [[ $now == "$LINK_HANDLE" ]] && { [[ -n ${LOOKING:-} ]] || grep -qs '^link ' "$RUN_DIR/limits"; }; } ||
+  [[ $now == 0: || -z $now ]] || { [[ $now == "$LINK_HANDLE" ]] && { [[ -n ${LOOKING:-} ]] || link_is_ours; }; } ||
     die "${LIMITS}_LINK: lo has a queue already (tc qdisc show dev lo), of another bed or of somebody else; end that first"
+}
+
+# link_is_ours: this bed has noted it, and since this machine was started: what is there after a boot is another bed's.
+link_is_ours() {
+  local noted
+  noted=$(limits_noted link) && [[ ${noted#* } == "$BOOT_ID" ]]
 }
 
 # limits_note KIND WORDS...: before the thing is there; one line for each kind.
@@ -131,7 +137,7 @@ limits_prepare() {
   ! anything_runs || return 0
   limits_release
   if disks_are_limited || device_limits_are_asked; then
-    read -r version root < <(control_root blkio io) || root=''
+    read -r version root < <(disk_root) || root=''
     if [[ ${version:-} == 2 ]]; then
       limits_note io 2 "$(limits_group "$root")"
       mkdir -p "$(limits_group "$root")" || die "no group for the limits of disks can be made; leave them out"
@@ -187,7 +193,7 @@ cpu_now() {
 link_prepare() { # link_prepare MBIT IP...
   local rate=$1 ip
   shift
-  limits_note link "$rate"
+  limits_note link "$rate" "$BOOT_ID"
   link_away
   {
     tc qdisc add dev lo root handle "$LINK_HANDLE" htb default 1 &&
@@ -267,18 +273,35 @@ disk_throttle() {
   device_limit "$1" "${!iops:-0}" "$(disk_bytes)"
 }
 
+# throttle_root: the root group of version 1, where its kernel throttles devices; fail if there is none.
+throttle_root() {
+  local place kind options
+  while read -r _ place kind options _; do
+    [[ $kind == cgroup && ,$options, == *,blkio,* && -w $place/blkio.throttle.write_iops_device ]] || continue
+    echo "$place"
+    return 0
+  done </proc/mounts
+  return 1
+}
+
+# disk_root: print version and directory of the groups that throttle devices; fail if there are none.
+disk_root() {
+  local root
+  if root=$(throttle_root); then echo "1 $root"; else control_root none io; fi
+}
+
 # device_limit PLACE IOPS BYTES: at most so many reads and so many writes, and bytes of each, a second of the device
 # below PLACE; 0: no limit. Of version 1 the root group's, which holds for whoever writes, the kernel's own writing back
 # included.
 device_limit() {
   local number version group way
   if ! read -r version group < <(limits_noted io); then
+    version=1
     # Nothing to lift where nothing could be limited.
-    read -r version group < <(control_root blkio io) || version=0
-    if ((version != 1)); then
+    group=$(throttle_root) || {
       (($2 == 0 && $3 == 0)) || die "this machine lets nobody throttle a disk here; leave the limits of disks out"
       return 0
-    fi
+    }
   fi
   number=$(device_number "$1") || die "$1 is not mounted"
   [[ $number != 0:* ]] || return 0 # memory
@@ -303,8 +326,7 @@ device_now() {
       END { print of["wiops"] + 0, of["wbps"] + 0 }' "$group/io.max" 2>/dev/null
     return 0
   fi
-  read -r version group < <(control_root blkio io) || return 1
-  ((version == 1)) || return 1
+  group=$(throttle_root) || return 1
   echo "$(awk -v device="$number" '$1 == device { n = $2 } END { print n + 0 }' "$group/blkio.throttle.write_iops_device")" \
     "$(awk -v device="$number" '$1 == device { n = $2 } END { print n + 0 }' "$group/blkio.throttle.write_bps_device")"
 }
@@ -346,8 +368,11 @@ limits_proof() {
       done
     done
   fi
-  now=$(link_now)
-  [[ ${!link:-0} == 0 || $now == "${!link}" ]] || die "the link has $now Mbit/s, not ${!link}"
+  # A bed without a link asks nothing of tc, which may not be there.
+  if [[ ${!link:-0} != 0 ]]; then
+    now=$(link_now) || now=no
+    [[ $now == "${!link}" ]] || die "the link has $now Mbit/s, not ${!link}"
+  fi
 }
 
 # limits_lines PLACE: what holds now, a line each, for status. PLACE: where the device of a node is mounted.
@@ -394,7 +419,7 @@ limits_release() {
   memory_group || true # of version 2 it is the same group as that of disks, and goes by itself
   while read -r kind version rest; do
     case $kind in
-      link) ! command -v tc >/dev/null || link_away ;;
+      link) if command -v tc >/dev/null && link_is_ours; then link_away; fi ;;
       cpu | io)
         group=${rest##* }
         [[ $group != "$MEM_GROUP" ]] || continue

@@ -240,6 +240,12 @@ fn a_link_is_that_of_the_front_to_the_nodes_and_never_in_the_way_of_anothers() {
         tc qdisc show dev lo
         tc qdisc add dev lo root handle 77: pfifo || exit 95
         SLOW_LINK=70 one-slow/up && exit 96
+        tc qdisc show dev lo
+        tc qdisc del dev lo root && tc qdisc add dev lo root handle c05: htb default 1 || exit 97
+        echo 'link 70 another-boot' >data/one-slow/run/limits
+        SLOW_LINK=70 one-slow/up && exit 98
+        echo 'link 70 another-boot' >data/one-slow/run/limits
+        one-slow/down || exit 99
         tc qdisc show dev lo";
     let (code, said) = bed.alone("-n", script);
     if code == Some(90) || said.contains("unshare") || (code == Some(91) && cannot(&said)) {
@@ -254,6 +260,30 @@ fn a_link_is_that_of_the_front_to_the_nodes_and_never_in_the_way_of_anothers() {
     assert!(said.contains("the bed is up with SLOW_LINK=100 and 50 is asked for"), "{said}");
     assert!(said.contains("qdisc noqueue 0:") && said.contains("lo has a queue already"), "{said}");
     assert!(said.contains("qdisc pfifo 77:"), "what is another's stays: {said}");
+    // A note of before this machine was started is of a link that is gone: what is there now is another bed's.
+    assert!(said.contains("qdisc htb c05:"), "{said}");
+}
+
+#[test]
+fn a_bed_without_limits_is_begun_where_nothing_can_be_limited_and_one_with_them_is_not() {
+    let bed = Bed::new();
+    // No tc, and control groups that throttle nothing, as a kernel may have them.
+    let script = "mkdir empty
+        tool=$(PATH=$PATH:/usr/sbin:/sbin command -v tc) && { mount --bind /dev/null \"$tool\" || exit 90; }
+        [ ! -d /sys/fs/cgroup/blkio ] || mount --bind empty /sys/fs/cgroup/blkio || exit 90
+        one-slow/up || exit 91
+        one-slow/status || exit 92
+        one-slow/down --wipe || exit 93
+        [ ! -d /sys/fs/cgroup/blkio ] || { SLOW_DISK_RATE=5M one-slow/up && exit 94; }
+        [ ! -e data/one-slow/images ] || exit 95
+        SLOW_DISKS=one one-slow/up || exit 96
+        one-slow/down --wipe || exit 97";
+    let (code, said) = bed.alone("-m", script);
+    if code == Some(90) || said.contains("unshare") || (code == Some(96) && cannot(&said)) {
+        return skipped_part("a machine without tc and throttles", &said);
+    }
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("2 of 2 up"), "{said}");
 }
 
 #[test]
