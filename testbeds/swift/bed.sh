@@ -123,7 +123,7 @@ knob_number() { # knob_number NAME DEFAULT
 bed_check_knobs() {
   settings_choose
   [[ $SWIFT_FS != xfs ]] || is_root || die "SWIFT_FS=xfs mounts loop devices and needs root; use SWIFT_FS=dir"
-  ((SWIFT_DB_IOPS == 0)) || control_root blkio io >/dev/null ||
+  ((SWIFT_DB_IOPS == 0)) || disk_root >/dev/null ||
     die "SWIFT_DB_IOPS: this machine lets nobody throttle a disk here; leave it out"
 }
 
@@ -150,10 +150,11 @@ bed_prepare() {
   rings_commit
   write_configuration
   build_rings
+  # The images of what was replaced lie on the one disk, if there is one.
+  if [[ $SWIFT_FS == xfs ]]; then disks_mount $(($(numfmt --from=iec "$SWIFT_DEVICE_SIZE") * ${#NODES[@]} * 21 / 20)); fi
   replaced_forget
   if [[ $SWIFT_FS == xfs ]]; then
     local n
-    disks_mount $(($(numfmt --from=iec "$SWIFT_DEVICE_SIZE") * ${#NODES[@]} * 21 / 20))
     for n in "${NODES[@]}"; do device_mount "$n"; done
   fi
   if [[ $SWIFT_DB == own ]]; then
