@@ -34,7 +34,7 @@ const BUSY_PAUSES: [Duration; 3] =
 const MOST_REPEATED: usize = 60;
 
 /// 503 and 429 say that there will be an answer, and nothing of the question.
-fn is_busy(status: Option<u16>) -> bool {
+pub(crate) fn is_busy(status: Option<u16>) -> bool {
     matches!(status, Some(503 | 429))
 }
 
@@ -148,7 +148,9 @@ impl Room {
     /// something.
     pub(crate) async fn send(&mut self, request: Request) -> Result<Reply, Finding> {
         let has_condition = request.lines.iter().any(|line| line.0.starts_with("if-"));
-        let is_same = matches!(request.method, "GET" | "HEAD") || (request.method == "PUT" && !has_condition);
+        // A container that was made the first time is there the second.
+        let is_write = request.method == "PUT" && !request.object.is_empty() && !has_condition;
+        let is_same = matches!(request.method, "GET" | "HEAD") || is_write;
         let mut pauses = BUSY_PAUSES.iter();
         loop {
             let sent = self.send_once(&request).await;

@@ -9,7 +9,7 @@ use super::integrity::bare;
 use super::multipart::{begin, completion, part};
 use super::{difference, pattern};
 use crate::request::{Finding, Found, code_of, status_of};
-use crate::room::{Room, within};
+use crate::room::{Room, is_busy, within};
 
 /// Writers of one name.
 pub(super) const WRITERS: usize = 16;
@@ -242,7 +242,9 @@ pub(super) async fn complete(room: &mut Room) -> Found {
         let shown: Vec<String> = replies.iter().map(shown).collect();
         room.say(format!("{COMPLETIONS} completions of one upload at once"), shown.join(", "), began);
         if done == 0 {
-            return Ok(Finding::no(format!("none of {COMPLETIONS} was done: {}", shown.join(", "))));
+            let seen = format!("none of {COMPLETIONS} was done: {}", shown.join(", "));
+            let was_busy = replies.iter().flatten().any(|reply| is_busy(Some(reply.status)));
+            return Ok(if was_busy { Finding::not_asked(seen) } else { Finding::no(seen) });
         }
         let read = room.content(&key).await?.unwrap_or_default();
         if let Some(wrong) = difference(&content, &read) {

@@ -12,7 +12,7 @@ use super::operations::late;
 use super::races::{self, ROUNDS, WRITERS, writer_of};
 use super::{Group, Of, Question, S3, by, pattern, row};
 use crate::request::{Finding, Found};
-use crate::room::{Room, unprepared, within};
+use crate::room::{Room, is_busy, unprepared, within};
 
 const TOGETHER: (Group, Of) = (Group::Concurrency, Of::Any(Capability::STORE));
 const RACE: (Group, Of) = (Group::Concurrency, S3);
@@ -142,6 +142,12 @@ fn outcome(failed: Option<&Error>) -> String {
     failed.map_or_else(|| "done".to_owned(), |error| error.message().to_owned())
 }
 
+/// What a failure says that nobody has repeated: nothing where the store was busy.
+fn failure(what: &str, error: Option<&Error>) -> Finding {
+    let seen = format!("{what}: {}", outcome(error));
+    if is_busy(error.and_then(Error::status)) { Finding::not_asked(seen) } else { Finding::no(seen) }
+}
+
 async fn put(
     client: &mut dyn Client,
     (container, object): (&str, &str),
@@ -171,7 +177,7 @@ async fn sixteen_writers(room: &mut Room) -> Found {
         room.say(format!("{WRITERS} writes of {} at once", room.short(&key)), format!("{done} done"), began);
         if done == 0 {
             let error = all.into_iter().find_map(Result::err);
-            return Ok(Finding::no(format!("none was written: {}", outcome(error.as_ref()))));
+            return Ok(failure("none was written", error.as_ref()));
         }
         let first = room.get(&key).await.map_err(|error| Finding::no(error.message()))?;
         if writer_of(&first, length).is_none() {
@@ -213,7 +219,7 @@ async fn side_by_side(room: &mut Room) -> Found {
     let failed = all.iter().find_map(|result| result.as_ref().err());
     room.say(format!("{WRITERS} connections, {ROUNDS} writes and reads each"), outcome(failed), began);
     if let Some(error) = failed {
-        return Ok(Finding::no(format!("a write or a read failed: {}", error.message())));
+        return Ok(failure("a write or a read failed", Some(error)));
     }
     Ok(match all.into_iter().flatten().flatten().next() {
         Some(key) => Finding::no(format!("{} does not hold what was written to it", room.short(key))),
