@@ -168,10 +168,16 @@ async fn headers(room: &mut Room) -> Found {
     room.prepare(copy(room, &from, &to)).await?;
     let (source, reply) = (room.send(Request::head(&from)).await?, room.send(Request::head(&to)).await?);
     // What the source itself has not is another question's.
-    let wrong: Vec<String> = LINES
-        .iter()
-        .filter(|(name, value)| source.line(name) == Some(value) && reply.line(name) != Some(value))
+    let asked = LINES.iter().filter(|(name, value)| source.line(name) == Some(value));
+    let wrong: Vec<String> = asked
+        .clone()
+        .filter(|(name, value)| reply.line(name) != Some(value))
         .map(|(name, _)| format!("{name} is {:?}", reply.line(name)))
         .collect();
-    Ok(if wrong.is_empty() { Finding::yes("all three") } else { Finding::no(wrong.join(", ")) })
+    Ok(match (asked.count(), wrong.is_empty()) {
+        (0, _) => Finding::not_asked("the source has none of them"),
+        (3, true) => Finding::yes("all three"),
+        (asked, true) => Finding::yes(format!("the {asked} that the source has")),
+        (_, false) => Finding::no(wrong.join(", ")),
+    })
 }
