@@ -103,7 +103,11 @@ leave it out"
 # link_is_free: nobody else shapes lo; ours may be there from an up before.
 link_is_free() {
   local now
-  now=$(tc qdisc show dev lo | awk '$4 == "root" { print $3; exit }')
+  now=$(tc qdisc show dev lo 2>/dev/null | awk '$4 == "root" { print $3; exit }') || {
+    # Who only looks installs nothing: up brings tc along.
+    [[ -z ${LOOKING:-} ]] || return 0
+    die "${LIMITS}_LINK: 'tc qdisc show dev lo' fails; leave it out"
+  }
   [[ $now == 0: || -z $now ]] || { [[ $now == "$LINK_HANDLE" ]] && { [[ -n ${LOOKING:-} ]] || link_is_ours; }; } ||
     die "${LIMITS}_LINK: lo has a queue already (tc qdisc show dev lo), of another bed or of somebody else; end that first"
 }

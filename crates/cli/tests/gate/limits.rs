@@ -22,12 +22,15 @@ settings_load() {
   while IFS='=' read -r key value; do printf -v "$key" %s "$value"; done <"$SETTINGS"
 }
 place() { echo "$BED_DIR/srv/$1"; }
-bed_prepare() {
-  local n image
+bed_check_knobs() {
   limits_asked
   settings_load
   limits_choose
   limits_possible
+}
+bed_prepare() {
+  local n image
+  bed_check_knobs
   limits_settings >"$SETTINGS"
   limits_prepare 127.0.0.11 127.0.0.12
   mkdir -p "$BED_DIR/images" "$(place 1)" "$(place 2)"
@@ -70,7 +73,7 @@ impl Bed {
             fs::copy(script(&format!("../testbeds/{shared}")), bed.path(shared)).unwrap();
         }
         fs::write(folder.join("bed.sh"), BED).unwrap();
-        for verb in ["up", "down", "status", "faults"] {
+        for verb in ["up", "down", "status", "faults", "possible"] {
             let text = format!(
                 "#!/usr/bin/env bash\nset -euo pipefail\n. \"$(dirname \"${{BASH_SOURCE[0]}}\")/bed.sh\"\nbed_{verb} \"$@\"\n"
             );
@@ -271,6 +274,8 @@ fn a_bed_without_limits_is_begun_where_nothing_can_be_limited_and_one_with_them_
     let script = "mkdir empty
         tool=$(PATH=$PATH:/usr/sbin:/sbin command -v tc) && { mount --bind /dev/null \"$tool\" || exit 90; }
         [ ! -d /sys/fs/cgroup/blkio ] || mount --bind empty /sys/fs/cgroup/blkio || exit 90
+        SLOW_LINK=100 one-slow/possible || exit 98
+        [ ! -e data ] || exit 99
         one-slow/up || exit 91
         one-slow/status || exit 92
         one-slow/down --wipe || exit 93
