@@ -148,9 +148,7 @@ impl Room {
     /// something.
     pub(crate) async fn send(&mut self, request: Request) -> Result<Reply, Finding> {
         let has_condition = request.lines.iter().any(|line| line.0.starts_with("if-"));
-        // A container that was made the first time is there the second.
-        let is_write = request.method == "PUT" && !request.object.is_empty() && !has_condition;
-        let is_same = matches!(request.method, "GET" | "HEAD") || is_write;
+        let is_same = matches!(request.method, "GET" | "HEAD") || (request.method == "PUT" && !has_condition);
         let mut pauses = BUSY_PAUSES.iter();
         loop {
             let sent = self.send_once(&request).await;
