@@ -96,6 +96,14 @@ fn failed(what: &str, error: &Error) -> Finding {
     Finding::no(format!("{what}: {}", error.message()))
 }
 
+/// A look that finds nothing, or no such range, may be one at what was there before.
+fn not_seen(room: &Room, what: &str, error: &Error) -> Finding {
+    match error.status() {
+        Some(404 | 416) => late(room, format!("{what}: {}", error.message())),
+        _ => failed(what, error),
+    }
+}
+
 async fn replaced(room: &mut Room) -> Found {
     let key = room.key("replaced");
     for round in 0..ROUNDS {
@@ -104,19 +112,19 @@ async fn replaced(room: &mut Room) -> Found {
         let content = pattern(length, round as u64 + 200);
         room.put(&key, &content).await.map_err(|error| unprepared(&error))?;
         if let Some(read) = read_end(room, &key, length).await {
-            let read = read.map_err(|error| failed("a part", &error))?;
+            let read = read.map_err(|error| not_seen(room, "a part", &error))?;
             if let Some(wrong) = difference(&content[length.saturating_sub(100)..], &read) {
                 return Ok(late(room, format!("overwrite {round}, its last bytes: {wrong}")));
             }
         }
         if room.adaptor.capability().has(Capability::HEAD) {
-            let seen = room.length(&key).await.map_err(|error| failed("HEAD", &error))?;
+            let seen = room.length(&key).await.map_err(|error| not_seen(room, "HEAD", &error))?;
             if seen != Some(length as u64) {
                 return Ok(late(room, format!("overwrite {round} has {length} bytes, HEAD says {seen:?}")));
             }
         }
         let read = read_elsewhere(room, &key).await?;
-        let read = read.map_err(|error| failed("another connection", &error))?;
+        let read = read.map_err(|error| not_seen(room, "another connection", &error))?;
         if let Some(wrong) = difference(&content, &read) {
             return Ok(late(room, format!("overwrite {round}, over another connection: {wrong}")));
         }
