@@ -81,6 +81,8 @@ struct Races {
     none_won: usize,
     /// The store says that it has no such writes.
     absent: Option<String>,
+    /// The store had no time for a write, which says nothing of it.
+    busy: Option<String>,
     /// A failure of the store's own.
     failure: Option<String>,
     /// Another refusal.
@@ -97,6 +99,7 @@ impl Races {
                 Some(reply) if reply.status == 412 => self.refused += 1,
                 Some(reply) if reply.status == 409 => self.conflicts += 1,
                 Some(reply) if reply.status == 501 => self.absent = Some(status_of(reply)),
+                Some(reply) if is_busy(Some(reply.status)) => self.busy = Some(status_of(reply)),
                 Some(reply) if reply.status >= 500 => self.failure = Some(status_of(reply)),
                 Some(reply) => self.other = Some(status_of(reply)),
                 None => self.unanswered += 1,
@@ -120,12 +123,14 @@ impl Races {
         if let Some(failure) = self.failure {
             return Finding::no(format!("{seen}; the store failed: {failure}"));
         }
+        let was_busy = self.busy.is_some();
+        let also = self.busy.or(self.other).map(|other| format!(", also {other}"));
         if self.none_won > 0 {
-            let also = self.other.map(|other| format!(", also {other}")).unwrap_or_default();
-            return Finding::no(format!("{seen}{also}; nobody won {} of them", self.none_won));
+            let seen = format!("{seen}{}; nobody won {} of them", also.unwrap_or_default(), self.none_won);
+            return if was_busy { Finding::not_asked(seen) } else { Finding::no(seen) };
         }
-        match self.other {
-            Some(other) => Finding::differs(format!("{seen}, also {other}")),
+        match also {
+            Some(also) => Finding::differs(format!("{seen}{also}")),
             None => Finding::yes(seen),
         }
     }
@@ -272,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn races_that_nobody_wins_or_in_which_the_store_fails_are_answered_no_and_other_refusals_differ() {
+    fn races_that_nobody_wins_or_in_which_the_store_fails_are_answered_no_and_a_busy_one_is_not() {
         for (statuses, answer, words) in [
             (&[200, 412, 409][..], Answer::Yes, "1 x 412, 1 x 409"),
             (&[200, 403, 412], Answer::Differs, "also 403"),
@@ -280,7 +285,9 @@ mod tests {
             (&[412, 412, 409], Answer::No, "nobody won"),
             (&[403, 400, 403], Answer::No, "nobody won"),
             (&[200, 500, 412], Answer::No, "the store failed: 500"),
-            (&[503, 503, 403], Answer::No, "the store failed: 503"),
+            (&[200, 500, 503], Answer::No, "the store failed: 500"),
+            (&[200, 503, 412], Answer::Differs, "also 503"),
+            (&[503, 429, 403], Answer::NotAsked, "also 429; nobody won"),
             (&[200, 0, 412], Answer::No, "1 without an answer"),
         ] {
             let mut races = Races::default();
