@@ -26,6 +26,12 @@ pub struct Curve {
 }
 
 impl Curve {
+    /// As a law with this bend says it, where the highest load kept the unit so busy with so many under way.
+    #[cfg(test)]
+    pub(crate) fn by(law: Law, bend: f64, (busy, in_flight): (f64, f64)) -> Self {
+        Self { law, bend, at_highest: law.at(bend, busy, in_flight), in_flight: (in_flight, in_flight) }
+    }
+
     /// How many times what it costs at the highest load that was measured.
     pub(crate) fn times(&self, busy: f64, in_flight: f64) -> f64 {
         self.law.at(self.bend, busy, in_flight) / self.at_highest

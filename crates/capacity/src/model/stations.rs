@@ -24,8 +24,11 @@ pub(crate) struct Stations {
 
 /// So often costs are asked for again.
 const MOST_ROUNDS: usize = 60;
-/// Costs that change by less than this from one time to the next are those of the load that they lead to.
-const SETTLED: f64 = 1e-5;
+/// Costs that lie nearer than this share to those of the load that they lead to are these.
+const SETTLED: f64 = 2e-5;
+/// Costs go this part of the way at first, and half of it from where they led to a load whose costs lie on the other
+/// side: those of a unit that is about to be full would swing without end.
+const FIRST_WAY: f64 = 0.5;
 
 impl Stations {
     /// The store as it was measured.
@@ -95,31 +98,37 @@ impl Stations {
         if self.curves.iter().all(Option::is_none) {
             return Some((self, solved));
         }
+        let mut ways = vec![(FIRST_WAY, 0.0); self.curves.len()];
         for _ in 0..MOST_ROUNDS {
-            let moved = self.move_to(&solved);
+            let away = self.move_to(&solved, &mut ways);
             solved = solve(&self)?;
-            if moved < SETTLED {
+            if away < SETTLED {
                 break;
             }
         }
         Some((self, solved))
     }
 
-    /// Half of the way to the costs of this load; gives the largest change of one.
-    fn move_to(&mut self, solved: &Solution) -> f64 {
+    /// A part of the way to the costs of this load; gives the share that the farthest was away. `ways` has of each place
+    /// which part it goes, and how far it was away last.
+    fn move_to(&mut self, solved: &Solution, ways: &mut [(f64, f64)]) -> f64 {
         let first = |all: &[f64]| all.first().copied().unwrap_or(0.0);
         let in_flight = first(&solved.throughput_per_s) * first(&solved.response_s);
-        let mut moved = 0.0_f64;
-        for (at, curve) in self.curves.iter().enumerate() {
+        let mut farthest = 0.0_f64;
+        for (at, (curve, (way, last))) in self.curves.iter().zip(ways).enumerate() {
             let Some(curve) = curve else { continue };
             let here = in_flight * self.places[at].1;
             let busy = self.idle[at] + (1.0 - self.idle[at]) * solved.busy[at];
-            let next = f64::midpoint(self.times[at], curve.times(busy.min(1.0), here));
-            moved = moved.max((next / self.times[at] - 1.0).abs());
-            self.times[at] = next;
+            let away = curve.times(busy.min(1.0), here) - self.times[at];
+            if away * *last < 0.0 {
+                *way /= 2.0;
+            }
+            *last = away;
+            farthest = farthest.max((away / self.times[at]).abs());
+            self.times[at] += *way * away;
             self.when_full[at] = curve.times(1.0, here);
         }
-        moved
+        farthest
     }
 
     /// Seconds of one operation at each place.
@@ -224,4 +233,49 @@ impl Stations {
 
 fn is_cpu(unit: &Unit) -> bool {
     matches!(unit.kind, Kind::Machine | Kind::Core | Kind::Thread | Kind::CpuQuota)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::law::Law;
+
+    #[test]
+    fn costs_settle_also_where_a_unit_is_about_to_be_full() {
+        let (mut count, mut wrong) = (0, Vec::new());
+        for (law, bends) in [
+            (Law::Waking, [0.5, 1.0, 3.0]),
+            (Law::Queue, [0.1, 0.2, 0.4]),
+            (Law::Sharing, [0.1, 0.3, 0.5]),
+            (Law::Meeting, [0.1, 0.3, 0.5]),
+        ] {
+            for (bend, seen_at) in
+                bends.into_iter().flat_map(|bend| [(bend, (0.5, 4.0)), (bend, (0.9, 16.0))])
+            {
+                let curve = Curve::by(law, bend, seen_at);
+                for workers in [1, 4, 16, 32, 64, 128] {
+                    for delay_s in [0.0, 1e-3, 8e-3, 16e-3, 30e-3, 60e-3, 0.1] {
+                        let stations = Stations {
+                            places: vec![(0, 1.0)],
+                            demands_s: vec![1e-3],
+                            extra_delay_s: 0.0,
+                            idle: vec![0.0],
+                            curves: vec![Some(curve)],
+                            times: vec![1.0],
+                            when_full: vec![1.0],
+                        };
+                        let solve = |one: &Stations| one.solve_closed(delay_s, workers, 0.0);
+                        let (found, solved) = stations.settled(solve).unwrap();
+                        let said = curve.times(solved.busy[0].min(1.0), f64::from(workers));
+                        count += 1;
+                        if (found.times[0] / said - 1.0).abs() > 1e-3 {
+                            wrong.push((law, bend, seen_at, workers, delay_s, found.times[0], said));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {count}: {:?}", wrong.len(), wrong[0]);
+    }
 }
