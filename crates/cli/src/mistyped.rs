@@ -44,8 +44,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
 #[must_use]
 pub fn explained(mut error: Error, command: &Command, given: &[String]) -> Error {
     if let Some(word) = text(&error, ContextKind::InvalidSubcommand) {
-        let group =
-            given.iter().find_map(|one| command.find_subcommand(one).filter(|sub| sub.has_subcommands()));
+        // What stands behind the word is no group that it would belong to.
+        let mut before = given.iter().take_while(|one| **one != word);
+        let group = before.find_map(|one| command.find_subcommand(one).filter(|sub| sub.has_subcommands()));
         let elsewhere = ELSEWHERE.iter().find(|row| row.0 == word && group.is_none());
         if let Some((_, instead)) = elsewhere {
             error.remove(ContextKind::SuggestedSubcommand);
@@ -104,6 +105,8 @@ mod tests {
             (&["datasets", "shwo"], "'show'"),
             (&["cmp", "w1", "w2"], "`cosmark compare w1 w2`"),
             (&["status"], "`cosmark study status`"),
+            (&["ls", "datasets"], "`cosmark list`"),
+            (&["shwo", "datasets"], "'show'"),
         ] {
             let text = said(words);
             assert!(text.contains("tip: ") && text.contains(tip), "{words:?}: {text}");
