@@ -472,6 +472,10 @@ def test_students_quantiles_are_those_of_the_tables() -> None:
     assert reach(mean, interval) == pytest.approx((1.5429, 5.2233), rel=1e-3) and reach(mean, None) == (0.0, 0.0)
     _, interval = mean_and_interval([0.0, 10.0])
     assert interval is not None and interval[0] == 0.0 and interval[1] > 10.0
+    # What stands beside a mean holds it: of equal values, whose logarithms are rounded, and of many that differ much.
+    for values in ([0.1] * 3, [3e7] * 5, [0.0] * 2, [1.0] * 29 + [1e6]):
+        mean, interval = mean_and_interval(values)
+        assert interval is not None and interval[0] <= mean <= interval[1], values
     assert difference([1.0, 1.0], [2.0, 2.0]) == (1.0, 1.0) and difference([1.0], [2.0, 3.0]) is None
 
 

@@ -87,6 +87,21 @@ def test_a_name_of_ours_and_figures_that_are_not_there_hide_nothing(
         opened.run("w9")
 
 
+def test_equal_values_and_levels_that_begin_with_a_0_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from cosmark import plot
+
+    names = ["04", "16"]
+    levels = [{"name": "system", "levels": ["a"]}, {"name": "size", "levels": names}]
+    own = {"operation": "read", "verdict": "true", "values": {"throughput_per_s": 0.1}}
+    rows = [{**own, "repetition": at, "levels": {"system": "a", "size": name}} for name in names for at in (1, 2, 3)]
+    said = json.dumps([{"study": "x", "state": "complete", "factors": levels, "observations": rows}])
+    opened = cosmark.open_study(_program(tmp_path, monkeypatch, said))
+    assert opened.cells["size"] == ["04"] * 3 + ["16"] * 3
+    axes = plot.study(opened, "size").axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == names
+
+
 def test_what_is_no_study_or_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CosmarkError, match="it has no journal.jsonl"):
         cosmark.open_study(tmp_path)

@@ -21,14 +21,23 @@ pub fn interval_of_mean(values: &[f64]) -> Option<(f64, f64)> {
     Some((center - reach, center + reach))
 }
 
-/// The 95 % interval of an amount. Of values that are all above 0 it is that of their logarithms, about the geometric mean.
-/// A 0 has no logarithm: the interval is Student's, and what of it lies below 0 is cut off. Where a value is below 0 it is
-/// no amount, and the interval is Student's. `None` for fewer than two values, or where one is no number.
+/// The 95 % interval of an amount. Of values that are all above 0 it is that of their logarithms, about the geometric mean; it
+/// reaches to the mean where that lies beyond it, which of many values that differ much it does. Of equal values it is
+/// their mean. A 0 has no logarithm: the interval is Student's, and what of it lies below 0 is cut off. Where a value is below
+/// 0 it is no amount, and the interval is Student's. `None` for fewer than two values, or where one is no number.
 #[must_use]
 pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
+    let center = mean(values);
+    if values.len() > 1
+        && center.is_finite()
+        && values.iter().all(|value| value.total_cmp(&values[0]).is_eq())
+    {
+        return Some((center, center));
+    }
     if values.iter().all(|value| *value > 0.0) {
         let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        return interval_of_mean(&logarithms).map(|(low, high)| (low.exp(), high.exp()));
+        let (low, high) = interval_of_mean(&logarithms)?;
+        return Some((low.exp().min(center), high.exp().max(center)));
     }
     let (low, high) = interval_of_mean(values)?;
     let is_amount = values.iter().all(|value| *value >= 0.0);
@@ -53,6 +62,20 @@ mod tests {
         assert!((own.0 - student.0).abs() < 0.1 && (own.1 - student.1).abs() < 0.1, "{own:?} {student:?}");
         // t(0.975, 2) = 4.302653.
         assert!((student.1 - 100.0 - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-5, "{student:?}");
+    }
+
+    #[test]
+    fn an_interval_holds_the_mean_that_stands_beside_it() {
+        // exp(ln(0.1)) is no 0.1, and of thirty values one tells the mean from the middle of the logarithms.
+        for equal in [0.1, 5.0, 1e-9, 3e7] {
+            let center = mean(&[equal; 3]);
+            assert_eq!(interval(&[equal; 3]), Some((center, center)));
+        }
+        let mut skewed = [1.0; 30];
+        skewed[7] = 1e6;
+        let (low, high) = interval(&skewed).unwrap();
+        assert!(low > 0.0 && low <= 1.0 && (high - mean(&skewed)).abs() < 1e-6, "{low} to {high}");
+        assert_eq!(interval(&[f64::INFINITY; 2]), None);
     }
 
     #[test]

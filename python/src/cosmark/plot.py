@@ -556,8 +556,8 @@ def study(
     for at, (name, points) in enumerate(groups.items()):
         own = [points[level] for level in levels if level in points]
         places = [float(levels.index(row[x])) if is_even else float(row[x]) for row in own]
-        below = [row["mean"] - row["low"] if row["low"] is not None else 0.0 for row in own]
-        above = [row["high"] - row["mean"] if row["high"] is not None else 0.0 for row in own]
+        spans = [reach(row["mean"], None if row["low"] is None else (row["low"], row["high"])) for row in own]
+        below, above = [span[0] for span in spans], [span[1] for span in spans]
         label = None if name is None else _plain(str(name))
         means = [row["mean"] for row in own]
         axes.errorbar(places, means, yerr=(below, above), capsize=2, linewidth=1.0, label=label, **_look(at))

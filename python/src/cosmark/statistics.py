@@ -45,11 +45,14 @@ def mean_and_interval(values: Sequence[float], confidence: float = 0.95) -> Tupl
     """Mean of an amount, and where the amount lies with this confidence; None for fewer than two values.
 
     Rates and times are never below 0: where all values are above it the interval is that of their logarithms, as in every
-    table and picture of Cosmark; where one is 0 it is Student's, cut at 0.
+    table and picture of Cosmark, and reaches to the mean where that lies beyond it; where one is 0 it is Student's, cut at 0.
     """
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, None
+    if min(values) == max(values):
+        # Their logarithms are rounded.
+        return values[0], (values[0], values[0])
     is_above = min(values) > 0.0
     scaled = [math.log(value) for value in values] if is_above else list(values)
     middle = math.fsum(scaled) / len(scaled)
@@ -57,7 +60,7 @@ def mean_and_interval(values: Sequence[float], confidence: float = 0.95) -> Tupl
     half = t_quantile(confidence, len(scaled) - 1) * math.sqrt(variance / len(scaled))
     low, high = middle - half, middle + half
     if is_above:
-        return mean, (math.exp(low), math.exp(min(high, 700.0)))
+        return mean, (min(math.exp(low), mean), max(math.exp(min(high, 700.0)), mean))
     return mean, (max(low, 0.0) if min(values) == 0.0 else low, high)
 
 

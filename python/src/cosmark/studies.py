@@ -161,7 +161,8 @@ def _column(factor: Any) -> str:
 
 
 def _is_number(level: str) -> bool:
-    return level.isascii() and level.isdigit() and len(level) < 16
+    # ``04`` is a name: as a number it would be no level any more.
+    return level.isascii() and level.isdigit() and len(level) < 16 and level == str(int(level))
 
 
 def _worst(verdicts: Any) -> Optional[str]:
