@@ -198,6 +198,14 @@ mod tests {
                 assert!(text.contains(word), "{shell}: {word}");
             }
         }
+        // A pipe in place of a journal would be waited for, with the terminal.
+        for (shell, asks) in [
+            (Shell::Bash, "[[ -f $entry ]] && sed"),
+            (Shell::Zsh, "*/journal.jsonl(N-.)"),
+            (Shell::Fish, "test -f $file; and head"),
+        ] {
+            assert!(script(shell).contains(asks), "{shell}");
+        }
         // Each argument of zsh that is a run, a study or a data set is completed by its function.
         let zsh = script(Shell::Zsh);
         for (start, function) in IN_ZSH {

@@ -23,7 +23,7 @@ end
 
 function __cosmark_begun
     for file in */journal.jsonl
-        head -n 1 $file | string replace -rf '^.*"study":"([A-Za-z0-9_-]*)".*$' '$1'
+        test -f $file; and head -n 1 $file | string replace -rf '^.*"study":"([A-Za-z0-9_-]*)".*$' '$1'
     end
 end
 

@@ -28,7 +28,7 @@ _cosmark_studies() {
 _cosmark_begun() {
     local file
     local -a found
-    for file in */journal.jsonl(N); do
+    for file in */journal.jsonl(N-.); do
         found+=( $(sed -n '1s/.*"study":"\([A-Za-z0-9_-]*\)".*/\1/p;1q' $file) )
     done
     _wanted studies expl study compadd - $found
