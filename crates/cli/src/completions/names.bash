@@ -9,6 +9,8 @@ _cosmark_archive() {
             [[ $archive == = ]] && archive=${COMP_WORDS[at + 2]}
         fi
     done
+    # As it was typed: without its quotes.
+    archive=${archive//[\\\"\']/}
     printf '%s\n' "${archive/#\~\//$HOME/}"
 }
 

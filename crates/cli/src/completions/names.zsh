@@ -4,8 +4,8 @@ _cosmark_archive() {
     local at
     REPLY=archive
     for (( at = 1; at < CURRENT; at++ )); do
-        [[ $words[at] == --archive ]] && REPLY=$words[at+1]
-        [[ $words[at] == --archive=* ]] && REPLY=${words[at]#--archive=}
+        [[ $words[at] == --archive ]] && REPLY=${(Q)words[at+1]}
+        [[ $words[at] == --archive=* ]] && REPLY=${(Q)words[at]#--archive=}
     done
     REPLY=${REPLY/#\~\//$HOME/}
 }

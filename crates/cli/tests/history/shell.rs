@@ -316,6 +316,7 @@ fn runs_studies_and_data_sets_are_completed_in_bash() {
         "archive/w1$(touch bad)-y",
         "archive/.datasets/pebbles",
         "other/w7-z",
+        "my other/w8-z",
         "study-a",
     ];
     for directory in directories {
@@ -339,6 +340,9 @@ fn runs_studies_and_data_sets_are_completed_in_bash() {
         (&["show", "w3"], "w3"),
         (&["--color", "never", "judge", "--archive", "other", ""], "w7 last"),
         (&["report", "--archive", "=", "other", "w"], "w7"),
+        (&["show", "--archive", "my\\ other", "w"], "w8"),
+        (&["show", "--archive", "\"my other\"", "w"], "w8"),
+        (&["show", "--archive", "'$(touch bad)'", "w"], ""),
         (&["compare", "w3", "w12,w3"], "w12,w3"),
         (&["study", "sli"], "slides"),
         (&["study", "status", ""], "mine"),
