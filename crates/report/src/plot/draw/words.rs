@@ -54,6 +54,9 @@ pub(super) fn draw(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
     for series in &chart.series {
         let aside = points_aside(chart, series, frame);
         for (px, py, text) in &series.words {
+            if !is_shown(series, (*px, *py), axes) {
+                continue;
+            }
             // What stands at the end of an interval that leaves the frame stands at the frame.
             let place = axes.y(series.side).place(*py).clamp(0.0, 1.0);
             let (x, y) = (frame.x(axes.x.place(*px)) + aside, frame.y(place));
@@ -71,11 +74,32 @@ pub(super) fn draw(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
     }
 }
 
+/// Whether a place of an axis lies in the frame, but for rounding; axes may end where the user says.
+fn is_within(place: f64) -> bool {
+    (-1e-6..=1.0 + 1e-6).contains(&place)
+}
+
+/// Whether what a word is said of is in the picture: of a mark its place, or a point below or above it; bars and lines across the
+/// picture are there at any height, with words beside them.
+fn is_shown(series: &Series, (x, y): (f64, f64), axes: &Axes) -> bool {
+    let is_along = |x: f64| is_within(axes.x.place(x));
+    let is_up = |y: f64| is_within(axes.y(series.side).place(y));
+    let mut points = series.points.iter();
+    if has_marks(series) {
+        is_along(x) && (is_up(y) || points.any(|point| point.0.total_cmp(&x).is_eq() && is_up(point.1)))
+    } else {
+        is_along(x) || points.any(|point| is_along(point.0))
+    }
+}
+
+fn has_marks(series: &Series) -> bool {
+    matches!(series.mark, Mark::Dots | Mark::Marked | Mark::Hollow)
+}
+
 /// Where the marks of points are.
 fn marks(chart: &Chart, axes: &Axes, frame: &Frame) -> Vec<Taken> {
-    let has_marks = |series: &&Series| matches!(series.mark, Mark::Dots | Mark::Marked | Mark::Hollow);
     let mut taken = Vec::new();
-    for series in chart.series.iter().filter(has_marks) {
+    for series in chart.series.iter().filter(|series| has_marks(series)) {
         let aside = points_aside(chart, series, frame);
         for (x, y) in series.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
             if taken.len() == MOST_POINTS {
@@ -98,7 +122,11 @@ fn limit(
     words: &mut Vec<Taken>,
 ) {
     let Some((_, level)) = series.points.iter().find(|(_, y)| y.is_finite()) else { return };
-    let y = frame.y(axes.y(series.side).place(*level));
+    let place = axes.y(series.side).place(*level);
+    if !is_within(place) {
+        return;
+    }
+    let y = frame.y(place);
     let name = super::cut_to(&series.label, SMALL, frame.width * 0.6);
     let width = width_of(&name, SMALL);
     let (left, right) = (frame.left + 5.0, frame.x(1.0) - 5.0 - width);
@@ -168,6 +196,25 @@ mod tests {
             };
             assert_eq!(texts.iter().skip(at + 1).find(meets), None, "{texts:?}");
         }
+    }
+
+    #[test]
+    fn what_lies_beyond_bounds_of_an_axis_has_no_words_in_the_picture() {
+        let mut line = Series::new("line", 0, Mark::Marked, vec![(1.0, 10.0), (2.0, 400.0), (9.0, 20.0)]);
+        line.errors = vec![(5.0, 300.0), (390.0, 410.0), (19.0, 21.0)];
+        // The first one stands at the end of its interval, which leaves the frame; of the others the point does.
+        line.words = [(1.0, 300.0, "low"), (2.0, 400.0, "high"), (9.0, 20.0, "right")]
+            .map(|(x, y, text)| (x, y, text.to_owned()))
+            .to_vec();
+        let level = |y: f64| Series::new(format!("level {y}"), 1, Mark::Limit, vec![(0.0, y)]);
+        let mut bounded = chart(vec![line, level(40.0), level(200.0)], Scale::FromZero);
+        bounded.x = Axis::new("n", Scale::FromZero);
+        (bounded.x.bounds, bounded.left.bounds) = ((Some(0.0), Some(4.0)), (Some(0.0), Some(50.0)));
+        let drawn = draw(&bounded, Sheet::default());
+        let texts: Vec<String> = small_texts(&drawn).into_iter().map(|(.., text)| text).collect();
+        let has = |text: &str| texts.iter().any(|one| one == text);
+        assert!(has("low") && has("level 40"), "{texts:?}");
+        assert!(!has("high") && !has("right") && !has("level 200"), "{texts:?}");
     }
 
     #[test]
