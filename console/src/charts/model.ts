@@ -102,9 +102,9 @@ export function byteInterval(max: number, parts = 4): number {
   return step * unit;
 }
 
-/** A share ends at all of it. */
+/** A share ends at all of it. What a scale does not have is said to be none: what is left out stays as it was in a live chart. */
 function shareScale(most: number): Option {
-  return most > 0.5 && most <= 1 ? { max: 1, interval: 0.25 } : {};
+  return most > 0.5 && most <= 1 ? { max: 1, interval: 0.25 } : { max: null, interval: null };
 }
 
 /** Text of axes, px: larger where the chart is, as on a screen on a wall. */
@@ -200,7 +200,7 @@ function timeAxis(view: View, end: number): Option {
     ...axisStyle(view),
     splitLine: { show: false },
     splitNumber: parts,
-    ...(interval ? { interval } : {}),
+    interval: interval ?? null,
     axisLabel: { color: view.palette.soft, fontSize: axisText(view.width), hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / (interval ?? 5)), formatter: (value: number) => clock(value) },
   };
 }

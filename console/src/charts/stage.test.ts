@@ -156,8 +156,13 @@ describe("axes", () => {
     kind: "lines", x: "time", id: "busy", title: "Busy", hint: "", unit: "share", xEnd: 3, lines: [{ name: "cpu", colour: 0, points: values.map((y, at): [number, number] => [at, y]) }],
   }) as const;
   test("of shares end at all of it, and only where nothing is above", () => {
-    const most = (values: number[]) => (optionOf({ ...shares(values), lines: [{ name: "cpu", colour: 0, points: values.map((y, at): [number, number] => [at, y]) }] }, view(600)) as { yAxis: { max?: number } }).yAxis.max;
-    expect([most([0.2, 1]), most([0.2, 0.97]), most([0.01, 0.02]), most([0.5, 3.2])]).toEqual([1, 1, undefined, undefined]);
+    const most = (values: number[]) => (optionOf({ ...shares(values), lines: [{ name: "cpu", colour: 0, points: values.map((y, at): [number, number] => [at, y]) }] }, view(600)) as { yAxis: { max: number | null } }).yAxis.max;
+    // Null, and not left out: a live chart would go on ending at 1, and cut what is above.
+    expect([most([0.2, 1]), most([0.2, 0.97]), most([0.01, 0.02]), most([0.5, 3.2])]).toEqual([1, 1, null, null]);
+  });
+  test("have no step of minutes left where one looks at a second", () => {
+    const step = (zoom: [number, number] | null) => (optionOf({ ...shares([0.2, 0.3]), xEnd: 600, lines: [] }, { ...view(600), zoom }) as { xAxis: { interval: number | null } }).xAxis.interval;
+    expect([step(null), step([10, 11])]).toEqual([120, null]);
   });
   test("have larger text where the chart is large", () => {
     expect([axisText(390), axisText(1200), axisText(1800)]).toEqual([11, 13, 16]);
