@@ -322,8 +322,14 @@ async function live() {
   const unseen = await drawing();
   await reach(280);
   check((await drawing()) === unseen, "live: a chart is drawn in a tab that nobody sees");
+  // On paper every chart is there as it is now.
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await comes(async () => (await drawing()) !== unseen, "live: what is printed is behind");
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  const printed = await drawing();
+  await reach(285);
   await see("visible");
-  await until("what came while nobody saw the tab is drawn", async () => (await drawing()) !== unseen);
+  await until("what came while nobody saw the tab is drawn", async () => (await drawing()) !== printed);
 
   // The connection is lost, said so, and comes back with the state as it was.
   await page.evaluate(() => (globalThis.sameP = true));

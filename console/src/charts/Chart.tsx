@@ -1,6 +1,7 @@
 // A chart with its title, legend, values, and the ways to take it along. Charts over time share one zoom.
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { KeyboardEvent, MouseEvent, PointerEvent } from "react";
+import { flushSync } from "react-dom";
 import { ValueTableView } from "../components/DataTable";
 import { copyText, save } from "../components/files";
 import { clock } from "../format";
@@ -120,9 +121,10 @@ const whenTabChanges = (changed: () => void) => {
 };
 const isTabSeen = () => document.visibilityState === "visible";
 
-/** Whether an element is in sight, or near, in a tab that is seen; always, where that does not matter. */
+/** Whether an element is in sight, or near, in a tab that is seen, or on paper; always, where that does not matter. */
 function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): boolean {
   const [near, setNear] = useState(true);
+  const [printing, setPrinting] = useState(false);
   const tab = useSyncExternalStore(whenTabChanges, isTabSeen, () => true);
   useEffect(() => {
     const element = box.current?.closest("figure") ?? box.current;
@@ -131,7 +133,19 @@ function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): bo
     watch.observe(element);
     return () => watch.disconnect();
   }, [box, matters]);
-  return !matters || (near && tab);
+  useEffect(() => {
+    if (!matters) return;
+    // Drawn before the browser goes on to print.
+    const before = () => flushSync(() => setPrinting(true));
+    const after = () => setPrinting(false);
+    addEventListener("beforeprint", before);
+    addEventListener("afterprint", after);
+    return () => {
+      removeEventListener("beforeprint", before);
+      removeEventListener("afterprint", after);
+    };
+  }, [matters]);
+  return !matters || printing || (near && tab);
 }
 
 /** The drawing itself: pointer, keys, and the selection of a time. */
