@@ -87,6 +87,18 @@ def test_a_name_of_ours_and_figures_that_are_not_there_hide_nothing(
         opened.run("w9")
 
 
+def test_a_figure_that_is_called_as_a_factor_leaves_that_its_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = [{"name": "system", "levels": ["a"]}, {"name": "workers", "levels": ["4", "8"]}]
+    values = {"throughput_per_s": 2.0, "workers": 3.5}
+    own = {"operation": "read", "repetition": 1, "verdict": "true", "values": values}
+    rows = [{**own, "levels": {"system": "a", "workers": name}} for name in ("4", "8")]
+    said = json.dumps([{"study": "x", "state": "complete", "factors": levels, "observations": rows}])
+    opened = cosmark.open_study(_program(tmp_path, monkeypatch, said))
+    assert opened.cells["workers"] == [4, 8] and opened.cells["workers_measured"] == [3.5, 3.5]
+    assert opened.figures == ["throughput_per_s", "workers_measured"]
+    assert [row["mean"] for row in opened.means("workers_measured").where(workers=8)] == [3.5]
+
+
 def test_equal_values_and_levels_that_begin_with_a_0_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     from cosmark import plot

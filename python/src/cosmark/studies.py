@@ -54,8 +54,15 @@ class Study:
 
     @property
     def figures(self) -> List[str]:
-        """What was measured, by the ids of ``run.json``: ``throughput_per_s``, ``response_ms.p95``, ``knee_per_s``."""
-        return sorted({figure for one in self._list("observations") for figure in one.get("values") or {}})
+        """What was measured, by the ids of ``run.json``: ``throughput_per_s``, ``response_ms.p95``, ``knee_per_s``. One that is
+        called as a factor is, such as ``workers``, has ``_measured`` behind it."""
+        return sorted(self._figures())
+
+    def _figures(self) -> Dict[str, str]:
+        """The id of each figure, by the name of its column."""
+        ids = {figure for one in self._list("observations") for figure in one.get("values") or {}}
+        factors = self.factors
+        return {f"{figure}_measured" if figure in factors else figure: figure for figure in ids}
 
     @property
     def cells(self) -> Table:
@@ -64,15 +71,15 @@ class Study:
         A factor whose levels are all whole numbers has numbers. ``verdict`` is that of the figures of the row: what is ``false``
         says something else than it seems to. Figures that a row does not have are None.
         """
-        figures = self.figures
+        figures = self._figures()
         rows = []
         for one in self._list("observations"):
             row = self._levels(one.get("levels"))
             row.update({name: one.get(name) for name in _ABOUT})
             values = one.get("values") or {}
-            row.update({figure: _number(values.get(figure)) for figure in figures})
+            row.update({name: _number(values.get(figure)) for name, figure in figures.items()})
             rows.append(row)
-        return Table(rows, [*self.factors, *_ABOUT, *figures])
+        return Table(rows, [*self.factors, *_ABOUT, *sorted(figures)])
 
     def means(self, figure: str, operation: Optional[str] = None, confidence: float = 0.95) -> Table:
         """One row per point and operation: ``mean`` of a figure over the repetitions, and its interval (``low``, ``high``; None
