@@ -246,6 +246,13 @@ impl Planner {
             let ceiling = Stations::with(&self.model, &self.units, &mix, &wanted.more)?.ceiling_per_s();
             return Err(Cannot::TooMuch(ceiling));
         };
+        let rate = solved.throughput_per_s[0];
+        let in_flight = match wanted.load {
+            Demanded::Closed(..) => Some(rate * solved.response_s[0]),
+            Demanded::Open(_) => None,
+        };
+        // First: what is refused is not worth the time that hundreds of models of so many workers take.
+        let limits = self.limits(&stations, &solved, rate, in_flight)?;
         let mut others = Vec::with_capacity(self.replicas.len());
         for replica in &self.replicas {
             others.push((replica, one(replica)?));
@@ -253,7 +260,7 @@ impl Planner {
         // If other programs stay, and come before the store.
         let crowded = self.crowded.as_ref().map(|model| Ok((model, one(model)?))).transpose()?;
         // If processors that have more to do are slower.
-        let slowed = self.slowed(&mix, wanted, solved.throughput_per_s[0]);
+        let slowed = self.slowed(&mix, wanted, rate);
         let slowed = slowed.as_ref().map(|model| Ok::<_, Cannot>((model, one(model)?))).transpose()?;
         let ranged = |of: &dyn Fn(&Model, &Stations, &Solution) -> f64, unstable: f64| {
             let value = |(model, found): &(&Model, Option<(Stations, Solution)>)| match found {
@@ -278,11 +285,6 @@ impl Planner {
             (one.name.clone(), ranged(&time, f64::INFINITY))
         });
         let classes = classes.collect();
-        let rate = solved.throughput_per_s[0];
-        let in_flight = match wanted.load {
-            Demanded::Closed(..) => Some(rate * solved.response_s[0]),
-            Demanded::Open(_) => None,
-        };
         let throughput_per_s = match wanted.load {
             Demanded::Closed(..) => ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0),
             Demanded::Open(rate) => Range { value: rate, low: rate, high: rate },
@@ -296,7 +298,7 @@ impl Planner {
             bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),
             classes,
             ceiling_per_s: ranged(&|_, stations, _| stations.ceiling_per_s(), 0.0),
-            limits: self.limits(&stations, &solved, rate, in_flight)?,
+            limits,
             extrapolated,
             costs_fall: self.model.has_curves(),
         })
