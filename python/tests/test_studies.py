@@ -114,6 +114,23 @@ def test_equal_values_and_levels_that_begin_with_a_0_are_drawn(tmp_path: Path, m
     assert [label.get_text() for label in axes.get_xticklabels()] == names
 
 
+def test_whiskers_of_few_runs_that_differ_much_leave_the_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from cosmark import plot
+
+    levels = [{"name": "system", "levels": ["a"]}, {"name": "size", "levels": ["4KB", "64KB"]}]
+    rows = [
+        {"operation": "read", "repetition": at, "verdict": "true", "levels": {"system": "a", "size": size},
+         "values": {"throughput_per_s": rate}}
+        for size in ("4KB", "64KB") for at, rate in ((1, 1.0), (2, 3.0))
+    ]
+    said = json.dumps([{"study": "x", "state": "complete", "factors": levels, "observations": rows}])
+    opened = cosmark.open_study(_program(tmp_path, monkeypatch, said))
+    assert opened.means("throughput_per_s")[0]["high"] > 1000.0
+    axes = plot.study(opened, "size").axes[0]
+    assert axes.get_ylim() == (0.0, 5.0)
+
+
 def test_what_is_no_study_or_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CosmarkError, match="it has no journal.jsonl"):
         cosmark.open_study(tmp_path)

@@ -26,6 +26,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
+#: Whiskers make an axis end at so many times the greatest value at most.
+_LONGEST = 2.5
 #: Inches; one column of a paper.
 COLUMN = (3.5, 2.5)
 
@@ -280,11 +282,13 @@ def knee(
     for at, (label, points) in enumerate(lines):
         _, rates, times, below, above = zip(*points)
         axes.plot(rates, times, marker=_MARKS[at % len(_MARKS)], label=label, **_look(at))
-        if any(above):
+        if any(below) or any(above):
             axes.errorbar(rates, times, yerr=(below, above), fmt="none", ecolor=COLOURS[at % len(COLOURS)], capsize=2)
     axes.set(xlabel="throughput, operations/s", ylabel=figure.replace("_ms.", " ") + ", ms")
     axes.set_xlim(0, 1.02 * axes.get_xlim()[1])
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+    if ax is None:
+        _end(axes, max(time for _, points in lines for _, _, time, _, _ in points))
     axes.legend(frameon=False, fontsize="small")
     return drawing
 
@@ -495,6 +499,7 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
         raise CosmarkError(f"{names[0]} has no {figure} other than 0")
     width = 0.8 / len(names)
     hatches = ("", "--", "||", "//", "..")
+    highest = 1.0
     for at, (name, side) in enumerate(zip(names, own)):
         label: Optional[str] = name
         for place, (key, before) in enumerate(first.items()):
@@ -504,6 +509,7 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
             base = mean_and_interval(before)[0]
             mean, interval = mean_and_interval(values)
             below, above = reach(mean, interval)
+            highest = max(highest, mean / base)
             axes.bar(
                 place + (at - (len(names) - 1) / 2.0) * width, mean / base, width * 0.94,
                 yerr=None if interval is None else ((below / base,), (above / base,)), capsize=2,
@@ -515,9 +521,17 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
             raise CosmarkError(f"{name} has no {figure} of an operation that {names[0]} has")
     axes.set_xticks(range(len(first)), [_plain(name) for name in _names([own[0][key][0] for key in first])])
     axes.axhline(1.0, color="#555555", linewidth=0.6)
+    if ax is None:
+        _end(axes, highest)
     axes.set_ylabel(f"{figure.replace('_', ' ')}, {names[0]} = 1")
     axes.legend(frameon=False, fontsize="small")
     return drawing
+
+
+def _end(axes: "Axes", highest: float) -> None:
+    """Lets whiskers that are many times as long as all values leave the frame, as the program does: else there is nothing but them."""
+    if highest > 0.0:
+        axes.set_ylim(top=min(axes.get_ylim()[1], _LONGEST * highest))
 
 
 def _values(repetitions: Sequence[Operation], figure: str) -> List[float]:
@@ -571,6 +585,8 @@ def study(
         axes.set_xscale("log")
         _log(axes.xaxis)
     axes.set_ylim(bottom=0)
+    if ax is None:
+        _end(axes, max(row["mean"] for row in rows))
     axes.set_xlabel(_plain(x))
     axes.set_ylabel(figure.replace("_", " "))
     if lines:
