@@ -100,6 +100,14 @@ async fn break_off(room: &mut Room, key: &str, half: &[u8]) -> Result<Option<Rep
     Ok(reply)
 }
 
+/// What is wrong with a read of `content`; `None`: it is the whole.
+fn unlike(content: &[u8], sink: &CollectSink) -> Option<String> {
+    if sink.seen != content.len() as u64 {
+        return Some(format!("a read gave {} of {} bytes", sink.seen, content.len()));
+    }
+    difference(content, &sink.bytes).map(|wrong| format!("a read beside the write: {wrong}"))
+}
+
 async fn read_while_created(room: &mut Room) -> Found {
     let (mut absent, mut whole) = (0, 0);
     for round in 0..LARGE_ROUNDS {
@@ -154,4 +162,27 @@ async fn read_while_created(room: &mut Room) -> Found {
     Ok(Finding::yes(format!(
         "{LARGE_ROUNDS} objects: {absent} reads before them, {whole} reads of the whole"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_adaptor_api::BodySink;
+
+    use super::*;
+
+    #[test]
+    fn a_read_of_the_right_length_with_other_bytes_says_where_it_differs() {
+        let content = pattern(1000, 7);
+        let read = |bytes: &[u8]| {
+            let mut sink = CollectSink::new(content.len() + 1);
+            sink.accept(bytes);
+            unlike(&content, &sink)
+        };
+        assert_eq!(read(&content), None);
+        assert_eq!(read(&content[..400]).unwrap(), "a read gave 400 of 1000 bytes");
+        assert_eq!(read(&[&content[..], &content[..]].concat()).unwrap(), "a read gave 2000 of 1000 bytes");
+        let mut flipped = content.clone();
+        flipped[123] ^= 1;
+        assert!(read(&flipped).unwrap().ends_with("they differ from byte 123"));
+    }
 }
