@@ -301,18 +301,20 @@ impl Comparison {
         let count = |outcome| self.rows().filter(|row| row.outcome == outcome).count();
         let (better, worse) = (count(Outcome::Better), count(Outcome::Worse));
         let (too_short, within) = (count(Outcome::TooShort), count(Outcome::WithinBounds));
-        let mut text = match (better, worse, self.tests) {
+        // Of the family those are missing that too few runs can say nothing of.
+        let rows = self.rows().count();
+        let tested = rows - count(Outcome::NotTested);
+        let mut text = match (better, worse, tested) {
             (_, _, 0) => "nothing could be tested".to_owned(),
-            (0, 0, _) if too_short > 0 => format!("{too_short} of {} too short to tell", self.tests),
+            (0, 0, _) if too_short > 0 => format!("{too_short} of {tested} too short to tell"),
             (0, 0, _) if within > 0 => {
-                format!("{within} of {} differ by no more than their clients may have done", self.tests)
+                format!("{within} of {tested} differ by no more than their clients may have done")
             }
-            (0, 0, tested) if count(Outcome::NotTested) > 0 => {
-                let rows = self.rows().count();
+            (0, 0, _) if tested < rows => {
                 format!("no difference shown ({tested} of {rows} rows could be tested)")
             }
             (0, 0, _) => "no difference shown".to_owned(),
-            _ => format!("{worse} worse, {better} better of {} tested", self.tests),
+            _ => format!("{worse} worse, {better} better of {tested} tested"),
         };
         let open = self.rows().filter(|row| row.outcome == Outcome::NoDifferenceShown);
         let seen = open.filter_map(|row| row.detectable).filter(|d| d.is_finite()).reduce(f64::max);

@@ -249,6 +249,19 @@ fn runs_that_delivered_nothing_and_intervals_that_could_hide_a_factor_of_two_are
 }
 
 #[test]
+fn the_sentence_counts_no_row_as_tested_that_too_few_runs_can_say_nothing_of() {
+    let mut random = Random::new(62);
+    let mut side = || -> Vec<Loaded> { (0..2).map(|_| run(&mut random, 10, 60.0, 10.0, 0.3)).collect() };
+    let comparison = compare(&[side(), side()], &Options::default());
+    let rows = comparison.rows().count();
+    let tested = comparison.rows().filter(|row| row.outcome != Outcome::NotTested).count();
+    assert!(tested > 0 && tested < rows, "{tested} of {rows}");
+    let sentence = comparison.sentence();
+    let wanted = format!("no difference shown ({tested} of {rows} rows could be tested)");
+    assert!(sentence.starts_with(&wanted), "{sentence}");
+}
+
+#[test]
 fn what_cannot_be_compared_is_not_tested_and_says_why() {
     let mut random = Random::new(2);
     let a = run(&mut random, 20, 60.0, 10.0, 0.0);
