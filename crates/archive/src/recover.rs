@@ -265,7 +265,8 @@ fn cut(record: &mut StageRecord, found: Option<&Found>, last: Timestamp, damage:
         ),
     };
     if let Some(beyond) = found.map(|found| found.beyond).filter(|beyond| *beyond > 0) {
-        reason.push_str(&format!("; {beyond} successes after that stand in histograms.hlog only"));
+        let which = if record.cut_s.is_some() { "after that" } else { "of an interval that was not over" };
+        reason.push_str(&format!("; {beyond} successes {which} stand in histograms.hlog only"));
     }
     for problem in damage {
         reason.push_str(&format!("; {problem}"));

@@ -126,6 +126,19 @@ fn wherever_a_kill_cuts_the_files_the_totals_are_those_of_what_is_on_disk() {
         }
         fs::write(scratch.join(file), &text).unwrap();
     }
+    // Killed before an interval of its load was over.
+    let counts = fs::read_to_string(path.join("intervals.csv")).unwrap();
+    let early: String = counts.split_inclusive('\n').filter(|line| !line.starts_with("s2-main,")).collect();
+    fs::write(scratch.join("intervals.csv"), early).unwrap();
+    let early = open_run(&scratch).unwrap();
+    let reason = early.record.stages[1].reason.as_deref().unwrap();
+    assert!(early.record.stages[1].cut_s.is_none() && reason.starts_with("cut while running"), "{reason}");
+    assert!(
+        reason.ends_with("successes of an interval that was not over stand in histograms.hlog only"),
+        "{reason}"
+    );
+    fs::write(scratch.join("intervals.csv"), counts).unwrap();
+
     fs::remove_file(scratch.join("workload.yaml")).unwrap();
     let blind = open_run(&scratch).unwrap();
     assert!(blind.record.stages[1].reason.as_deref().unwrap().starts_with("cut "));
