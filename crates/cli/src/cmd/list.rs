@@ -189,7 +189,7 @@ fn queued(run: &RunSummary, now: Timestamp) -> Vec<String> {
         run.id.clone(),
         run.name.clone(),
         state,
-        run.verdict.as_deref().map(|word| word.replace('_', " ")).unwrap_or_default(),
+        run.verdict.as_deref().map(verdict_words).unwrap_or_default(),
         run.throughput_per_s.map(crate::units::rate).unwrap_or_default(),
         run.p99_ms.map(crate::units::ms).unwrap_or_default(),
         stage,
@@ -197,6 +197,11 @@ fn queued(run: &RunSummary, now: Timestamp) -> Vec<String> {
         at.unwrap_or_default(),
         tags.join(" "),
     ]
+}
+
+/// A verdict as a controller says it, in the words that an archive's list has.
+fn verdict_words(word: &str) -> String {
+    word.replace('_', " ").to_uppercase()
 }
 
 /// The moment in local time; without the year where it is this one.
@@ -298,6 +303,14 @@ const TARGET: usize = 7;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verdict_of_a_controller_reads_as_in_the_list_of_an_archive() {
+        for overall in [Overall::True, Overall::TrueWithLimits, Overall::NotProven, Overall::False] {
+            let word = serde_json::to_value(overall).unwrap();
+            assert_eq!(verdict_words(word.as_str().unwrap()), overall.words());
+        }
+    }
 
     #[test]
     fn since_takes_days_moments_and_spans() {

@@ -42,6 +42,7 @@ const WHAT: &[(&str, &str)] = &[
     ("histograms.hlog", "response times over time (HdrHistogram log)"),
     ("intervals.csv", "counts by operation, driver and interval"),
     ("clients.csv", "how the load drivers were doing, second by second"),
+    ("events.csv", "what happened and when: stages, drivers, faults, notes of people"),
     ("probes.csv", "every request of the probers beside the load"),
     ("operations.parquet", "one row per operation"),
     ("nodes.parquet", "what was read of the store's machines"),
