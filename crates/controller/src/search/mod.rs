@@ -20,7 +20,7 @@ use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::Observer;
 use crate::search::client::ClientState;
 use crate::search::machine::{Machine, Outcome, Purpose, Request};
-use crate::search::trial::judged_with;
+use crate::search::trial::{enough, judged_with};
 use crate::stage::StageRun;
 use crate::thresholds::Measured;
 
@@ -147,7 +147,7 @@ impl Running<'_> {
         let all = client.clone().or_worse(&self.client);
         let judged = judged_with(&trial, &id, (&pooled, &all), (&ended.measured, &client), failed);
         let reason = judged.reason.map(|reason| match judged.settles_s {
-            Some(seconds) => format!("{reason}; {}", self.enough(seconds)),
+            Some(seconds) => format!("{reason}; {}", enough(seconds, self.search.extend)),
             None => reason,
         });
         if judged.pools {
@@ -170,12 +170,6 @@ impl Running<'_> {
             thresholds: judged.thresholds,
         });
         (judged.outcome, throughput.unwrap_or(0.0), (ended.class, ended.reason))
-    }
-
-    /// What to write so that the trials of one load, put together, are this long.
-    fn enough(&self, seconds: f64) -> String {
-        let each_s = (1.1 * seconds / f64::from(self.search.extend.max(1))).ceil();
-        format!("about {seconds:.0} s at this load would decide: set runtime to {each_s:.0} s")
     }
 
     /// Why the last trial that decided nothing did not.

@@ -164,6 +164,14 @@ fn growing(stage: &Stage, last: &Measured) -> Option<(Excess, String)> {
     })
 }
 
+/// What to write so that as many trials of one load as may be put together are this long.
+pub fn enough(seconds: f64, trials: u32) -> String {
+    let trials = trials.max(1);
+    let each_s = (1.1 * seconds / f64::from(trials)).ceil();
+    let of = if trials > 1 { format!(", in {trials} trials put together") } else { String::new() };
+    format!("about {seconds:.0} s at this load would decide{of}: set runtime to {each_s:.0} s")
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -171,6 +179,13 @@ mod tests {
     use cosmark_workload::{Environment, Format, parse_what_is_there};
 
     use super::*;
+
+    #[test]
+    fn a_runtime_that_is_shorter_than_what_would_decide_says_of_how_many_trials_it_is() {
+        assert_eq!(enough(20.0, 1), "about 20 s at this load would decide: set runtime to 22 s");
+        let three = "about 20 s at this load would decide, in 3 trials put together: set runtime to 8 s";
+        assert_eq!(enough(20.0, 3), three);
+    }
 
     #[test]
     fn a_client_explains_no_more_failures_than_it_has_lost_time_for() {
