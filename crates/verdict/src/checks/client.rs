@@ -70,6 +70,9 @@ const SOMETIMES_STOPPED: f64 = 0.05;
 /// A hypervisor that takes more than this may do so at any moment.
 const MOST_STOLEN: f64 = 0.05;
 
+/// A load thread that waited for a processor for a smaller share of the time has hardly waited.
+const WAITED: f64 = 0.005;
+
 /// What keeps the load threads from their work, the most of it.
 fn busy(clients: &[ClientRecord], mean: (f64, &ClientRecord), over: (f64, &ClientRecord)) -> String {
     let waits = most(clients, |c| c.run_queue_wait_share_max).filter(|(share, _)| *share > 0.05);
@@ -110,7 +113,12 @@ fn busy(clients: &[ClientRecord], mean: (f64, &ClientRecord), over: (f64, &Clien
             percent(share)
         );
     }
-    format!("the busiest load thread was {} busy", percent(mean.0))
+    // A thread with little to do may have waited for a processor each time that there was something.
+    let waited = most(clients, |c| c.run_queue_wait_share_max).filter(|(share, _)| *share > WAITED);
+    let waited = waited
+        .map(|(share, _)| format!(", and one waited for a processor for {} of the time", percent(share)));
+    let waited = waited.unwrap_or_default();
+    format!("the busiest load thread was {} busy{waited}", percent(mean.0))
 }
 
 /// Trouble of the client: fine as long as it moves no headline figure by more than it may, else a limit on those that it
@@ -430,4 +438,31 @@ pub(super) fn network_health(evidence: &Evidence) -> Finding {
             percent(share)
         )
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_had_little_to_do_and_waited_for_it_is_not_only_called_idle() {
+        let facts = |busy, waited| {
+            let one = ClientRecord {
+                thread_busy_max: Some(busy),
+                thread_busy_over_85_share: Some(0.0),
+                run_queue_wait_share_max: waited,
+                ..ClientRecord::default()
+            };
+            let clients = [one];
+            let mean = most(&clients, |c| c.thread_busy_max).unwrap();
+            let over = most(&clients, |c| c.thread_busy_over_85_share).unwrap();
+            super::busy(&clients, mean, over)
+        };
+        let waited =
+            "the busiest load thread was 2.4 % busy, and one waited for a processor for 0.87 % of the time";
+        assert_eq!(facts(0.024, Some(0.0087)), waited);
+        assert_eq!(facts(0.024, Some(0.0001)), "the busiest load thread was 2.4 % busy");
+        assert_eq!(facts(0.024, None), "the busiest load thread was 2.4 % busy");
+    }
 }
