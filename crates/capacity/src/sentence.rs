@@ -66,8 +66,8 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
                 .to_owned()
         }
         Answer::Shared(unit, share) => format!(
-            "{} are full at {plateau}, and {} of them is the client's own work: what the store could do alone is not known; \
-             run the client on another machine",
+            "{}: full at {plateau}, and {} of what was used is the client's own work: what the store could do alone is not \
+             known; run the client on another machine",
             name(ladder, &[*unit]),
             percent(*share)
         ),
