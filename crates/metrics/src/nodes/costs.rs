@@ -127,7 +127,8 @@ fn of<'a>(node: &'a NodeResult, id: &str) -> Option<Vec<&'a QuantityResult>> {
 }
 
 fn total(units: Vec<&QuantityResult>) -> f64 {
-    units.iter().map(|unit| unit.mean).sum()
+    // The sum of nothing is -0 where iterators make it, and people read it as less than nothing.
+    units.iter().map(|unit| unit.mean).fold(0.0, |sum, mean| sum + mean)
 }
 
 /// A volume, an array or a loop: it may lie on other disks.
@@ -317,6 +318,14 @@ mod tests {
         assert_eq!(values(&[node(&[("cpu_busy_s", "cpu0", 1.0)])], &[]), []);
         let only_loops = node(&[("disk_read_bytes", "loop0", 500.0), ("cpu_busy_s", "cpu0", 0.0)]);
         assert_eq!(values(&[only_loops], &reads).last(), Some(&("read_amplification", 0.5)));
+    }
+
+    #[test]
+    fn disks_that_read_nothing_cost_nothing_and_not_less() {
+        let idle = NodeResult { readings: 9, ..node(&[("cpu_busy_s", "cpu0", 1.0)]) };
+        let all = values(&[idle], &[operation("read", 10.0, 1e3)]);
+        let read = all.iter().find(|(name, _)| *name == "read_amplification").unwrap().1;
+        assert!(read == 0.0 && read.is_sign_positive(), "{read:?}");
     }
 
     #[test]
