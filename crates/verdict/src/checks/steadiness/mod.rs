@@ -80,7 +80,7 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
         worst.filter(|(_, symptom)| symptom.is_worth_a_word())
     {
         if is_because_of_failures(evidence, series) {
-            let message = format!("{message}; what failed makes up for it (V12)");
+            let message = format!("{message}; failures explain it (V12)");
             return Finding::graded(value, warn, fail, String::new, || named(series, message))
                 .because_of("V12");
         }

@@ -295,7 +295,7 @@ fn a_rate_that_falls_as_failures_come_falls_because_of_them() {
             (200.0 + noise(second) - taken * late(second), (failed + noise(second + 3)) * late(second))
         }));
         assert_eq!(found.because, Some("V12"), "{found:?}");
-        assert!(found.message.contains("what failed makes up for it (V12)"), "{}", found.message);
+        assert!(found.message.contains("failures explain it (V12)"), "{}", found.message);
     }
     let outage = |second| f64::from(u32::from((20..26).contains(&second)));
     let found = steadiness(&by_second(|second| {
