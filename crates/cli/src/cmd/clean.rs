@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cosmark_adaptor_api::{Key, Reach};
-use cosmark_archive::{Run, RunState, StageRecord, StageState, open_run};
+use cosmark_archive::{EventKind, EventRecord, Run, RunState, StageRecord, StageState, add_note, open_run};
 use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
 use cosmark_metrics::Phase;
@@ -71,9 +71,34 @@ pub fn run(args: &CleanArgs) -> Outcome {
             return Ok(Exit::Target);
         }
     };
+    if !args.dry_run {
+        remember(&run, &cleaned);
+    }
     show(&run, &cleaned, args)?;
     let failed = cleaned.iter().any(|one| one.failed > 0);
     Ok(if failed { Exit::Target } else { Exit::Done })
+}
+
+/// How the note begins that a run has of which objects were removed.
+const REMOVED: &str = "`cosmark clean` removed ";
+
+/// Writes down in the run what was removed of it: who reads it back later finds nothing there.
+fn remember(run: &Run, cleaned: &[CleanedContainer]) {
+    let objects: u64 = cleaned.iter().map(|one| one.objects).sum();
+    if objects == 0 {
+        return;
+    }
+    let containers = cleaned.iter().filter(|one| one.removed).count();
+    let text = format!("{REMOVED}{} objects and {containers} containers", grouped(objects));
+    if let Err(error) = add_note(&run.path, &text) {
+        eprintln!("cosmark: {error}; what was removed is not written down in {}", run.record.id);
+    }
+}
+
+/// The last note of what was removed of a run.
+pub fn removal(run: &Run) -> Option<&EventRecord> {
+    let is_one = |event: &&EventRecord| event.kind == EventKind::Note && event.text.starts_with(REMOVED);
+    run.record.events.iter().rfind(is_one)
 }
 
 /// A stage whose load was never on has left nothing.

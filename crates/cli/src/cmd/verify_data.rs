@@ -9,7 +9,7 @@ use cosmark_driver::readback::Manner;
 use cosmark_workload::Workload;
 
 use crate::args::VerifyDataArgs;
-use crate::cmd::clean::workload_of;
+use crate::cmd::clean::{removal, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{Wish, read_back, text};
 use crate::runs::find;
@@ -30,6 +30,12 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
             run.record.id
         ))
     })?;
+    if let Some(note) = removal(&run) {
+        return Err(Problem::usage(format!(
+            "{}: {} at {}: read back now, these would be called lost",
+            run.record.id, note.text, note.at
+        )));
+    }
     let workload = workload_of(&run, args.target.as_deref(), true)?;
     let in_doubt = !ledger.head.complete || is_cut(&run);
     if in_doubt && !args.quiet {

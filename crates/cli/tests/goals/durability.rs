@@ -177,6 +177,36 @@ fn a_store_that_keeps_its_word_is_accused_of_nothing_whatever_overlaps_fails_or_
 }
 
 #[test]
+fn what_cosmark_itself_has_removed_is_not_called_lost() {
+    let store = store("{}");
+    let directory = tempfile::tempdir().unwrap();
+    workload(directory.path(), &store, "");
+    let path = directory.path().join("kept.yaml");
+    let text = std::fs::read_to_string(&path).unwrap().replace("check: durability\n", "");
+    std::fs::write(&path, &text[..text.find("  - {name: cleanup").unwrap()]).unwrap();
+    std::fs::write(directory.path().join("target.yaml"), target(&store)).unwrap();
+    let ran = run(directory.path(), &["run", "kept.yaml", "--quiet", "--no-report", "--ledger"]);
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let look = || {
+        run(directory.path(), &["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0"])
+    };
+    let clean = |more: &[&str]| {
+        let cleaned = run(directory.path(), &[&["clean", "last", "--target", "target.yaml"], more].concat());
+        assert!(cleaned.status.success(), "{}", stderr(&cleaned));
+    };
+    clean(&["--dry-run"]);
+    let there = look();
+    assert!(there.status.success(), "only looked at: {}{}", stdout(&there), stderr(&there));
+    clean(&[]);
+    let gone = look();
+    assert_eq!(gone.status.code(), Some(2), "{}", stdout(&gone));
+    assert!(stderr(&gone).contains("`cosmark clean` removed 600 objects"), "{}", stderr(&gone));
+    let tables = std::fs::read_dir(directory.path().join("archive/w1-kept")).unwrap().flatten();
+    let tables = tables.filter(|entry| entry.file_name().to_string_lossy().starts_with("durability-"));
+    assert!(tables.count() <= 1, "nothing was read back after it was removed");
+}
+
+#[test]
 fn a_reading_that_is_killed_goes_on_where_it_was_and_comes_to_the_same() {
     let store = store("broken_promise: {kind: forget, op: put, every_nth: 97}");
     let directory = tempfile::tempdir().unwrap();
