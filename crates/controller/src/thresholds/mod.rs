@@ -274,7 +274,9 @@ fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) 
     );
     if decision == Decision::Undecided {
         let text = if beyond.effective * (1.0 - share) < BEYOND {
-            format!("{} needs {needs} independent requests, there are {:.0}", record.metric, beyond.effective)
+            // As people write it.
+            let metric = record.metric.replace("p99_", "p99.");
+            format!("{metric} needs {needs} independent requests, there are {:.0}", beyond.effective)
         } else {
             "both are possible: run longer".to_owned()
         };

@@ -72,7 +72,7 @@ fn a_mean_or_a_rate_near_its_limit_is_not_decided() {
 fn a_percentile_that_the_data_cannot_support_is_not_decided() {
     let records = judge(&stage("[p99_9 <= 20 ms]", ""), "s1-main", &measured(&[10; 100], 0));
     assert_eq!((records[0].status, records[0].value), (GoalStatus::NotDecided, None));
-    assert!(records[0].message.contains("needs 10000"), "{}", records[0].message);
+    assert!(records[0].message.contains("p99.9 needs 10000"), "{}", records[0].message);
     let near: Vec<u64> = (0..100).map(|k| if k < 95 { 10 } else { 30 }).collect();
     assert_eq!(
         statuses("[p95 <= 20 ms]", &measured(&near, 0)),
