@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn disks_that_read_nothing_cost_nothing_and_not_less() {
-        let idle = NodeResult { readings: 9, ..node(&[("cpu_busy_s", "cpu0", 1.0)]) };
+        let idle = node(&[("cpu_busy_s", "cpu0", 1.0)]);
         let all = values(&[idle], &[operation("read", 10.0, 1e3)]);
         let read = all.iter().find(|(name, _)| *name == "read_amplification").unwrap().1;
         assert!(read == 0.0 && read.is_sign_positive(), "{read:?}");
