@@ -777,6 +777,23 @@ fn a_secret_is_in_no_answer_no_file_no_log_and_no_process_list() {
 }
 
 #[test]
+fn a_first_start_that_cannot_listen_leaves_its_token_to_the_start_that_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let failed = cosmark(dir.path())
+        .args(["controller", "--local", "--threads", "1", "--no-ceiling", "--state", "state", "--listen", &address])
+        .output()
+        .unwrap();
+    assert!(!failed.status.success() && stderr(&failed).contains("cannot listen"), "{}", stderr(&failed));
+    let c = Controller::start(dir.path());
+    let said = fs::read_to_string(dir.path().join("controller.log")).unwrap();
+    let shown = said.split("shown this once: ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let token = shown.unwrap_or_else(|| panic!("no token was shown: {said}"));
+    assert_eq!(c.with_token(token, &[], "/api/v1/session").0, 200);
+}
+
+#[test]
 fn tls_is_made_on_the_spot_and_the_clear_is_refused_where_others_can_listen() {
     let dir = tempfile::tempdir().unwrap();
     let open = cosmark(dir.path())

@@ -162,7 +162,6 @@ async fn run(
         return Err(ServiceError::InTheClear { listen: setup.listen });
     }
     let Parts { state, key, store, pool, permit } = parts;
-    let (tokens, first) = Tokens::open(&state)?;
     let secured = secure(&setup.tls, &state, &names_of(&setup))?;
     let listener = listen(setup.listen)?;
     let address = listener.local_addr().map_err(ServiceError::Start)?;
@@ -178,6 +177,8 @@ async fn run(
     let (queue, completed) = queue_of(&setup, store, pool, Arc::new(reader));
     let standing_by = Leader::nobody();
     let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));
+    // Not before it listens: a token that a start makes which fails would never be shown.
+    let (tokens, first) = Tokens::open(&state)?;
     let access =
         Access::new(tokens, key, secured.is_some()).with_anonymous_loopback(setup.anonymous_loopback);
     let (name, epoch) = (setup.name.clone(), millis_since_1970());

@@ -67,21 +67,21 @@ pub fn role_of(word: &str) -> Option<Role> {
 }
 
 impl Tokens {
-    /// Opens the file; at the first start makes a token `admin`, which is given back to be shown once.
+    /// Opens the file; at the first start makes a token `admin`, which is given back to be shown once. Where no token was ever
+    /// made for the commands of this machine, as where `--add-token` came first, it makes that, too.
     ///
     /// # Errors
     /// When the file is damaged or cannot be written.
     pub fn open(state: &StateDir) -> Result<(Self, Option<String>), ServiceError> {
         let tokens = Self { path: state.path(FILE), read: Mutex::default() };
-        let first = if state.read(FILE)?.is_none() {
-            let admin = add(state, "admin", Role::Operate)?;
+        let first =
+            if state.read(FILE)?.is_none() { Some(add(state, "admin", Role::Operate)?) } else { None };
+        // Who has removed that token still has its file.
+        let has_local = read_rows(state)?.iter().any(|row| row.who.name == LOCAL);
+        if !has_local && state.read(LOCAL_FILE)?.is_none() {
             let local = add(state, LOCAL, Role::Operate)?;
             state.write(LOCAL_FILE, format!("{local}\n").as_bytes())?;
-            Some(admin)
-        } else {
-            None
-        };
-        read_rows(state)?;
+        }
         Ok((tokens, first))
     }
 
@@ -231,6 +231,20 @@ mod tests {
         for wrong in ["", "a b", "a\nb operate 00", &"x".repeat(65)] {
             assert!(add(&state, wrong, Role::View).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn the_commands_of_this_machine_have_a_token_also_where_another_was_made_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        add(&state, "ci", Role::View).unwrap();
+        let (tokens, first) = Tokens::open(&state).unwrap();
+        assert!(first.is_none(), "who made one needs no other");
+        let local = String::from_utf8(state.read(LOCAL_FILE).unwrap().unwrap()).unwrap();
+        assert_eq!(tokens.verify(&local).unwrap().name, LOCAL);
+        assert!(remove(&state, LOCAL).unwrap());
+        let (tokens, _) = Tokens::open(&state).unwrap();
+        assert!(tokens.verify(&local).is_none() && tokens.role(LOCAL).is_none(), "what was removed stays so");
     }
 
     #[test]
