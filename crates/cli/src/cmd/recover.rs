@@ -8,7 +8,7 @@ use cosmark_controller::recover;
 use crate::args::RecoverArgs;
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::runs::find_own;
+use crate::runs::{find_own, no_archive};
 
 /// Runs the subcommand.
 pub fn run(args: &RecoverArgs) -> Outcome {
@@ -34,6 +34,9 @@ pub fn run(args: &RecoverArgs) -> Outcome {
 }
 
 fn killed(archive: &Path) -> Result<Vec<PathBuf>, Problem> {
+    if !archive.is_dir() {
+        return Err(no_archive(archive));
+    }
     let found = cosmark_archive::list(archive)?.into_iter();
     let killed =
         found.filter(|run| matches!(&run.record, Some(Ok(record)) if record.state == RunState::Killed));

@@ -254,6 +254,8 @@ fn what_cannot_be_ended_says_why_and_is_read_all_the_same() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(run(directory.path(), &["recover"]).status.success());
+    let nowhere = run(directory.path(), &["recover", "--archive", "elsewhere"]);
+    assert!(stderr(&nowhere).contains("there is no archive at elsewhere"), "{}", stderr(&nowhere));
     assert_ended(&path);
     assert_eq!(open_run(&living).unwrap().record.state, RunState::Terminated);
 }
