@@ -781,10 +781,8 @@ fn a_first_start_that_cannot_listen_leaves_its_token_to_the_start_that_can() {
     let dir = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let failed = cosmark(dir.path())
-        .args(["controller", "--local", "--threads", "1", "--no-ceiling", "--state", "state", "--listen", &address])
-        .output()
-        .unwrap();
+    let args = ["--local", "--threads", "1", "--no-ceiling", "--state", "state", "--listen", &address];
+    let failed = cosmark(dir.path()).arg("controller").args(args).output().unwrap();
     assert!(!failed.status.success() && stderr(&failed).contains("cannot listen"), "{}", stderr(&failed));
     let c = Controller::start(dir.path());
     let said = fs::read_to_string(dir.path().join("controller.log")).unwrap();
