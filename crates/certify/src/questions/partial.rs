@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::{Ask, BytesSource, Capability, CollectSink, Marks, ObjectName, PutOptions, Reply};
 use futures_util::future::{join, join_all};
 
-use super::{Group, Of, Question, S3, SWIFT, by, pattern, row};
+use super::{Group, Of, Question, S3, SWIFT, by, difference, pattern, row};
 use crate::request::{Finding, Found, status_of};
 use crate::room::{Room, within};
 
