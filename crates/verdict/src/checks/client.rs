@@ -245,7 +245,10 @@ fn gaps(evidence: &Evidence) -> Finding {
     let who: Vec<String> = evidence
         .missing
         .iter()
-        .map(|gap| format!("driver {} from {} s on ({} workers)", gap.driver, plain(gap.from_s), gap.workers))
+        .map(|gap| {
+            let workers = if gap.workers == 1 { "worker" } else { "workers" };
+            format!("driver {} from {} s on ({} {workers})", gap.driver, plain(gap.from_s), gap.workers)
+        })
         .collect();
     let who = who.join(", ");
     let ended = || format!("{who} is missing, after the window");

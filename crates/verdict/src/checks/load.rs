@@ -102,7 +102,9 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
         false => format!("workers spent {} of their time in requests", percent(1.0 - share)),
     };
     Finding::graded(share, LIMIT_IDLE + error, 0.10 + error, good, || {
-        let who = if failed > 0 {
+        let who = if !evidence.missing.is_empty() {
+            "those of drivers that were lost sent nothing any more (V16)"
+        } else if failed > 0 {
             "workers pause after failures, or the client could not keep up"
         } else {
             "the client, not the store, limited the load: give it more threads, or fewer workers"

@@ -314,6 +314,16 @@ const CASES: &[Case] = &[
     ("V2", healthy, |e| waited_for_slow_ones(e, 6.5, 1.5), Status::Warn, "waited for slower ones for 18.8 %"),
     ("V2", healthy, |e| waited_for_slow_ones(e, 7.7, 0.3), Status::Pass, "until they were done"),
     ("V2", healthy, |e| waited_for_slow_ones(e, 5.0, 1.5), Status::Fail, "the client, not the store"),
+    (
+        "V2",
+        healthy,
+        |e| {
+            e.missing = vec![gap(15.0)];
+            few_of_one_worker(e, 5000, 0.7);
+        },
+        Status::Fail,
+        "lost sent nothing any more",
+    ),
     ("V2", healthy, |e| one_operation(e, None), Status::NotRun, "too few to judge"),
     ("V2", healthy, |e| one_operation(e, planned(60.0, None)), Status::Fail, "outside requests"),
     (
