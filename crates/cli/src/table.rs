@@ -150,6 +150,12 @@ fn failed(operation: &OperationResult) -> String {
     }
 }
 
+/// The same of a single one: `1 arrival had to wait`.
+fn for_count(what: &str, count: u64) -> String {
+    let Some((noun, rest)) = what.split_once("s ").filter(|_| count == 1) else { return what.to_owned() };
+    format!("{noun} {}", rest.replacen("were ", "was ", 1))
+}
+
 /// What the table cannot say: errors by kind, arrivals missed, percentiles withheld.
 #[must_use]
 pub fn remarks(record: &RunRecord) -> Vec<String> {
@@ -180,7 +186,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
                 (operation.renewals, "logins were renewed"),
             ] {
                 if count > 0 {
-                    remarks.push(format!("{place}: {} {what}", units::grouped(count)));
+                    remarks.push(format!("{place}: {} {}", units::grouped(count), for_count(what, count)));
                 }
             }
             remarks.extend(wire_time(operation).map(|text| format!("{place}: {text}")));
@@ -255,6 +261,16 @@ mod tests {
     use cosmark_metrics::results::Bound;
 
     use super::*;
+
+    #[test]
+    fn one_of_anything_is_no_plural() {
+        let waited = "arrivals had to wait for a free worker";
+        assert_eq!(for_count(waited, 2), waited);
+        assert_eq!(for_count(waited, 1), "arrival had to wait for a free worker");
+        let dropped = for_count("arrivals were dropped: no worker was free", 1);
+        assert_eq!(dropped, "arrival was dropped: no worker was free");
+        assert_eq!(for_count("logins were renewed", 1), "login was renewed");
+    }
 
     fn operation(low: f64, high: f64, why: Option<&str>) -> OperationResult {
         let bound = Bound {
