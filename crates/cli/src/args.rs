@@ -493,6 +493,23 @@ mod tests {
         assert!(seen > 5 && wrong.is_empty(), "{seen} options: {wrong:?}");
     }
 
+    #[test]
+    fn a_state_directory_has_the_name_of_the_other_commands_too() {
+        let calls = [
+            &["controller", "--local"][..],
+            &["driver", "--join", "nats://h:4222"],
+            &["node", "--join", "nats://h:4222"],
+        ];
+        for call in calls {
+            for option in ["--state", "--state-dir"] {
+                let all = [&["cosmark"][..], call, &[option, "here"]].concat();
+                if let Err(error) = Args::try_parse_from(&all) {
+                    panic!("{all:?}: {error}");
+                }
+            }
+        }
+    }
+
     /// The call in a line of examples, without what a shell does with it; behind two blanks stands what it is for.
     fn call_in(line: &str) -> Option<Vec<String>> {
         let line = line.strip_prefix("  ").filter(|line| line.starts_with("cosmark "))?;

@@ -66,7 +66,7 @@ pub struct ControllerArgs {
     #[arg(long)]
     pub studies_go_on: bool,
     /// Directory that keeps the queue, tokens and secrets; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
     /// Runs at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]

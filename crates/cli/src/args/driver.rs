@@ -112,7 +112,7 @@ pub struct DriverArgs {
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub labels: Vec<String>,
     /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
     /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
     /// that is there when this driver first joins, from then on
@@ -204,7 +204,7 @@ pub struct NodeArgs {
     #[arg(long, value_name = "DIR")]
     pub ceph_sockets: Option<PathBuf>,
     /// Directory for the keys that it trusts, and for what it has made to fail; default: $XDG_STATE_HOME/cosmark
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
     /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
     /// that is there when this agent first joins, from then on
