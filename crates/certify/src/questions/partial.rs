@@ -131,8 +131,10 @@ async fn read_while_created(room: &mut Room) -> Found {
                 while !is_over.get() {
                     let (mut sink, mut marks) = (CollectSink::new(LARGE + 1), Marks::default());
                     match within(patience, reader.get(name, None, Some(&mut sink), &mut marks)).await {
-                        Ok(_) if sink.bytes == *content => whole += 1,
-                        Ok(_) => return Err(format!("a read gave {} of {LARGE} bytes", sink.seen)),
+                        Ok(_) => match unlike(content, &sink) {
+                            None => whole += 1,
+                            Some(wrong) => return Err(wrong),
+                        },
                         Err(error) if error.status() == Some(404) => absent += 1,
                         Err(error) => return Err(format!("a read failed: {}", error.message())),
                     }
