@@ -3,7 +3,7 @@
 use cosmark_adaptor_api::Reply;
 
 use super::integrity::bare;
-use super::{Group, Question, S3, by, difference, pattern, row};
+use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, status_of};
 use crate::room::Room;
 
@@ -127,7 +127,10 @@ async fn replace_own(room: &mut Room) -> Found {
     }
     let head = room.send(Request::head(&key)).await?;
     let seen = [head.line("x-amz-meta-a"), head.line("x-amz-meta-b")];
-    Ok(Finding::holds(seen == [Some("new"), None], format!("every byte; x-amz-meta-a and -b are {seen:?}")))
+    Ok(Finding::holds(
+        seen == [Some("new"), None],
+        format!("every byte; x-amz-meta-a is {}, -b is {}", stated(seen[0]), stated(seen[1])),
+    ))
 }
 
 async fn escaped(room: &mut Room) -> Found {
@@ -172,7 +175,7 @@ async fn headers(room: &mut Room) -> Found {
     let wrong: Vec<String> = asked
         .clone()
         .filter(|(name, value)| reply.line(name) != Some(value))
-        .map(|(name, _)| format!("{name} is {:?}", reply.line(name)))
+        .map(|(name, _)| format!("{name} is {}", stated(reply.line(name))))
         .collect();
     Ok(match (asked.count(), wrong.is_empty()) {
         (0, _) => Finding::not_asked("the source has none of them"),

@@ -2,7 +2,7 @@
 
 use cosmark_adaptor_api::{Protocol, Whom};
 
-use super::{Group, Question, S3, by, refusal, row};
+use super::{Group, Question, S3, by, refusal, row, stated};
 use crate::certificate::Answer;
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
@@ -454,7 +454,7 @@ async fn document(room: &mut Room) -> Found {
     let is_xml = reply.line("content-type").is_some_and(|kind| kind.contains("xml"));
     Ok(match (lacks.is_empty(), is_xml) {
         (true, true) => Finding::yes("all of it"),
-        (true, false) => Finding::differs(format!("Content-Type is {:?}", reply.line("content-type"))),
+        (true, false) => Finding::differs(format!("Content-Type is {}", stated(reply.line("content-type")))),
         (false, _) => Finding::differs(format!("it lacks {}", lacks.join(", "))),
     })
 }
@@ -492,6 +492,6 @@ async fn empty(room: &mut Room) -> Found {
     let length = reply.line("content-length");
     Ok(Finding::holds(
         reply.status == 200 && length == Some("0"),
-        format!("{}, Content-Length {length:?}", reply.status),
+        format!("{}, Content-Length {}", reply.status, stated(length)),
     ))
 }

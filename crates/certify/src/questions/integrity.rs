@@ -6,7 +6,7 @@ use std::time::Duration;
 use data_encoding::{BASE64, HEXLOWER};
 use md5::{Digest as _, Md5};
 
-use super::{Group, Question, S3, by, pattern, row};
+use super::{Group, Question, S3, by, pattern, row, stated};
 use crate::request::{Finding, Found, Request, status_of};
 use crate::room::Room;
 use crate::xml;
@@ -205,12 +205,14 @@ async fn head_is_the_same(room: &mut Room) -> Found {
     let length = read.body.len().to_string();
     if head.line("content-length").is_some_and(|said| said != length) {
         return Ok(Finding::no(format!(
-            "HEAD says {:?} bytes, the read has {length}",
-            head.line("content-length")
+            "HEAD says {} bytes, the read has {length}",
+            stated(head.line("content-length"))
         )));
     }
     Ok(match OF_OBJECTS.iter().find(differs) {
-        Some(name) => Finding::no(format!("{name}: HEAD {:?}, read {:?}", head.line(name), read.line(name))),
+        Some(name) => {
+            Finding::no(format!("{name}: HEAD {}, read {}", stated(head.line(name)), stated(read.line(name))))
+        }
         None => Finding::yes("the same"),
     })
 }
@@ -222,7 +224,8 @@ async fn metadata(room: &mut Room) -> Found {
     room.prepare(request).await?;
     let reply = room.send(Request::head(&key)).await?;
     let seen = [reply.line("x-amz-meta-colour"), reply.line("x-amz-meta-empty-not")];
-    Ok(Finding::holds(seen == [Some("dark blue"), Some("0")], format!("{seen:?}")))
+    let text = format!("{}, {}", stated(seen[0]), stated(seen[1]));
+    Ok(Finding::holds(seen == [Some("dark blue"), Some("0")], text))
 }
 
 async fn content_lines(room: &mut Room) -> Found {
@@ -240,7 +243,7 @@ async fn content_lines(room: &mut Room) -> Found {
     let wrong: Vec<String> = LINES
         .iter()
         .filter(|(name, value)| reply.line(name) != Some(value))
-        .map(|(name, _)| format!("{name} is {:?}", reply.line(name)))
+        .map(|(name, _)| format!("{name} is {}", stated(reply.line(name))))
         .collect();
     Ok(if wrong.is_empty() { Finding::yes("all four") } else { Finding::no(wrong.join(", ")) })
 }
@@ -252,7 +255,7 @@ async fn response_lines(room: &mut Room) -> Found {
     let kind = reply.line("content-type");
     Ok(match (reply.status, kind) {
         (200, Some("text/x-asked")) => Finding::yes("text/x-asked"),
-        (200, kind) => Finding::differs(format!("Content-Type is {kind:?}")),
+        (200, kind) => Finding::differs(format!("Content-Type is {}", stated(kind))),
         _ => Finding::differs(status_of(&reply)),
     })
 }
@@ -286,7 +289,7 @@ async fn copy_metadata(room: &mut Room) -> Found {
     room.prepare(replace).await?;
     let replaced = room.send(Request::head(&to)).await?.line("x-amz-meta-a").map(str::to_owned);
     let is_right = taken.as_deref() == Some("old") && replaced.as_deref() == Some("new");
-    Ok(Finding::holds(is_right, format!("copied {taken:?}, replaced {replaced:?}")))
+    Ok(Finding::holds(is_right, format!("copied {}, replaced {}", stated(taken), stated(replaced))))
 }
 
 async fn overwrite_metadata(room: &mut Room) -> Found {
@@ -294,7 +297,7 @@ async fn overwrite_metadata(room: &mut Room) -> Found {
     room.prepare(Request::put(&key, b"x").line("x-amz-meta-a", "old")).await?;
     room.write(&key, b"y").await?;
     let left = room.send(Request::head(&key)).await?.line("x-amz-meta-a").map(str::to_owned);
-    Ok(Finding::holds(left.is_none(), format!("x-amz-meta-a is {left:?}")))
+    Ok(Finding::holds(left.is_none(), format!("x-amz-meta-a is {}", stated(left))))
 }
 
 async fn listed_size(room: &mut Room) -> Found {
@@ -302,5 +305,5 @@ async fn listed_size(room: &mut Room) -> Found {
     room.write(&key, &pattern(4321, 1)).await?;
     let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
     let size = xml::text(&reply.body, "Size");
-    Ok(Finding::holds(size.as_deref() == Some("4321"), format!("{size:?}")))
+    Ok(Finding::holds(size.as_deref() == Some("4321"), stated(size)))
 }

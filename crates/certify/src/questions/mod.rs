@@ -204,6 +204,11 @@ pub(crate) fn pattern(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
+/// A value that may not be there, for people.
+pub(crate) fn stated(value: Option<impl std::fmt::Display>) -> String {
+    value.map_or_else(|| "not there".to_owned(), |value| value.to_string())
+}
+
 /// Where two contents differ first, for people; `None`: they are the same.
 pub(crate) fn difference(written: &[u8], read: &[u8]) -> Option<String> {
     if written == read {
@@ -223,6 +228,12 @@ pub(crate) fn difference(written: &[u8], read: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_seen_or_not_is_said_in_plain_words() {
+        assert_eq!((stated(Some("first")), stated(Some(7_u64))), ("first".to_owned(), "7".to_owned()));
+        assert_eq!(stated(None::<&str>), "not there");
+    }
 
     #[test]
     fn every_question_has_a_name_of_its_own_and_says_what_is_right_and_who_says_so() {

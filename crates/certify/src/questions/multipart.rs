@@ -2,7 +2,7 @@
 //! AbortMultipartUpload, ListParts, ListMultipartUploads; user guide, "Multipart upload limits".
 
 use super::integrity::bare;
-use super::{Group, Question, S3, by, difference, pattern, row};
+use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, code_of, refused, status_of};
 use crate::room::Room;
 use crate::xml;
@@ -435,5 +435,5 @@ async fn metadata(room: &mut Room) -> Found {
         return Ok(Finding::no(format!("the completion gave {}", status_of(&reply))));
     }
     let seen = room.send(Request::head(&key)).await?.line("x-amz-meta-a").map(str::to_owned);
-    Ok(Finding::holds(seen.as_deref() == Some("given"), format!("{seen:?}")))
+    Ok(Finding::holds(seen.as_deref() == Some("given"), stated(seen)))
 }

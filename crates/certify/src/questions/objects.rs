@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::integrity::{bare, md5_base64};
-use super::{Group, Question, S3, by, difference, pattern, row};
+use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, status_of};
 use crate::room::Room;
 use crate::xml;
@@ -111,7 +111,10 @@ async fn listed_after_overwrite(room: &mut Room) -> Found {
         let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
         let (size, etag) = (xml::text(&reply.body, "Size"), bare(xml::text(&reply.body, "ETag").as_deref()));
         if size != Some(length.to_string()) {
-            return Ok(Finding::no(format!("{length} bytes were written, the listing says {size:?}")));
+            return Ok(Finding::no(format!(
+                "{length} bytes were written, the listing says {}",
+                stated(size)
+            )));
         }
         if etag != written && etag != "none" && written != "none" {
             return Ok(Finding::no(format!("the write has the ETag {written}, the listing {etag}")));
@@ -155,7 +158,10 @@ async fn refused_stays(room: &mut Room) -> Found {
     }
     let (meta, now) = (read.line("x-amz-meta-a"), bare(read.line("etag")));
     let is_same = meta.is_none_or(|meta| meta == "first") && now == etag;
-    Ok(Finding::holds(is_same, format!("refused by {seen}; every byte, ETag {now}, x-amz-meta-a {meta:?}")))
+    Ok(Finding::holds(
+        is_same,
+        format!("refused by {seen}; every byte, ETag {now}, x-amz-meta-a {}", stated(meta)),
+    ))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use cosmark_adaptor_api::{
 };
 use std::time::Instant;
 
-use super::{Group, Of, Question, by, difference, pattern, row};
+use super::{Group, Of, Question, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found};
 use crate::room::{Room, unprepared, within};
 
@@ -247,7 +247,9 @@ async fn heads(room: &mut Room) -> Found {
         room.put(&key, &pattern(length, 3)).await.map_err(|error| unprepared(&error))?;
         match room.length(&key).await {
             Ok(Some(seen)) if seen == length as u64 => {}
-            Ok(seen) => return Ok(Finding::no(format!("{length} bytes were written, HEAD says {seen:?}"))),
+            Ok(seen) => {
+                return Ok(Finding::no(format!("{length} bytes were written, HEAD says {}", stated(seen))));
+            }
             Err(error) => return Ok(Finding::no(error.message())),
         }
     }

@@ -6,7 +6,7 @@ use md5::{Digest as _, Md5};
 
 use super::integrity::bare;
 use super::operations::late;
-use super::{Group, Question, SWIFT, by, difference, pattern, refusal, row};
+use super::{Group, Question, SWIFT, by, difference, pattern, refusal, row, stated};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 
@@ -222,14 +222,14 @@ async fn metadata(room: &mut Room) -> Found {
         .await?;
     let reply = room.send(Request::head(&key)).await?;
     if reply.line("x-object-meta-a") != Some("old") {
-        return Ok(Finding::no(format!("X-Object-Meta-A is {:?}", reply.line("x-object-meta-a"))));
+        return Ok(Finding::no(format!("X-Object-Meta-A is {}", stated(reply.line("x-object-meta-a")))));
     }
     room.prepare(Request::post(&key, b"").line("x-object-meta-a", "new")).await?;
     let reply = room.send(Request::head(&key)).await?;
     let seen = (reply.line("x-object-meta-a"), reply.line("x-object-meta-b"));
     Ok(Finding::holds(
         seen == (Some("new"), None),
-        format!("after POST a is {:?}, b is {:?}", seen.0, seen.1),
+        format!("after POST a is {}, b is {}", stated(seen.0), stated(seen.1)),
     ))
 }
 
@@ -241,7 +241,7 @@ async fn delete_after(room: &mut Room) -> Found {
     let is_time = at.as_ref().is_some_and(|at| at.parse::<u64>().is_ok());
     Ok(match (reply.status, is_time) {
         (200 | 204, true) => Finding::yes("X-Delete-At"),
-        (200 | 204, false) => Finding::differs(format!("X-Delete-At is {at:?}")),
+        (200 | 204, false) => Finding::differs(format!("X-Delete-At is {}", stated(at))),
         _ => Finding::no(status_of(&reply)),
     })
 }

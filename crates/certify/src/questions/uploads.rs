@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::integrity::{bare, md5_base64};
 use super::multipart::{begin, complete, completion, part, sending};
-use super::{Group, Question, S3, by, difference, pattern, row};
+use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, refused, status_of, succeeded};
 use crate::room::Room;
 use crate::xml;
@@ -272,7 +272,10 @@ async fn size(room: &mut Room) -> Found {
     let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
     let listed = xml::text(&reply.body, "Size");
     let is_right = [head.as_ref(), listed.as_ref()].iter().all(|seen| *seen == Some(&wanted));
-    Ok(Finding::holds(is_right, format!("HEAD {head:?}, listing {listed:?}, written {wanted}")))
+    Ok(Finding::holds(
+        is_right,
+        format!("HEAD {}, listing {}, written {wanted}", stated(head), stated(listed)),
+    ))
 }
 
 async fn list_parts_pages(room: &mut Room) -> Found {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use cosmark_adaptor_api::{ByteRange, Capability, CollectSink, Error, ErrorKind, Marks, ObjectName, Reply};
 
 use super::operations::late;
-use super::{Group, Of, Question, by, difference, pattern, row};
+use super::{Group, Of, Question, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found};
 use crate::room::{Room, unprepared, within};
 
@@ -120,7 +120,10 @@ async fn replaced(room: &mut Room) -> Found {
         if room.adaptor.capability().has(Capability::HEAD) {
             let seen = room.length(&key).await.map_err(|error| not_seen(room, "HEAD", &error))?;
             if seen != Some(length as u64) {
-                return Ok(late(room, format!("overwrite {round} has {length} bytes, HEAD says {seen:?}")));
+                return Ok(late(
+                    room,
+                    format!("overwrite {round} has {length} bytes, HEAD says {}", stated(seen)),
+                ));
             }
         }
         let read = read_elsewhere(room, &key).await?;
