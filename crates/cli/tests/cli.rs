@@ -52,6 +52,25 @@ fn the_demo_finishes_and_leaves_a_complete_archive() {
 }
 
 #[test]
+fn a_demo_that_is_ended_early_leaves_nothing_to_clean() {
+    let directory = tempfile::tempdir().unwrap();
+    let child = cosmark(directory.path())
+        .args(["demo", "--runtime", "600"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let intervals = directory.path().join("archive/w1-demo/intervals.csv");
+    eventually("the first interval", || {
+        fs::read_to_string(&intervals).is_ok_and(|text| text.contains("s3-main,"))
+    });
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing is left to clean"), "{}", stderr(&output));
+}
+
+#[test]
 fn every_mistake_of_a_workload_is_shown_with_its_place_and_nothing_is_sent() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.xml");

@@ -1,5 +1,6 @@
 //! `cosmark demo`: an embedded store, a five-stage workload, a result.
 
+use cosmark_archive::RunState;
 use cosmark_embedded::{EmbeddedStore, Options};
 use cosmark_workload::{Target, parse_target};
 
@@ -29,8 +30,15 @@ pub fn run(args: &DemoArgs) -> Outcome {
     )?;
     let ended = execute(loaded, None, &args.options)?;
     let outcome = report(&ended, &args.options);
-    if let Err(error) = store.stop() {
-        eprintln!("cosmark: the embedded store did not stop cleanly: {error}");
+    match store.stop() {
+        // A run that is ended early says how to remove what it left.
+        Ok(()) if ended.record.state != RunState::Finished => {
+            eprintln!(
+                "cosmark: the store of the demo is gone with all that was in it: nothing is left to clean"
+            );
+        }
+        Ok(()) => {}
+        Err(error) => eprintln!("cosmark: the embedded store did not stop cleanly: {error}"),
     }
     if !args.options.json {
         println!();
