@@ -224,8 +224,11 @@ impl Config {
         for (name, text) in [("accesskey", keys.access_key.as_str()), ("secretkey", keys.secret_key.expose())]
         {
             if text.is_empty() {
-                return Err(Error::new(ErrorKind::Config, format!("no such key defined: {name}"))
-                    .with_hint(format!("add `{name}=...` to the storage config, or signature=none")));
+                return Err(Error::new(ErrorKind::Config, format!("no such key defined: {name}")).with_hint(
+                    format!(
+                        "it is missing or empty: add `{name}=...` to the storage config, or signature=none"
+                    ),
+                ));
             }
         }
         let token = keys.session_token.as_ref().map_or("", |token| token.expose());
@@ -432,6 +435,8 @@ mod tests {
         }
         let anonymous = read(&[("signature", "none")]).unwrap();
         assert!(anonymous.keys(&Session::default()).is_ok());
-        assert!(read(&[]).unwrap().keys(&Session::default()).unwrap_err().message().contains("accesskey"));
+        let refused = read(&[]).unwrap().keys(&Session::default()).unwrap_err();
+        assert!(refused.message().contains("accesskey"), "{refused}");
+        assert!(refused.hint().unwrap().starts_with("it is missing or empty"), "{refused}");
     }
 }
