@@ -192,8 +192,7 @@ async fn run(
         epoch,
         join: setup.join.clone(),
     });
-    let scheme = if secured.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{address}");
+    let url = format!("http{}://{address}", if secured.is_some() { "s" } else { "" });
     state.write("address", format!("{url}\n").as_bytes())?;
     welcome(&setup, &url, secured.as_ref().map(|secured| secured.fingerprint.as_str()), first.as_deref());
     let leading = match shared {

@@ -170,10 +170,10 @@ pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
         // The index only saves time: a read-only archive is listed too.
         drop(write_index(root, &kept));
     }
-    for glance in &mut glances {
-        let path = Some(root.join(&glance.directory)).filter(|path| regular::is_no_link(path));
-        glance.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
-        glance.baseline = baselines.get(&glance.name) == Some(&glance.directory);
+    for run in &mut glances {
+        let path = Some(root.join(&run.directory)).filter(|path| regular::is_no_link(path));
+        run.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
+        run.baseline = baselines.get(&run.name) == Some(&run.directory);
     }
     glances.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
     Ok(glances)

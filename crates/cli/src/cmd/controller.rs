@@ -58,7 +58,9 @@ pub fn run(args: &ControllerArgs) -> Outcome {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let name = match &args.name {
         Some(name) if !cosmark_cluster::nats::names::is_token(name) => {
-            return Err(Problem::usage(format!("--name {name}: give 1 to 64 letters, digits, - or _")));
+            return Err(Problem::usage(format!(
+                "--name {name}: give 1 to 64 of A to Z, a to z, 0 to 9, - or _"
+            )));
         }
         Some(name) => name.clone(),
         None => host::hostname().chars().map(plain).take(64).collect(),
@@ -248,7 +250,9 @@ fn admitted(pairs: &[String]) -> Result<Vec<(String, String)>, Problem> {
 fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> Outcome {
     for (flag, names) in [("--nats-driver", &args.nats_driver), ("--nats-node", &args.nats_node)] {
         if let Some(wrong) = names.iter().find(|name| !cosmark_cluster::nats::names::is_token(name)) {
-            return Err(Problem::usage(format!("{flag} {wrong}: give 1 to 64 letters, digits, - or _")));
+            return Err(Problem::usage(format!(
+                "{flag} {wrong}: give 1 to 64 of A to Z, a to z, 0 to 9, - or _"
+            )));
         }
     }
     let identity = ClusterKey::open(&StateDir::open(state)?)?.identity()?;

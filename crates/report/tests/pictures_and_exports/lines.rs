@@ -39,9 +39,9 @@ fn trials_of_a_search_that_are_made_again_are_one_point_with_its_interval() {
     let data = drawn[0].data();
     let points: Vec<&str> = data.lines().skip(1).filter(|line| !line.is_empty()).collect();
     assert_eq!(points.len(), 3, "a point for each number of workers: {data}");
-    // The mean of 180 and 220; half the width of its interval is 12.706 times 20.
+    // The mean of 180 and 220; the interval is that of logarithms, whose half is 12.706 times ln(220 / 180) / 2.
     let of_two = points.iter().find(|line| line.contains(",2,")).unwrap();
-    assert!(of_two.contains(",200,") && of_two.contains("454.1"), "{data}");
+    assert!(of_two.contains(",200,55.6") && of_two.contains(",712."), "{data}");
     // The same holds for a knee, over rates too: one point for each load.
     assert_eq!(points_of_lines(&pictures(&runs, &["knee"], &Wishes::default()).unwrap().pictures[0])[0].1, 3);
     let (_home, rates) =

@@ -814,7 +814,7 @@ fn a_run_that_cannot_be_read_is_shown_as_such_and_retry_runs_it_once_more() {
         .filter(|row| row.iter().any(|field| field.look == crate::page::Look::False))
         .map(|row| row.last().unwrap().text.clone())
         .collect();
-    assert_eq!(hatched, vec!["FALSE: its run cannot be read"; 4], "{rows:?}");
+    assert_eq!(hatched, vec!["its run cannot be read"; 4], "{rows:?}");
     // They are not taken for what was measured.
     assert_eq!(crate::grid::choices(&all).1, ["read"]);
     let spots = crate::grid::spots(&design, &all, "throughput_per_s", "read");
