@@ -4,6 +4,7 @@
 
 mod connect;
 mod error;
+mod keys;
 pub mod names;
 mod private_file;
 mod publish;

@@ -11,12 +11,11 @@ use tokio::time::Instant;
 
 use crate::nats::connect::Bus;
 use crate::nats::error::BusError;
+use crate::nats::keys::ASKED_AT_ONCE;
 use crate::nats::names::DRIVERS;
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(12);
-/// Drivers that are asked for at a time.
-const ASKED_AT_ONCE: usize = 64;
 
 /// A driver and when it was heard of.
 #[derive(Debug, Clone)]
@@ -89,8 +88,7 @@ impl Bus {
     pub async fn registry(&self) -> Result<Registry, BusError> {
         let known: Arc<Mutex<BTreeMap<String, Present>>> = Arc::default();
         let bucket = self.bucket(DRIVERS).await?;
-        let keys = bucket.keys().await.map_err(|cause| self.problem(cause.to_string()))?;
-        let names: Vec<String> = keys.filter_map(|key| std::future::ready(key.ok())).collect().await;
+        let names = self.named(&bucket).await?;
         let asked = futures_util::stream::iter(&names).map(|name| self.registered(name));
         let mut answers = asked.buffer_unordered(ASKED_AT_ONCE);
         while let Some(answer) = answers.next().await {

@@ -19,7 +19,6 @@ use cosmark_wire::{MESSAGE_VERSION, stage_to_text};
 use cosmark_workload::drivers::DriverThere;
 use cosmark_workload::model::TargetSpec;
 use cosmark_workload::{Environment, Format, Workload, parse};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -268,12 +267,9 @@ impl DriverPool for NatsPool {
             // A NATS that lost its data has lost this, too.
             drop(self.bus.publish_key().await);
             let meta = self.meta().await?;
-            let keys = meta.keys().await.map_err(|cause| not_taken(&cause))?;
-            let drained = keys.filter_map(|key| {
-                let name = key.ok().and_then(|key| key.strip_prefix(DRAINED).map(str::to_owned));
-                std::future::ready(name)
-            });
-            let drained: BTreeSet<String> = drained.collect().await;
+            let keys = self.bus.keys(&meta).await.map_err(|cause| not_taken(&cause))?;
+            let drained = keys.iter().filter_map(|key| key.strip_prefix(DRAINED).map(str::to_owned));
+            let drained: BTreeSet<String> = drained.collect();
             self.with_now(|now| now.drained = drained);
             Ok(())
         })

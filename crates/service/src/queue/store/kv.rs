@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_nats::jetstream::kv::{self, CreateErrorKind};
 use cosmark_cluster::nats::{Bus, names};
-use futures_util::StreamExt;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
 use crate::ServiceError;
@@ -71,8 +70,7 @@ impl KvStore {
     }
 
     async fn keys(&self, bucket: &kv::Store) -> Result<Vec<String>, ServiceError> {
-        let keys = bucket.keys().await.map_err(|cause| failed("a question", cause))?;
-        Ok(keys.filter_map(|key| std::future::ready(key.ok())).collect().await)
+        self.bus.keys(bucket).await.map_err(|cause| failed("a question", cause))
     }
 
     async fn read_queue(&self) -> Result<Vec<QueueEntry>, ServiceError> {
