@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::nats::error::BusError;
 
 /// Letters of a public key.
-const KEY_LETTERS: usize = 56;
+const KEY_BYTES: usize = 56;
 /// Bytes of a signature.
 const SIGNATURE_BYTES: usize = 64;
 /// What is signed begins so: a signature for something else is none for this.
@@ -53,7 +53,7 @@ pub enum Unsigned {
 /// True for what has the form of a public key, checksum included.
 #[must_use]
 pub fn is_public_key(text: &str) -> bool {
-    text.len() == KEY_LETTERS && text.starts_with('U') && KeyPair::from_public_key(text).is_ok()
+    text.len() == KEY_BYTES && text.starts_with('U') && KeyPair::from_public_key(text).is_ok()
 }
 
 /// The message, if a key that is trusted has signed it. A stranger's costs a comparison.
@@ -61,7 +61,7 @@ pub fn is_public_key(text: &str) -> bool {
 /// # Errors
 /// Why it counts for nothing.
 pub fn open_signed(bytes: &[u8], is_trusted: impl Fn(&str) -> bool) -> Result<Signed, Unsigned> {
-    let (key, rest) = bytes.split_at_checked(KEY_LETTERS).ok_or(Unsigned::Unreadable)?;
+    let (key, rest) = bytes.split_at_checked(KEY_BYTES).ok_or(Unsigned::Unreadable)?;
     let (signature, body) = rest.split_at_checked(SIGNATURE_BYTES).ok_or(Unsigned::Unreadable)?;
     let key = std::str::from_utf8(key).map_err(|_| Unsigned::Unreadable)?;
     if !is_public_key(key) {
@@ -80,7 +80,7 @@ pub fn open_signed(bytes: &[u8], is_trusted: impl Fn(&str) -> bool) -> Result<Si
 /// What a message says of itself, true or not: the key of who signed it, and what it is about. Costs no look at a signature.
 #[must_use]
 pub fn claimed(bytes: &[u8]) -> Option<(&str, Envelope)> {
-    let (key, rest) = bytes.split_at_checked(KEY_LETTERS)?;
+    let (key, rest) = bytes.split_at_checked(KEY_BYTES)?;
     let (_, body) = rest.split_at_checked(SIGNATURE_BYTES)?;
     Some((std::str::from_utf8(key).ok()?, parts_of(body)?.0))
 }
@@ -234,7 +234,7 @@ mod tests {
         let trusted = |key: &str| key == me.public();
         let mut bytes = stranger.sign(&envelope(), b"sealed").unwrap();
         assert_eq!(open_signed(&bytes, trusted), Err(Unsigned::Untrusted(stranger.public().to_owned())));
-        bytes[..KEY_LETTERS].copy_from_slice(me.public().as_bytes());
+        bytes[..KEY_BYTES].copy_from_slice(me.public().as_bytes());
         assert_eq!(open_signed(&bytes, trusted), Err(Unsigned::Forged(me.public().to_owned())));
     }
 
