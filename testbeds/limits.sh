@@ -171,10 +171,14 @@ cpu_prepare() { # cpu_prepare PERCENT
 
 # limits_enter NAME: take this shell into the groups of NAME, before it becomes that process.
 limits_enter() {
-  local version group percent
-  if read -r version group < <(limits_noted io); then echo "$BASHPID" >"$group/cgroup.procs" || return 1; fi
+  local noted version group percent
+  # No process substitution: its child, if it was not waited for yet, would be one of the process that this shell becomes,
+  # and Swift's updater ends at a child that it has not made.
+  noted=$(limits_noted io || true)
+  if [[ -n $noted ]] && read -r version group <<<"$noted"; then echo "$BASHPID" >"$group/cgroup.procs" || return 1; fi
   declare -F limits_shares >/dev/null && limits_shares "$1" || return 0
-  if read -r version percent group < <(limits_noted cpu); then echo "$BASHPID" >"$group/cgroup.procs"; fi
+  noted=$(limits_noted cpu || true)
+  [[ -z $noted ]] || { read -r version percent group <<<"$noted" && echo "$BASHPID" >"$group/cgroup.procs"; }
 }
 
 # cpu_now VERSION GROUP: the limit as the kernel has it, in percent of a processor.
