@@ -56,6 +56,11 @@ export async function open(browser, base, name, options = {}) {
     // What is waited for would hardly come any more.
     if (++pageErrors === 1) brokenPage(new Error(`the page ${name} threw: ${error.message}`));
   });
+  // What the browser says of it names neither the address nor the reason.
+  page.on("response", async (response) => {
+    if (response.status() < 500 || response.status() === 503) return;
+    console.log(`-- ${name}: ${response.status()} of ${response.url()}: ${(await response.text().catch(String)).slice(0, 300)}`);
+  });
   page.on("request", (request) => {
     if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${base}/`)) check(false, `${name}: request to ${request.url()}`);
   });
