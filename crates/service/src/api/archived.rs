@@ -22,8 +22,12 @@ pub fn unknown(id: &str) -> No {
 /// The directory of a run.
 pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
     let found = number_of(id).and_then(|number| find_run(&app.queue.runner().archive, number));
-    found.ok_or_else(|| match app.queue.find(id) {
-        Some(_) => No::new(StatusCode::CONFLICT, format!("{id} waits in the queue: it has no archive yet")),
-        None => unknown(id),
-    })
+    let not_yet = |why: &str| No::new(StatusCode::CONFLICT, format!("{id} {why}: it has no archive yet"));
+    match (found, app.queue.find(id)) {
+        // Its directory is made a moment before what is in it.
+        (Some(path), Some(_)) if !path.join("run.json").exists() => Err(not_yet("has just begun")),
+        (Some(path), _) => Ok(path),
+        (None, Some(_)) => Err(not_yet("waits in the queue")),
+        (None, None) => Err(unknown(id)),
+    }
 }
