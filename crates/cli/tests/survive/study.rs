@@ -429,7 +429,7 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
     // It is up, and not whole while the fault is there.
     let status = format!("#!/bin/sh\ntest ! -e {}/there\n", place.display());
     fs::write(beds.join("status"), status).unwrap();
-    let goals = "faults: [{name: gone, type: command, inject: 'touch there', heal: 'until test -e go; do sleep 0.05; done; rm -f there', \
+    let goals = "faults: [{name: gone, type: command, inject: 'touch there', heal: 'touch healing; until test -e go; do sleep 0.05; done; rm -f there', \
                  proof: 'test -e there', at: 5 objects, hold: 1s, slot: 2s, repeats: 1}]";
     let work = "workers: 4, runtime: 30s, interval: 1s, rate: {rate: 50/s, when_full: drop}";
     let text = of_one_stage("left", "{name: here, bed: idle, target: target.yaml}", goals, work);
@@ -446,18 +446,19 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(ends(&study), 0);
-    // Its guardian is at it, or who comes first of both, and is not through before it may.
+    // Its guardian is at it, and is not through before it may.
+    eventually("its guardian", || place.join("healing").exists());
     let mut second = begin("second");
     let said = || fs::read_to_string(place.join("second")).unwrap_or_default();
     eventually("that it waits", || {
         assert!(!said().contains("a part of the bed"), "{}", said());
-        said().contains("they are healed first")
+        said().contains("is being healed")
     });
     assert!(second.try_wait().unwrap().is_none(), "{}", said());
     fs::write(place.join("go"), "").unwrap();
     eventually("its end", || second.try_wait().unwrap().is_some());
     assert_eq!(ends(&study), 1, "{}", said());
-    assert!(said().contains("healed by") && !place.join("there").exists(), "{}", said());
+    assert!(said().contains("was healed by its guardian") && !place.join("there").exists(), "{}", said());
     let called = fs::read_to_string(place.join("called")).unwrap_or_default();
     assert_eq!(called, "", "a bed that was up is neither started nor stopped");
 }
