@@ -76,9 +76,9 @@ impl Tokens {
         let tokens = Self { path: state.path(FILE), read: Mutex::default() };
         let first =
             if state.read(FILE)?.is_none() { Some(add(state, "admin", Role::Operate)?) } else { None };
-        // Who has removed that token still has its file.
+        // Who has removed that token still has its file; who has removed all of them has new ones made.
         let has_local = read_rows(state)?.iter().any(|row| row.who.name == LOCAL);
-        if !has_local && state.read(LOCAL_FILE)?.is_none() {
+        if !has_local && (first.is_some() || state.read(LOCAL_FILE)?.is_none()) {
             let local = add(state, LOCAL, Role::Operate)?;
             state.write(LOCAL_FILE, format!("{local}\n").as_bytes())?;
         }
@@ -245,6 +245,13 @@ mod tests {
         assert!(remove(&state, LOCAL).unwrap());
         let (tokens, _) = Tokens::open(&state).unwrap();
         assert!(tokens.verify(&local).is_none() && tokens.role(LOCAL).is_none(), "what was removed stays so");
+        // Who has lost all tokens removes their file.
+        std::fs::remove_file(state.path(FILE)).unwrap();
+        let (tokens, first) = Tokens::open(&state).unwrap();
+        assert_eq!(tokens.verify(&first.unwrap()).unwrap().name, "admin");
+        let again = String::from_utf8(state.read(LOCAL_FILE).unwrap().unwrap()).unwrap();
+        assert_eq!(tokens.verify(&again).unwrap().name, LOCAL);
+        assert!(again != local && tokens.verify(&local).is_none());
     }
 
     #[test]
