@@ -330,7 +330,8 @@ fn close_to_others(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(
-        "what is written there belongs to somebody else, as over NFS with root_squash, or others may write it, so that nobody would          heal by it; name an archive on another file system",
+        "what is written there belongs to somebody else, as over NFS with root_squash, or others may write it, so that nobody would \
+         heal by it; name an archive on another file system",
     ))
 }
 
