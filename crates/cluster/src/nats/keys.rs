@@ -7,12 +7,14 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::connect::Bus;
 use super::error::BusError;
+use super::names::is_token;
 
 /// Keys that are asked for at a time.
 pub(super) const ASKED_AT_ONCE: usize = 64;
 
 impl Bus {
-    /// The keys that a bucket has now, in no order.
+    /// The keys that a bucket of small values has now, in no order: each value is read, to tell it from the mark that a
+    /// deleted one leaves.
     ///
     /// # Errors
     /// When NATS does not answer.
@@ -26,13 +28,18 @@ impl Bus {
         found.try_filter_map(|name| std::future::ready(Ok(name))).try_collect().await
     }
 
-    /// The same with those that are deleted and leave a mark.
-    pub(super) async fn named(&self, bucket: &Store) -> Result<Vec<String>, BusError> {
+    /// The same with those that are deleted and leave a mark, without reading anything. Where NATS has no logins anybody may
+    /// write any subject: what is no key of ours is none.
+    ///
+    /// # Errors
+    /// When NATS does not answer.
+    pub async fn named(&self, bucket: &Store) -> Result<Vec<String>, BusError> {
         let trouble = |cause: async_nats::jetstream::stream::InfoError| self.problem(cause.to_string());
         let subjects =
             bucket.stream.info_with_subjects(format!("{}>", bucket.prefix)).await.map_err(trouble)?;
         let names = subjects.map_err(trouble).try_filter_map(|(subject, _)| {
-            std::future::ready(Ok(subject.strip_prefix(&bucket.prefix).map(str::to_owned)))
+            let name = subject.strip_prefix(&bucket.prefix).filter(|name| name.split('.').all(is_token));
+            std::future::ready(Ok(name.map(str::to_owned)))
         });
         names.try_collect().await
     }
@@ -76,6 +83,8 @@ mod tests {
         meta.put("drained.a", "".into()).await.unwrap();
         meta.put("drained.b", "".into()).await.unwrap();
         meta.purge("drained.a").await.unwrap();
+        // A subject of the bucket that no key has.
+        bus.client().request(format!("{}drained.@", meta.prefix), "".into()).await.unwrap();
         let after = bus.keys(&meta).await.unwrap();
         assert!(after.iter().any(|key| key == "drained.b"), "{after:?}");
         assert_eq!(after.len(), before.len() + 1, "{after:?}");

@@ -69,14 +69,22 @@ impl KvStore {
         self.bus.bucket(name).await.map_err(|error| ServiceError::Bus(error.to_string()))
     }
 
-    async fn keys(&self, bucket: &kv::Store) -> Result<Vec<String>, ServiceError> {
-        self.bus.keys(bucket).await.map_err(|cause| failed("a question", cause))
+    async fn named(&self, bucket: &kv::Store) -> Result<Vec<String>, ServiceError> {
+        self.bus.named(bucket).await.map_err(|cause| failed("a question", cause))
+    }
+
+    /// Deletes a key. Not through the bucket, which would leave a mark: one for each run that ever was, and a bucket that is
+    /// full has no room for it.
+    async fn forget(&self, bucket: &kv::Store, id: &str) -> Result<(), ServiceError> {
+        let purge = bucket.stream.purge().filter(format!("{}{id}", bucket.prefix));
+        purge.await.map(drop).map_err(|cause| failed("the end of a run", cause))
     }
 
     async fn read_queue(&self) -> Result<Vec<QueueEntry>, ServiceError> {
         let bucket = self.bucket(names::QUEUE).await?;
         let mut entries = Vec::new();
-        for id in self.keys(&bucket).await? {
+        // Submissions may be large: each is read once, and not many at a time.
+        for id in self.named(&bucket).await? {
             if let Some(bytes) = bucket.get(&id).await.map_err(|cause| failed("a question", cause))? {
                 entries.push(opened(&self.key, &id, &bytes)?);
             }
@@ -103,25 +111,22 @@ impl KvStore {
             history.put(&entry.id, bytes.into()).await.map_err(|cause| failed("the end of a run", cause))?;
         }
         let queue = self.bucket(names::QUEUE).await?;
-        queue.purge(&entry.id).await.map_err(|cause| failed("the end of a run", cause))?;
+        self.forget(&queue, &entry.id).await?;
         let oldest = entry.number.saturating_sub(MOST_ENDED as u64);
         if oldest > 0 {
             // One in, one out; numbers that were never taken are no mistake.
-            drop(history.purge(format!("w{oldest}")).await);
+            drop(self.forget(&history, &format!("w{oldest}")).await);
         }
         Ok(())
     }
 
     async fn forget_older_half(&self, history: &kv::Store) -> Result<(), ServiceError> {
-        let keys = self.keys(history).await?;
+        let keys = self.named(history).await?;
         let mut numbers: Vec<u64> =
             keys.iter().filter_map(|key| key.strip_prefix('w')?.parse().ok()).collect();
         numbers.sort_unstable();
         for number in numbers.iter().take(numbers.len().div_ceil(2)) {
-            // Not through the bucket: its purge is a message, too, for which there is no room.
-            let subject = format!("{}w{number}", history.prefix);
-            let purge = history.stream.purge().filter(subject);
-            purge.await.map_err(|cause| failed("the end of a run", cause))?;
+            self.forget(history, &format!("w{number}")).await?;
         }
         Ok(())
     }
@@ -200,7 +205,7 @@ impl KvStore {
 
     async fn who_is_there(&self) -> Result<Vec<String>, ServiceError> {
         let lease = self.bucket(names::LEASE).await?;
-        let keys = self.keys(&lease).await?;
+        let keys = self.bus.keys(&lease).await.map_err(|cause| failed("a question", cause))?;
         let mut names: Vec<String> =
             keys.iter().filter_map(|key| key.strip_prefix(CONTROLLER)).map(str::to_owned).collect();
         names.sort();
@@ -267,6 +272,13 @@ mod tests {
         }
         assert_eq!(store.queue().await.unwrap(), [], "nothing that has ended waits");
         assert_eq!(store.ended("w12").await.unwrap().unwrap().number, 12);
+        let queue = store.bucket(names::QUEUE).await.unwrap();
+        assert!(bus.named(&queue).await.unwrap().is_empty(), "a mark for each run that ever was");
+        let number = MOST_ENDED as u64 + 12;
+        store.end(crate::queue::store::example(number, String::new())).await.unwrap();
+        let history = store.bucket(names::HISTORY).await.unwrap();
+        let ended = bus.named(&history).await.unwrap();
+        assert!(ended.contains(&format!("w{number}")) && !ended.contains(&"w12".to_owned()), "{ended:?}");
         assert_eq!(store.ended("w1").await.unwrap(), None);
         let error = store.put(crate::queue::store::example(13, "x".repeat(9_000_000))).await.unwrap_err();
         assert!(matches!(error, ServiceError::TooLarge { .. }), "{error}");
