@@ -22,12 +22,14 @@ pub fn unknown(id: &str) -> No {
 /// The directory of a run.
 pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
     let found = number_of(id).and_then(|number| find_run(&app.queue.runner().archive, number));
+    // Asked last: it looks at all that waits.
+    let is_queued = || app.queue.find(id).is_some();
     let not_yet = |why: &str| No::new(StatusCode::CONFLICT, format!("{id} {why}: it has no archive yet"));
-    match (found, app.queue.find(id)) {
+    match found {
         // Its directory is made a moment before what is in it.
-        (Some(path), Some(_)) if !path.join("run.json").exists() => Err(not_yet("has just begun")),
-        (Some(path), _) => Ok(path),
-        (None, Some(_)) => Err(not_yet("waits in the queue")),
-        (None, None) => Err(unknown(id)),
+        Some(path) if !path.join("run.json").exists() && is_queued() => Err(not_yet("has just begun")),
+        Some(path) => Ok(path),
+        None if is_queued() => Err(not_yet("waits in the queue")),
+        None => Err(unknown(id)),
     }
 }
