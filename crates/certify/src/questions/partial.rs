@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::{Ask, BytesSource, Capability, CollectSink, Marks, ObjectName, PutOptions, Reply};
 use futures_util::future::{join, join_all};
 
+use super::together::failure;
 use super::{Group, Of, Question, S3, SWIFT, by, difference, pattern, row};
 use crate::request::{Finding, Found, status_of};
-use crate::room::{Room, within};
+use crate::room::{Room, is_busy, within};
 
 /// Bytes that a write announces, and those that it sends.
 const ANNOUNCED: usize = 400_000;
@@ -136,6 +137,7 @@ async fn read_while_created(room: &mut Room) -> Found {
                             Some(wrong) => return Err(wrong),
                         },
                         Err(error) if error.status() == Some(404) => absent += 1,
+                        Err(error) if is_busy(error.status()) => {}
                         Err(error) => return Err(format!("a read failed: {}", error.message())),
                     }
                 }
@@ -148,18 +150,22 @@ async fn read_while_created(room: &mut Room) -> Found {
             wrote.as_ref().map_or_else(|error| error.message().to_owned(), |_| "done".to_owned()),
             began,
         );
-        if let Err(error) = wrote {
-            return Ok(Finding::no(format!("the write failed: {}", error.message())));
-        }
+        // What a read was given wrong stays wrong, whatever the write failed with.
         for read in reads {
             let (none, all) = read.map_err(Finding::no)?;
             absent += none;
             whole += all;
         }
+        if let Err(error) = wrote {
+            return Ok(failure("the write failed", Some(&error)));
+        }
         let now = room.get(&key).await.map_err(|error| Finding::no(error.message()))?;
         if now != content {
             return Ok(Finding::no(format!("{} of {LARGE} bytes after the write", now.len())));
         }
+    }
+    if absent + whole == 0 {
+        return Ok(Finding::not_asked("the store was busy in every read"));
     }
     Ok(Finding::yes(format!(
         "{LARGE_ROUNDS} objects: {absent} reads before them, {whole} reads of the whole"

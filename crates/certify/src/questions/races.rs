@@ -79,6 +79,8 @@ struct Races {
     conflicts: usize,
     unanswered: usize,
     none_won: usize,
+    /// Nobody won, and the store had no time for one who might have.
+    undecided: usize,
     /// The store says that it has no such writes.
     absent: Option<String>,
     /// The store had no time for a write, which says nothing of it.
@@ -108,7 +110,10 @@ impl Races {
         if winners.len() > 1 {
             return Err(Finding::no(format!("{} of {} won at once", winners.len(), replies.len())));
         }
-        self.none_won += usize::from(winners.is_empty());
+        if winners.is_empty() {
+            let was_busy = replies.iter().flatten().any(|reply| is_busy(Some(reply.status)));
+            *(if was_busy { &mut self.undecided } else { &mut self.none_won }) += 1;
+        }
         Ok(winners.first().copied())
     }
 
@@ -123,11 +128,13 @@ impl Races {
         if let Some(failure) = self.failure {
             return Finding::no(format!("{seen}; the store failed: {failure}"));
         }
-        let was_busy = self.busy.is_some();
         let also = self.busy.or(self.other).map(|other| format!(", also {other}"));
-        if self.none_won > 0 {
-            let seen = format!("{seen}{}; nobody won {} of them", also.unwrap_or_default(), self.none_won);
-            return if was_busy { Finding::not_asked(seen) } else { Finding::no(seen) };
+        if self.none_won + self.undecided > 0 {
+            let seen = format!("{seen}{}; nobody won", also.unwrap_or_default());
+            return match self.none_won {
+                0 => Finding::not_asked(format!("{seen} {}, with the store busy", self.undecided)),
+                without => Finding::no(format!("{seen} {without} of them")),
+            };
         }
         match also {
             Some(also) => Finding::differs(format!("{seen}{also}")),
@@ -295,6 +302,18 @@ mod tests {
             let finding = races.finding(1);
             assert_eq!(finding.answer, answer, "{statuses:?}");
             assert!(finding.saw.contains(words), "{statuses:?}: {}", finding.saw);
+        }
+        // Another race in which the store was busy excuses none that nobody won.
+        for others in [&[200, 503, 412][..], &[503, 503, 412]] {
+            let mut races = Races::default();
+            races.add(&replies(others)).unwrap();
+            races.add(&replies(&[412, 412, 409])).unwrap();
+            let finding = races.finding(2);
+            assert!(
+                finding.answer == Answer::No && finding.saw.contains("nobody won 1 of them"),
+                "{}",
+                finding.saw
+            );
         }
         let two = Races::default().add(&replies(&[200, 412, 204])).unwrap_err();
         assert_eq!((two.answer, two.saw.as_str()), (Answer::No, "2 of 3 won at once"));

@@ -142,8 +142,13 @@ fn outcome(failed: Option<&Error>) -> String {
     failed.map_or_else(|| "done".to_owned(), |error| error.message().to_owned())
 }
 
+/// The failure that says most: not that the store was busy, if there is another one.
+fn worst<'a>(errors: impl Iterator<Item = &'a Error>) -> Option<&'a Error> {
+    errors.min_by_key(|error| is_busy(error.status()))
+}
+
 /// What a failure says that nobody has repeated: nothing where the store was busy.
-fn failure(what: &str, error: Option<&Error>) -> Finding {
+pub(super) fn failure(what: &str, error: Option<&Error>) -> Finding {
     let seen = format!("{what}: {}", outcome(error));
     if is_busy(error.and_then(Error::status)) { Finding::not_asked(seen) } else { Finding::no(seen) }
 }
@@ -176,8 +181,8 @@ async fn sixteen_writers(room: &mut Room) -> Found {
         let done = all.iter().filter(|result| result.is_ok()).count();
         room.say(format!("{WRITERS} writes of {} at once", room.short(&key)), format!("{done} done"), began);
         if done == 0 {
-            let error = all.into_iter().find_map(Result::err);
-            return Ok(failure("none was written", error.as_ref()));
+            let errors = all.iter().filter_map(|result| result.as_ref().err());
+            return Ok(failure("none was written", worst(errors)));
         }
         let first = room.get(&key).await.map_err(|error| Finding::no(error.message()))?;
         if writer_of(&first, length).is_none() {
@@ -216,7 +221,7 @@ async fn side_by_side(room: &mut Room) -> Found {
         }
     }))
     .await;
-    let failed = all.iter().find_map(|result| result.as_ref().err());
+    let failed = worst(all.iter().filter_map(|result| result.as_ref().err()));
     room.say(format!("{WRITERS} connections, {ROUNDS} writes and reads each"), outcome(failed), began);
     // What one connection was given wrong stays wrong, whatever another one failed with.
     let wrong = all.iter().flatten().flatten().next();

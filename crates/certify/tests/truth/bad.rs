@@ -57,6 +57,12 @@ async fn a_store_that_is_busy_now_and_then_is_asked_again_and_not_slandered() {
     let certificate = certified_s3(&busy.url(), ("any", "anysecret"), &at_once).await;
     assert_eq!((certificate.counts.not_asked, certificate.counts.no), (2, 0), "{certificate:#?}");
     drop(busy);
+    // Reads that were busy beside others say nothing, and the others count.
+    let busy = store("{etag: md5, errors: {op: [get], status: 503, every_nth: 3}}");
+    let beside = ["any.read-while-created", "any.read-while-written"];
+    let certificate = certified_s3(&busy.url(), ("any", "anysecret"), &beside).await;
+    assert_eq!(certificate.counts.yes, 2, "{certificate:#?}");
+    drop(busy);
     // One that is busy all the time is none that answers.
     let never = store("errors: {op: [get, put, head, list], status: 503}");
     let certificate = certified_s3(&never.url(), ("any", "anysecret"), &only).await;
