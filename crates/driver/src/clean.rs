@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
@@ -46,6 +47,8 @@ pub struct Cleaning<'a> {
     pub containers: bool,
     /// Only look.
     pub dry_run: bool,
+    /// Objects whose deletion was asked for so far, also where it does not come to an end.
+    pub asked: AtomicU64,
 }
 
 /// Names of objects by the name of their container.
@@ -239,12 +242,13 @@ impl Cleaning<'_> {
     }
 
     async fn delete(&self, endpoint: &mut Endpoint, names: &[String], cleaned: &mut CleanedContainer) {
-        let (limit, container) = (endpoint.limit, cleaned.name.as_str());
+        let (limit, container, asked) = (endpoint.limit, cleaned.name.as_str(), &self.asked);
         let share = names.len().div_ceil(CLIENTS).max(1);
         let parts = endpoint.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
             let (mut done, mut failed, mut first) = (0_u64, 0_u64, None);
             for object in names {
                 let mut marks = Marks::default();
+                asked.fetch_add(1, Ordering::Relaxed);
                 match limited(limit, client.delete(ObjectName { container, object }, &mut marks)).await {
                     Ok(()) => done += 1,
                     Err(error) if error.kind() == ErrorKind::Status(404) => {}
@@ -486,9 +490,17 @@ mod tests {
     async fn a_listing_that_leads_back_is_left_with_a_word_and_one_that_ends_is_read_to_its_end() {
         let (leftovers, created, found) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         let catalog = crate::catalog::tests::STORES;
-        let (containers, dry_run) = (false, false);
-        let cleaning =
-            Cleaning { catalog, leftovers: &leftovers, written: None, created, found, containers, dry_run };
+        let (containers, dry_run, asked) = (false, false, AtomicU64::new(0));
+        let cleaning = Cleaning {
+            catalog,
+            leftovers: &leftovers,
+            written: None,
+            created,
+            found,
+            containers,
+            dry_run,
+            asked,
+        };
         let cases: [(Leads, Option<u64>); 4] = [
             (|_| Some("a"), None),
             (|at| if at == Some("a") { Some("b") } else { Some("a") }, None),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cosmark_adaptor_api::{Key, Reach};
 use cosmark_archive::{EventKind, EventRecord, Run, RunState, StageRecord, StageState, add_note, open_run};
@@ -20,6 +21,7 @@ use crate::load::{load_again, load_target};
 use crate::registry::{CATALOG, READING};
 use crate::runs::find;
 use crate::secrets::Own;
+use crate::signals;
 use crate::units::grouped;
 
 /// What stands in an archive in place of a secret.
@@ -56,6 +58,7 @@ pub fn run(args: &CleanArgs) -> Outcome {
         found: begun().flat_map(|containers| containers.found.iter().cloned()).collect(),
         containers: args.containers,
         dry_run: args.dry_run,
+        asked: AtomicU64::new(0),
     };
     let runtime = crate::host::runtime()?;
     let quiet = args.json;
@@ -64,33 +67,45 @@ pub fn run(args: &CleanArgs) -> Outcome {
             eprintln!("{}", line(cleaned, args.dry_run));
         }
     };
-    let cleaned = match runtime.block_on(cleaning.run(&mut tell)) {
-        Ok(cleaned) => cleaned,
-        Err(text) => {
-            eprintln!("cosmark: {text}; nothing was removed");
-            return Ok(Exit::Target);
+    let done = runtime.block_on(async {
+        tokio::select! {
+            done = cleaning.run(&mut tell) => Some(done),
+            () = signals::first() => None,
         }
+    });
+    let cleaned = match done {
+        Some(Ok(cleaned)) => cleaned,
+        Some(Err(why)) => return Ok(ended_early(&run, &cleaning, &why, Exit::Target)),
+        None => return Ok(ended_early(&run, &cleaning, "ended early", Exit::Cancelled)),
     };
     if !args.dry_run {
-        remember(&run, &cleaned);
+        let objects: u64 = cleaned.iter().map(|one| one.objects).sum();
+        let containers = cleaned.iter().filter(|one| one.removed).count();
+        remember(&run, objects, &format!("{} objects and {containers} containers", grouped(objects)));
     }
     show(&run, &cleaned, args)?;
     let failed = cleaned.iter().any(|one| one.failed > 0);
     Ok(if failed { Exit::Target } else { Exit::Done })
 }
 
+/// Says how far it came, and writes it down in the run.
+fn ended_early(run: &Run, cleaning: &Cleaning<'_>, why: &str, exit: Exit) -> Exit {
+    let asked = cleaning.asked.load(Ordering::Relaxed);
+    remember(run, asked, &format!("up to {} objects, and was ended early", grouped(asked)));
+    let far = if asked == 0 { "nothing was removed" } else { "not all was removed: repeat the command" };
+    eprintln!("cosmark: {why}; {far}");
+    exit
+}
+
 /// How the note begins that a run has of which objects were removed.
 const REMOVED: &str = "`cosmark clean` removed ";
 
-/// Writes down in the run what was removed of it: who reads it back later finds nothing there.
-fn remember(run: &Run, cleaned: &[CleanedContainer]) {
-    let objects: u64 = cleaned.iter().map(|one| one.objects).sum();
+/// Writes down in the run what was removed of it, if any objects were: who reads it back later finds nothing there.
+fn remember(run: &Run, objects: u64, what: &str) {
     if objects == 0 {
         return;
     }
-    let containers = cleaned.iter().filter(|one| one.removed).count();
-    let text = format!("{REMOVED}{} objects and {containers} containers", grouped(objects));
-    if let Err(error) = add_note(&run.path, &text) {
+    if let Err(error) = add_note(&run.path, &format!("{REMOVED}{what}")) {
         eprintln!("cosmark: {error}; what was removed is not written down in {}", run.record.id);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, CellAlignment, Table};
@@ -369,12 +369,16 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
         created,
         containers: false,
         dry_run,
+        asked: AtomicU64::new(0),
     };
     let mut tell = |cleaned: &CleanedContainer| eprintln!("{}", line(cleaned, dry_run));
     let cleaned = match crate::host::runtime()?.block_on(cleaning.run(&mut tell)) {
         Ok(cleaned) => cleaned,
         Err(text) => {
-            eprintln!("cosmark: {text}; nothing was removed");
+            let asked = cleaning.asked.load(Ordering::Relaxed);
+            let far =
+                if asked == 0 { "nothing was removed" } else { "not all was removed: repeat the command" };
+            eprintln!("cosmark: {text}; {far}");
             return Ok(Exit::Target);
         }
     };

@@ -10,7 +10,7 @@ use cosmark_archive::DurabilityRecord;
 use cosmark_simstore::{Handle, Op};
 
 use super::store;
-use crate::support::{cosmark, run, run_json, stderr, stdout};
+use crate::support::{cosmark, run, run_json, signal, stderr, stdout};
 
 /// Writes, overwrites and deletes, no two at once of one object; the end would delete everything.
 fn workload(directory: &Path, store: &Handle, main: &str) {
@@ -176,17 +176,22 @@ fn a_store_that_keeps_its_word_is_accused_of_nothing_whatever_overlaps_fails_or_
     assert!(store.names("kept1").unwrap().is_some_and(|names| names.len() < 50), "the cleanup came after it");
 }
 
+/// A run that has left its 600 objects, with a ledger.
+fn left(directory: &Path, store: &Handle) {
+    workload(directory, store, "");
+    let path = directory.join("kept.yaml");
+    let text = std::fs::read_to_string(&path).unwrap().replace("check: durability\n", "");
+    std::fs::write(&path, &text[..text.find("  - {name: cleanup").unwrap()]).unwrap();
+    std::fs::write(directory.join("target.yaml"), target(store)).unwrap();
+    let ran = run(directory, &["run", "kept.yaml", "--quiet", "--no-report", "--ledger"]);
+    assert!(ran.status.success(), "{}", stderr(&ran));
+}
+
 #[test]
 fn what_cosmark_itself_has_removed_is_not_called_lost() {
     let store = store("{}");
     let directory = tempfile::tempdir().unwrap();
-    workload(directory.path(), &store, "");
-    let path = directory.path().join("kept.yaml");
-    let text = std::fs::read_to_string(&path).unwrap().replace("check: durability\n", "");
-    std::fs::write(&path, &text[..text.find("  - {name: cleanup").unwrap()]).unwrap();
-    std::fs::write(directory.path().join("target.yaml"), target(&store)).unwrap();
-    let ran = run(directory.path(), &["run", "kept.yaml", "--quiet", "--no-report", "--ledger"]);
-    assert!(ran.status.success(), "{}", stderr(&ran));
+    left(directory.path(), &store);
     let look = || {
         run(directory.path(), &["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0"])
     };
@@ -204,6 +209,34 @@ fn what_cosmark_itself_has_removed_is_not_called_lost() {
     let tables = std::fs::read_dir(directory.path().join("archive/w1-kept")).unwrap().flatten();
     let tables = tables.filter(|entry| entry.file_name().to_string_lossy().starts_with("durability-"));
     assert!(tables.count() <= 1, "nothing was read back after it was removed");
+}
+
+#[test]
+fn what_a_clean_that_is_ended_early_has_removed_is_not_called_lost_either() {
+    let store = store("delay: {op: delete, law: {constant_ms: 200}}");
+    let directory = tempfile::tempdir().unwrap();
+    left(directory.path(), &store);
+    let clean = ["clean", "last", "--target", "target.yaml"];
+    let child = cosmark(directory.path()).args(clean).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    let there = || ["kept1", "kept2"].map(|one| store.names(one).unwrap().map_or(0, |names| names.len()));
+    let until = Instant::now() + Duration::from_secs(60);
+    while there() == [300, 300] && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&child, libc::SIGINT);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(5), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("not all was removed: repeat"), "{}", stderr(&ended));
+    let some = there().iter().sum::<usize>();
+    assert!(some > 0 && some < 600, "{some}");
+    let args = ["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0"];
+    let gone = run(directory.path(), &args);
+    assert_eq!(gone.status.code(), Some(2), "{}", stdout(&gone));
+    assert!(stderr(&gone).contains("`cosmark clean` removed up to "), "{}", stderr(&gone));
+    let again = run(directory.path(), &clean);
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!(there(), [0, 0]);
 }
 
 #[test]
