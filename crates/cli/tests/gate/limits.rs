@@ -269,6 +269,25 @@ fn a_link_is_that_of_the_front_to_the_nodes_and_never_in_the_way_of_anothers() {
 }
 
 #[test]
+fn a_process_of_a_bed_has_no_child_of_the_shell_that_became_it() {
+    let bed = Bed::new();
+    // Whoever says what is noted goes on for a while when it has said it, as on a busy machine.
+    let script = r#"set -euo pipefail
+        . one-slow/bed.sh
+        mkdir -p "$RUN_DIR" group
+        printf '%s\n' "io 2 $PWD/group" "cpu 2 50 $PWD/group" >"$RUN_DIR/limits"
+        eval "said_by_$(declare -f limits_noted)"
+        limits_noted() { local code=0; said_by_limits_noted "$@" || code=$?; exec >&-; sleep 0.5; return $code; }
+        (process_enter worker && exec ps -o args= --ppid "$BASHPID") || echo none
+        grep -c . group/cgroup.procs
+        rm "$RUN_DIR/limits""#;
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).current_dir(bed.0.path()).env("COSMARK_TESTBED_DIR", bed.path("data"));
+    let (code, said) = answer(&mut command);
+    assert_eq!((code, said.as_str()), (Some(0), "none\n1\n"));
+}
+
+#[test]
 fn a_bed_without_limits_is_begun_where_nothing_can_be_limited_and_one_with_them_is_not() {
     let bed = Bed::new();
     // No tc, and control groups that throttle nothing, as a kernel may have them.
