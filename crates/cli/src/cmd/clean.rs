@@ -81,7 +81,8 @@ pub fn run(args: &CleanArgs) -> Outcome {
     if !args.dry_run {
         let objects: u64 = cleaned.iter().map(|one| one.objects).sum();
         let containers = cleaned.iter().filter(|one| one.removed).count();
-        remember(&run, objects, &format!("{} objects and {containers} containers", grouped(objects)));
+        let what = format!("{} objects and {containers} containers", grouped(objects));
+        remember(&run, BY_CLEAN, objects, &what);
     }
     show(&run, &cleaned, args)?;
     let failed = cleaned.iter().any(|one| one.failed > 0);
@@ -91,29 +92,31 @@ pub fn run(args: &CleanArgs) -> Outcome {
 /// Says how far it came, and writes it down in the run.
 fn ended_early(run: &Run, cleaning: &Cleaning<'_>, why: &str, exit: Exit) -> Exit {
     let asked = cleaning.asked.load(Ordering::Relaxed);
-    remember(run, asked, &format!("up to {} objects, and was ended early", grouped(asked)));
+    remember(run, BY_CLEAN, asked, &format!("up to {} objects, and was ended early", grouped(asked)));
     let far = if asked == 0 { "nothing was removed" } else { "not all was removed: repeat the command" };
     eprintln!("cosmark: {why}; {far}");
     exit
 }
 
-/// How the note begins that a run has of which objects were removed.
-const REMOVED: &str = "`cosmark clean` removed ";
+/// How the note of a run begins of which objects were removed by this command.
+const BY_CLEAN: &str = "`cosmark clean` removed ";
+/// The same of a data set that the run wrote.
+pub const BY_DATASETS: &str = "`cosmark datasets clean` removed ";
 
-/// Writes down in the run what was removed of it, if any objects were: who reads it back later finds nothing there.
-fn remember(run: &Run, objects: u64, what: &str) {
+/// Writes down in a run what was removed of it, if any objects were: who reads it back later finds nothing there.
+pub fn remember(run: &Run, by: &str, objects: u64, what: &str) {
     if objects == 0 {
         return;
     }
-    if let Err(error) = add_note(&run.path, &format!("{REMOVED}{what}")) {
+    if let Err(error) = add_note(&run.path, &format!("{by}{what}")) {
         eprintln!("cosmark: {error}; what was removed is not written down in {}", run.record.id);
     }
 }
 
 /// The last note of what was removed of a run.
 pub fn removal(run: &Run) -> Option<&EventRecord> {
-    let is_one = |event: &&EventRecord| event.kind == EventKind::Note && event.text.starts_with(REMOVED);
-    run.record.events.iter().rfind(is_one)
+    let is_one = |text: &str| [BY_CLEAN, BY_DATASETS].iter().any(|by| text.starts_with(by));
+    run.record.events.iter().rfind(|event| event.kind == EventKind::Note && is_one(&event.text))
 }
 
 /// A stage whose load was never on has left nothing.

@@ -21,7 +21,7 @@ use cosmark_workload::{FillPass, SizeSelector, Workload};
 use serde_json::{Value, json};
 
 use crate::args::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
-use crate::cmd::clean::{line, workload_of};
+use crate::cmd::clean::{BY_DATASETS, line, remember, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{bound, fill, text};
 use crate::registry::CATALOG;
@@ -372,10 +372,15 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
         asked: AtomicU64::new(0),
     };
     let mut tell = |cleaned: &CleanedContainer| eprintln!("{}", line(cleaned, dry_run));
+    let name = set.record.name.clone();
+    let note = |objects: u64, what: &str| {
+        runs.iter().for_each(|run| remember(run, BY_DATASETS, objects, &format!("{what} of {name}")));
+    };
     let cleaned = match crate::host::runtime()?.block_on(cleaning.run(&mut tell)) {
         Ok(cleaned) => cleaned,
         Err(text) => {
             let asked = cleaning.asked.load(Ordering::Relaxed);
+            note(asked, &format!("up to {} objects", grouped(asked)));
             let far =
                 if asked == 0 { "nothing was removed" } else { "not all was removed: repeat the command" };
             eprintln!("cosmark: {text}; {far}");
@@ -391,6 +396,7 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
     if dry_run {
         return Ok(Exit::Done);
     }
+    note(objects, &format!("{} objects", grouped(objects)));
     if cleaned.iter().any(|one| one.failed > 0) {
         eprintln!("cosmark: not all of it could be removed: repeat the command");
         return Ok(Exit::Target);

@@ -142,4 +142,10 @@ fn what_is_elsewhere_or_damaged_is_found(directory: &Path) {
     assert!(stdout(&listed).contains("cleaned"), "{}", stdout(&listed));
     let run = open_run(&directory.join("archive/w2-filling")).unwrap();
     assert!(run.record.stages[1].fill.is_some());
+    let noted = run
+        .record
+        .events
+        .iter()
+        .any(|event| event.text == "`cosmark datasets clean` removed 2 999 objects of pebbles");
+    assert!(noted, "{:?}", run.record.events);
 }
