@@ -28,8 +28,8 @@ impl Bus {
         found.try_filter_map(|name| std::future::ready(Ok(name))).try_collect().await
     }
 
-    /// The same with those that are deleted and leave a mark, without reading anything. Where NATS has no logins anybody may
-    /// write any subject: what is no key of ours is none.
+    /// The same with those that are deleted and leave a mark, without reading anything. Where NATS has no logins
+    /// anybody may write any subject: what is no key of ours is none.
     ///
     /// # Errors
     /// When NATS does not answer.

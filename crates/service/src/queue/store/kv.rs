@@ -73,8 +73,8 @@ impl KvStore {
         self.bus.named(bucket).await.map_err(|cause| failed("a question", cause))
     }
 
-    /// Deletes a key. Not through the bucket, which would leave a mark: one for each run that ever was, and a bucket that is
-    /// full has no room for it.
+    /// Deletes a key. Not through the bucket, which would leave a mark: one for each run that ever was, and a bucket
+    /// that is full has no room for it.
     async fn forget(&self, bucket: &kv::Store, id: &str) -> Result<(), ServiceError> {
         let purge = bucket.stream.purge().filter(format!("{}{id}", bucket.prefix));
         purge.await.map(drop).map_err(|cause| failed("the end of a run", cause))
