@@ -21,9 +21,19 @@ struct Point {
     rate_per_s: f64,
     in_flight: f64,
     busy: f64,
+    /// Operations that it was seen with, where that is known.
+    operations: Option<u64>,
 }
 
 impl Point {
+    /// Variance of the busy share by which operations it happened to be: their costs are taken to differ as exponential times
+    /// do, and of few the mean may be any.
+    fn by_chance(&self, idle: f64) -> f64 {
+        let Some(operations) = self.operations else { return 0.0 };
+        let count = usize::try_from(operations.max(1)).unwrap_or(usize::MAX);
+        (self.busy - idle).max(0.0).powi(2) / real(count)
+    }
+
     /// Operations a second, each counted by what it costs beside one at the unit that the line is of.
     fn counted(&self, law: Law, bend: f64) -> f64 {
         self.rate_per_s * law.times(bend, self.busy, self.in_flight)
@@ -80,7 +90,12 @@ pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64, in_flight: f64) -
     let steps = ladder.sorted().into_iter().filter(|step| step.throughput_per_s <= below_per_s);
     let points = steps.filter_map(|step| {
         let busy = step.usage.get(unit)?.busy?;
-        Some(Point { rate_per_s: step.throughput_per_s, in_flight: step.in_flight, busy })
+        Some(Point {
+            rate_per_s: step.throughput_per_s,
+            in_flight: step.in_flight,
+            busy,
+            operations: step.counted,
+        })
     });
     predict(ladder.idle.get(unit).copied().flatten(), &thinned(points.collect()), in_flight)
 }
@@ -149,7 +164,10 @@ fn nearest(all: &[Bent]) -> Option<&Bent> {
 fn by_law(law: Law, idle: Option<f64>, points: &[Point], in_flight: f64, degrees: f64) -> Option<ByLaw> {
     let all = bent(law, idle, points, in_flight);
     let best = nearest(&all)?;
-    let variance = (best.line.squares / degrees).max(KNOWN_TO.powi(2));
+    // Points that lie near a line by chance do not make it surer than what each of them was counted from.
+    let by_chance = points.iter().map(|point| point.by_chance(idle.unwrap_or(0.0))).sum::<f64>();
+    let by_chance = by_chance / real(points.len().max(1));
+    let variance = (best.line.squares / degrees).max(KNOWN_TO.powi(2)).max(by_chance);
     // Bends and lines are as good as the best while the squares are no more than this.
     let most = best.line.squares + variance * t_critical(0.05, degrees).powi(2);
     let between = all.iter().filter(|one| one.line.squares <= most).map(|one| {

@@ -36,6 +36,8 @@ pub struct Usage {
 pub struct Step {
     /// Operations completed per second, X.
     pub throughput_per_s: f64,
+    /// Operations that this rate was counted from; `None` where that is not known.
+    pub counted: Option<u64>,
     /// Operations under way in the store on average, N, as the client counts them.
     pub in_flight: f64,
     /// Mean service time of an operation in seconds, R.

@@ -303,6 +303,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         }
         Some(Step {
             throughput_per_s,
+            counted: Some(measuring(stage).map(|op| op.ok).sum()),
             in_flight,
             service_s,
             client_clear: !full(stage),

@@ -1,5 +1,6 @@
 //! Curves whose ceiling is known, seen at some steps below 60 % of it.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of operations")]
 
 use super::*;
 use crate::demand;
@@ -50,7 +51,7 @@ fn seen(cost: Cost, shares: &[f64], noise: f64) -> Vec<Point> {
             if needed > middle { low = middle } else { high = middle }
         }
         let off = if place % 2 == 0 { noise } else { -noise };
-        Point { rate_per_s, in_flight: under_way(low), busy: low + off }
+        Point { rate_per_s, in_flight: under_way(low), busy: low + off, operations: None }
     };
     shares.iter().enumerate().map(at).collect()
 }
@@ -100,6 +101,21 @@ fn a_step_with_another_job_widens_the_interval_and_does_not_push_the_ceiling_out
             assert!(found.high / found.low > quiet.high / quiet.low, "{name}: {found:?} and {quiet:?}");
         }
     }
+}
+
+#[test]
+fn steps_of_few_operations_have_a_wide_interval_however_near_a_line_they_lie() {
+    let width = |operations: Option<u64>| {
+        let points = seen(LINEAR, SIX, 0.0).into_iter().map(|point| Point { operations, ..point });
+        let found = predicted(&points.collect::<Vec<Point>>());
+        let truth = truth(LINEAR);
+        assert!((found.per_s / truth - 1.0).abs() < 0.01 && found.holds(truth), "{operations:?}: {found:?}");
+        found.high / found.low
+    };
+    // What a unit was busy is not known so exactly that more operations would tell more.
+    assert!((width(Some(1_000_000)) / width(None) - 1.0).abs() < 1e-9);
+    assert!(width(Some(100)) > 2.0 * width(None) && width(Some(10)) > 2.0 * width(Some(100)));
+    assert!(width(Some(1)).is_infinite() && width(Some(0)).is_infinite());
 }
 
 #[test]
@@ -207,11 +223,13 @@ const OSDS_AGAIN: &[(f64, f64, f64)] = &[
     (37.0, 61.493, 0.98919),
 ];
 
+/// Each step counted operations for four seconds.
 fn measured(idle: f64, rows: &[(f64, f64, f64)]) -> Ladder {
     let unit =
         Unit { node: "all in one".into(), role: "ceph".into(), kind: Kind::CpuQuota, name: "quota".into() };
     let step = |(rate, under_way, busy): &(f64, f64, f64)| Step {
         throughput_per_s: *rate,
+        counted: Some((rate * 4.0).round() as u64),
         in_flight: *under_way,
         service_s: under_way / rate,
         client_clear: true,
@@ -237,18 +255,20 @@ fn thousands_of_steps_say_what_some_of_them_do_and_as_soon() {
 
 #[test]
 fn what_quotas_of_ceph_came_to_is_in_the_interval_that_the_steps_below_it_predict() {
-    for (idle, rows, plateau, under_way) in
-        [(0.0256, GATEWAY, 152.0, 32.0), (0.144, OSDS, 45.75, 32.0), (0.0171, GATEWAY_AGAIN, 138.0, 28.0)]
-    {
+    for (idle, rows, plateau, under_way, most_off) in [
+        (0.0256, GATEWAY, 152.0, 32.0, 0.1),
+        (0.144, OSDS, 45.75, 32.0, 0.1),
+        (0.0171, GATEWAY_AGAIN, 138.0, 28.0, 0.1),
+        // Of 24 to 84 operations at each step the value is far off, and the interval says so.
+        (0.1017, OSDS_AGAIN, 35.25, 32.0, 0.35),
+    ] {
         let found = of_unit(&measured(idle, rows), 0, plateau * 0.6, under_way).unwrap();
         let off = found.per_s / plateau - 1.0;
-        assert!(found.holds(plateau) && off.abs() < 0.1, "{plateau}: {found:?}");
+        assert!(found.holds(plateau) && off.abs() < most_off, "{plateau}: {found:?}");
         let straight = demand::of_unit(&measured(idle, rows), 0, plateau * 0.6).unwrap().ceiling_per_s();
         assert!(straight < 0.7 * plateau, "{straight} of {plateau}");
-    }
-    // Every step at which the quota was used up, by all steps before any of them.
-    let (mut held, mut all) = (0_u32, 0_u32);
-    for (idle, rows) in [(0.0256, GATEWAY), (0.144, OSDS), (0.0171, GATEWAY_AGAIN), (0.1017, OSDS_AGAIN)] {
+        // Every step at which the quota was used up, by all steps before any of them.
+        let (mut held, mut all) = (0_u32, 0_u32);
         for known in 4..rows.len() {
             let below = measured(idle, &rows[..known]);
             for (rate, under_way, _) in rows[known..].iter().filter(|row| row.2 > 0.94) {
@@ -256,6 +276,6 @@ fn what_quotas_of_ceph_came_to_is_in_the_interval_that_the_steps_below_it_predic
                 (held, all) = (held + u32::from(found.holds(*rate)), all + 1);
             }
         }
+        assert!(all > 30 && f64::from(held) >= 0.95 * f64::from(all), "{plateau}: {held} of {all}");
     }
-    assert!(all > 150 && f64::from(held) >= 0.9 * f64::from(all), "{held} of {all}");
 }

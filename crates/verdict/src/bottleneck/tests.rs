@@ -351,6 +351,8 @@ fn rates_beyond_what_is_served_reach_the_limit_although_no_more_workers_are_in_u
     let run = run(rates.map(by_the_clock).into());
     let steps = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).steps;
     assert_eq!((steps[4].offered_per_s, steps[4].bytes_each), (Some(1600.0), 4096.0));
+    // A rate of a few operations is known less well than the same of many.
+    assert_eq!((steps[0].counted, steps[4].counted), (Some(50 * 60), Some(500 * 60)));
 }
 
 /// Processors that are full from 500/s on, of which a hypervisor gives this share to others: of what is left they do as much less.
