@@ -3,7 +3,7 @@
 use cosmark_workload::diagnostics::LineIndex;
 
 use super::*;
-use crate::design::{Choice, Design};
+use crate::design::{Cell, Choice, Design, matches};
 use crate::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY};
 use crate::published;
 
@@ -26,6 +26,40 @@ fn every_study_of_the_library_can_be_read_planned_and_finds_its_published_number
                 for cell in &design.cells {
                     let text = design.workload(cell, 1).unwrap();
                     assert!(!text.contains("${{"), "{name} {scale} {}: {text}", cell.id);
+                }
+            }
+        }
+    }
+}
+
+/// A claim that nothing can answer is a promise in name only: then it has to say why it is not testable.
+#[test]
+fn what_claims_of_the_library_need_and_compare_is_there_at_full_scale() {
+    for entry in LIBRARY {
+        let spec = read(entry.text).0.unwrap();
+        let design = Design::new(&spec, Choice { scale: "full".into(), ..Choice::default() }).unwrap();
+        let mut run = Vec::new();
+        for (at, system) in spec.systems.iter().enumerate() {
+            let own: Vec<&Cell> = design.cells.iter().filter(|cell| cell.system == at).collect();
+            assert!(own.iter().any(|cell| cell.is_run()), "{}: {} is never run", entry.name, system.name);
+            for cell in own {
+                run.extend(cell.points.iter().filter(|point| point.refused.is_none()).map(|point| {
+                    let mut levels = cell.levels.clone();
+                    levels.extend(point.levels.clone());
+                    levels.insert("system".to_owned(), system.name.clone());
+                    levels
+                }));
+            }
+        }
+        for claim in &spec.claims {
+            let is_met = |need: &String| spec.systems.iter().any(|system| system.provides.contains(need));
+            assert!(claim.needs.iter().all(is_met), "{} {}: {:?}", entry.name, claim.id, claim.needs);
+            let mut conditions: Vec<&Condition> = claim.test.iter().collect();
+            while let Some(one) = conditions.pop() {
+                conditions.extend(one.than.as_deref());
+                for side in std::iter::once(&one.of).chain(&one.to) {
+                    let is_there = run.iter().any(|levels| matches(&side.cells, levels));
+                    assert!(is_there, "{} {}: {:?}", entry.name, claim.id, side.cells);
                 }
             }
         }
