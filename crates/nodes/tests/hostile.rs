@@ -13,7 +13,12 @@ use cosmark_nodes::prometheus::{parse, reading};
 use cosmark_nodes::raw::import::{Imported, import};
 use cosmark_nodes::reading::Reading;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::select;
+
+use self::changed::changed;
+
+#[path = "../../workload/tests/hostile/changed.rs"]
+mod changed;
 
 /// What each source prints, once.
 const PRINTED: &[&str] = &[
@@ -69,28 +74,10 @@ const PIECES: &[&str] = &[
     "/proc/diskstats:",
 ];
 
-/// Some of what is printed with up to eight changes.
-fn changed() -> impl Strategy<Value = String> {
-    let change = (any::<Index>(), any::<Index>(), 0_u8..5, select(PIECES));
-    (prop::collection::vec(select(PRINTED), 1..4), prop::collection::vec(change, 0..8)).prop_map(
-        |(parts, changes)| {
-            let mut signs: Vec<char> = parts.concat().chars().collect();
-            for (from, to, what, piece) in changes {
-                let (from, to) = (from.index(signs.len() + 1), to.index(signs.len() + 1));
-                let (from, to) = (from.min(to), from.max(to).min(from.min(to) + 60));
-                match what {
-                    0 => signs.truncate(to),
-                    1 => drop(signs.drain(from..to)),
-                    2 => {
-                        let again = signs[from..to].to_vec();
-                        drop(signs.splice(to..to, again));
-                    }
-                    _ => drop(signs.splice(from..from, piece.chars())),
-                }
-            }
-            signs.into_iter().collect()
-        },
-    )
+/// Some of what is printed, changed.
+fn printed() -> impl Strategy<Value = String> {
+    let some = prop::collection::vec(select(PRINTED), 1..4).prop_map(|parts| parts.concat());
+    changed(some, PIECES, 60)
 }
 
 fn are_numbers(reading: &Reading) -> bool {
@@ -109,12 +96,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn files_of_a_machine_are_numbers_whatever_stands_in_them(text in changed()) {
+    fn files_of_a_machine_are_numbers_whatever_stands_in_them(text in printed()) {
         prop_assert!(are_numbers(&frame_of(&text).read(7)));
     }
 
     #[test]
-    fn an_exposition_is_series_and_a_count_of_what_is_none(text in changed()) {
+    fn an_exposition_is_series_and_a_count_of_what_is_none(text in printed()) {
         let read = parse(&text);
         let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with('#'));
         prop_assert_eq!(read.series.len() + read.unreadable, lines.count());
@@ -125,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trace_has_a_distance_less_than_requests_at_most(text in changed()) {
+    fn a_trace_has_a_distance_less_than_requests_at_most(text in printed()) {
         let mut trace = Trace::default();
         text.lines().for_each(|line| trace.add_line(line));
         for (disk, found) in trace.disks() {
@@ -136,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn what_another_program_measured_is_possible_or_refused_with_a_reason(text in changed()) {
+    fn what_another_program_measured_is_possible_or_refused_with_a_reason(text in printed()) {
         let is_possible = |rate: f64| rate.is_finite() && rate > 0.0 && rate <= 1e12;
         match import(&text, "") {
             Ok(Imported::Disks(disks)) => prop_assert!(disks.iter().all(|disk| is_possible(disk.bytes_per_s))),

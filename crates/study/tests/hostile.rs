@@ -4,7 +4,12 @@ use cosmark_study::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY};
 use cosmark_study::published::read as read_published;
 use cosmark_study::spec::read;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::select;
+
+use self::changed::changed;
+
+#[path = "../../workload/tests/hostile/changed.rs"]
+mod changed;
 
 const PIECES: &[&str] = &[
     "-1",
@@ -40,31 +45,13 @@ const PIECES: &[&str] = &[
     "fraction: {cells: 0}",
 ];
 
-/// A text with up to eight changes.
-fn changed(text: &'static str) -> impl Strategy<Value = String> {
-    let change = (any::<Index>(), any::<Index>(), 0_u8..5, select(PIECES));
-    prop::collection::vec(change, 0..8).prop_map(move |changes| {
-        let mut signs: Vec<char> = text.chars().collect();
-        for (from, to, what, piece) in changes {
-            let (from, to) = (from.index(signs.len() + 1), to.index(signs.len() + 1));
-            let (from, to) = (from.min(to), from.max(to).min(from.min(to) + 200));
-            match what {
-                0 => signs.truncate(to),
-                1 => drop(signs.drain(from..to)),
-                2 => {
-                    let again = signs[from..to].to_vec();
-                    drop(signs.splice(to..to, again));
-                }
-                _ => drop(signs.splice(from..from, piece.chars())),
-            }
-        }
-        signs.into_iter().collect()
-    })
-}
-
 fn study() -> impl Strategy<Value = String> {
     let texts: Vec<&'static str> = LIBRARY.iter().map(|entry| entry.text).chain([NEW_STUDY]).collect();
-    select(texts).prop_flat_map(changed)
+    changed(select(texts).prop_map(str::to_owned), PIECES, 200)
+}
+
+fn published() -> impl Strategy<Value = String> {
+    changed(Just(NEW_PUBLISHED.to_owned()), PIECES, 200)
 }
 
 proptest! {
@@ -82,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn published_numbers_are_rows_of_their_tables_or_the_line_is_named(text in changed(NEW_PUBLISHED)) {
+    fn published_numbers_are_rows_of_their_tables_or_the_line_is_named(text in published()) {
         match read_published(&text) {
             Ok(tables) => prop_assert!(
                 tables.values().all(|table| table.rows.iter().all(|(_, row)| row.len() <= table.columns.len()))
