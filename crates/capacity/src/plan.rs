@@ -445,7 +445,7 @@ fn held_out_by_law(observed: &Observed) -> f64 {
     let Ok(planner) = Planner::by(&known, Changing::ByLaw, 0) else { return UNTRIED };
     let rest = Observed { loads: above.to_vec(), ..sorted.clone() };
     let rest = if planner.by_class { rest } else { rest.as_one_class() };
-    let errors = rest.loads.iter().filter(|load| load.client_clear).filter_map(|load| {
+    let errors = rest.loads.iter().filter(|load| load.client_clear).map(|load| {
         let solved = planner.solve_measured(&planner.model, load)?;
         Some(if load.open {
             solved.response_s[0] / load.service_s() - 1.0
@@ -453,7 +453,13 @@ fn held_out_by_law(observed: &Observed) -> f64 {
             solved.throughput_per_s[0] / load.rate_per_s() - 1.0
         })
     });
-    let squares: Vec<f64> = errors.map(|error| error.powi(2)).collect();
+    far_off(errors)
+}
+
+/// Root mean square of errors. A load that the store bore, and could not by the laws, has none, and is no better for that than
+/// one that was not tried.
+fn far_off(errors: impl Iterator<Item = Option<f64>>) -> f64 {
+    let squares: Vec<f64> = errors.map(|error| error.unwrap_or(UNTRIED).powi(2)).collect();
     if squares.is_empty() { UNTRIED } else { (squares.iter().sum::<f64>() / real(squares.len())).sqrt() }
 }
 
@@ -533,5 +539,18 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
         Cannot::TooMuch(ceiling) => {
             format!("the store cannot keep up with that rate: its ceiling is {ceiling:.0} operations/s")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn laws_by_which_a_load_that_was_borne_could_not_be_are_thought_to_be_off() {
+        assert!((far_off([Some(0.03), Some(-0.04)].into_iter()) - 0.00125_f64.sqrt()).abs() < 1e-12);
+        assert!(far_off([Some(0.0), None].into_iter()) > UNTRIED / 2.0);
+        assert!((far_off([None, None].into_iter()) - UNTRIED).abs() < 1e-12);
+        assert!((far_off(std::iter::empty()) - UNTRIED).abs() < 1e-12);
     }
 }
