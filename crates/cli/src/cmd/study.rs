@@ -154,9 +154,8 @@ fn load(what: &str) -> Result<Loaded, Problem> {
     } else if let Some(entry) = find(what) {
         (entry.text.to_owned(), entry.published.to_owned(), format!("studies/{what}/study.yaml"))
     } else {
-        let words = ["list", "status", "new", "schema"];
         let names: Vec<&str> = LIBRARY.iter().map(|entry| entry.name).collect();
-        let remedy = match nearest(what, words.into_iter().chain(names.iter().copied())) {
+        let remedy = match nearest(what, WORDS.into_iter().chain(names.iter().copied())) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are {}; `cosmark study list` says what they are", names.join(", ")),
         };
