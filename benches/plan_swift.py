@@ -131,7 +131,8 @@ def held_against(said, truth, near):
     is_inside = low <= truth and (high is None or truth <= high)
     off = said["value"] / truth - 1 if truth else float("inf")
     cells = [f"{said['value']:.1f}", f"{low:.1f} to {'?' if high is None else format(high, '.1f')}", f"{truth:.1f}", "inside" if is_inside else "outside"]
-    state = "right" if abs(off) <= near else "off, but inside" if is_inside else "WRONG"
+    is_near = abs(off) <= near
+    state = "right" if is_near and is_inside else "near, but outside" if is_near else "off, but inside" if is_inside else "WRONG"
     return [*cells, f"{100 * off:+.1f} %", state]
 
 
