@@ -403,6 +403,31 @@ fn a_quota_that_stops_its_group_in_every_period_is_planned_as_full_though_a_part
 
 /// Whatever was drawn, what is said keeps the laws: no more than the ceiling, N = X R, more load never makes less.
 #[test]
+fn a_quota_that_is_full_at_every_load_is_planned_by_all_of_them() {
+    // What `benches/plan --bed swift` measured of one proxy with a fifth of a processor on 2026-11-27: workers, operations per
+    // second, and ms of the quota for each. Three of the loads alone differ by more than chance would let a cost do.
+    let rows = [(4.0, 37.5), (8.0, 34.4), (12.0, 36.7), (16.0, 39.4), (24.0, 40.2), (32.0, 32.4)];
+    let quota = unit("store", "proxy", Kind::CpuQuota, "proxies");
+    let load = |(workers, rate): (f64, f64)| Load {
+        classes: vec![ClassLoad { rate_per_s: rate, bytes_each: 4096.0, service_s: workers / rate }],
+        in_flight: workers,
+        open: false,
+        client_clear: true,
+        usage: vec![Usage { busy: Some(0.99), waiting: Some(Waiting::Share(0.99)), ..Usage::default() }],
+    };
+    let planner =
+        Planner::of(&observed(&["read"], vec![quota], rows.into_iter().map(load).collect())).unwrap();
+    // Two such proxies did 69.7/s with 32 workers and 73.4/s with 64.
+    for (workers, truth) in [(32, 69.7), (64, 73.4)] {
+        let mut asked = wanted(workers);
+        asked.more.units = vec![("quota".to_owned(), 2.0)];
+        let range = planner.predict(&asked).unwrap().throughput_per_s;
+        near(range.value, truth, 0.15, "two proxies");
+        assert!(range.low <= truth && truth <= range.high, "{truth} in {range:?}");
+    }
+}
+
+#[test]
 fn what_is_said_keeps_the_laws() {
     let mut random = Random::new(11);
     for _ in 0..6 {

@@ -19,7 +19,8 @@ const USED_WHEN_STOPPED: f64 = 0.9;
 /// How far the costs at these loads may lie from their mean.
 const STEADY_WHEN_FULL: f64 = 0.12;
 
-/// A unit that is full at all of the highest loads. There the utilisation law gives what an operation costs it without a
+/// A unit that is full at all of the highest loads: at all loads from some on, where it costs the same at them, or at the upper
+/// half. There the utilisation law gives what an operation costs it without a
 /// line through other loads: a server that is never idle looks less often for new work, and does it in larger batches.
 #[derive(Clone)]
 pub(super) struct Full {
@@ -43,12 +44,6 @@ impl Full {
         // By rising load, as they are sorted.
         let clear: Vec<&Load> = observed.loads.iter().filter(|load| load.client_clear).collect();
         let most = clear.last()?.in_flight;
-        let many = clear.iter().filter(|load| load.in_flight >= most * HIGHEST).count().max(LEAST_LOADS);
-        let high = &clear[clear.len().saturating_sub(many)..];
-        let least = high.first()?.in_flight;
-        if high.len() < LEAST_LOADS || least > most * (1.0 + HIGHEST) / 2.0 {
-            return None;
-        }
         let idle = observed.idle.get(unit).copied().flatten().unwrap_or(plane.idle).clamp(0.0, 1.0);
         let kind = observed.units.get(unit)?.kind;
         let times = |load: &&Load| {
@@ -56,10 +51,24 @@ impl Full {
             let work = plane.work(&columns(load));
             (work > 0.0).then(|| (busy - idle) / work)
         };
-        let times: Vec<f64> = high.iter().map(times).collect::<Option<_>>()?;
-        let middle = mean(&times);
-        let is_steady = times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL);
-        is_steady.then_some(Self { times, idle, in_flight: (least, most) })
+        let whole = clear.iter().rev().take_while(|load| times(load).is_some()).count();
+        let half = clear.iter().filter(|load| load.in_flight >= most * HIGHEST).count().max(LEAST_LOADS);
+        let of_highest = |many: usize| {
+            let high = &clear[clear.len().saturating_sub(many)..];
+            let least = high.first()?.in_flight;
+            if high.len() < LEAST_LOADS || least > most * (1.0 + HIGHEST) / 2.0 {
+                return None;
+            }
+            let times: Vec<f64> = high.iter().map(times).collect::<Option<_>>()?;
+            let middle = mean(&times);
+            let is_steady = times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL);
+            // By the upper half alone it costs as much: nothing falls or rises on the way.
+            let upper = mean(&times[times.len() / 2..]);
+            let stays = many <= half || (upper / middle - 1.0).abs() <= LARGEST_RESIDUALS.0;
+            (is_steady && stays).then(|| Self { times, idle, in_flight: (least, most) })
+        };
+        // The more loads it was full at, the less the chance of one of them is worth.
+        of_highest(whole).or_else(|| of_highest(half))
     }
 
     /// How many times what the plane says an operation costs at these loads.
