@@ -89,7 +89,8 @@ impl Certifying {
     /// Asks everything. `report_to` hears of each answer; what `ended` gives when it comes first is why it ends early.
     ///
     /// # Errors
-    /// One sentence: the store cannot be reached, refuses the login, or no container can be made. Nothing is left then.
+    /// One sentence: the store cannot be reached, refuses the login, no container can be made, or the given one is not there or
+    /// takes no object. Nothing is left then.
     pub async fn run(
         &self,
         report_to: &mut dyn FnMut(Progress<'_>),
@@ -194,6 +195,8 @@ impl Certifying {
             let made = within(PATIENCE * 3, room.client.create_container(&room.container, &mut marks)).await;
             made.map_err(|error| format!("the container {} cannot be made: {error}", room.container))?;
             room.owns_container = true;
+        } else if self.container.is_some() {
+            can_be_written(&mut room).await?;
         }
         Ok(room)
     }
@@ -242,6 +245,26 @@ impl Certifying {
             );
         }
         stays.into_iter().map(|text| room.without_secrets(text)).collect()
+    }
+}
+
+/// Whether the container that was given takes an object: where it is not there or is another's, each answer would be held against
+/// the store.
+async fn can_be_written(room: &mut Room) -> Result<(), String> {
+    let key = room.key("begin");
+    match room.put(&key, b"begin").await {
+        Err(error) if matches!(error.status(), Some(401 | 403 | 404 | 409)) => Err(format!(
+            "the container {} takes no object: {}; make it before, or leave it out: then one is made and removed",
+            room.container,
+            room.without_secrets(error.message().to_owned())
+        )),
+        Ok(()) => {
+            // Whatever stays is removed at the end.
+            drop(room.remove(&key).await);
+            Ok(())
+        }
+        // What else went wrong is for the questions to find.
+        Err(_) => Ok(()),
     }
 }
 

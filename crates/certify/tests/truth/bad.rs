@@ -1,11 +1,14 @@
 //! Stores that hang, send garbage, or put into their answers what should not stand on a page.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_certify::{Answer, html, markdown};
+use cosmark_adaptor_api::{BytesSource, Marks, ObjectName, PutOptions, Session, Settings};
+use cosmark_certify::{Answer, Certifying, html, markdown};
+use cosmark_embedded::{EmbeddedStore, Options};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
-use super::{certified_s3, not_right};
+use super::{certified_s3, certifying, not_right};
 
 fn store(yaml: &str) -> Handle {
     SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap()
@@ -96,4 +99,37 @@ async fn what_a_store_says_stays_text_on_every_page() {
     let text = markdown(&certificate);
     assert!(!text.contains('\u{1b}') && !text.contains("<script>") && !text.contains("]|*"), "{text}");
     drop(store);
+}
+
+#[tokio::test]
+async fn a_given_container_that_is_not_there_is_a_mistake_and_no_answer_of_the_store() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let (endpoint, access) = (store.endpoint(), store.access_key().to_owned());
+    let secret = store.secret_key().to_owned();
+    let entries = [
+        ("endpoint", endpoint.as_str()),
+        ("accesskey", access.as_str()),
+        ("secretkey", secret.as_str()),
+        ("path_style_access", "true"),
+    ];
+    let (settings, problems) = Settings::parse(cosmark_adaptors::s3::DEF.keys, entries);
+    assert!(problems.is_empty(), "{problems:?}");
+    let adaptor = (cosmark_adaptors::s3::DEF.open)(&settings).unwrap();
+    let asking = |container: &str| Certifying {
+        container: Some(container.to_owned()),
+        ..certifying(Arc::clone(&adaptor), Session::default(), &["any.read-back", "any.list"], None)
+    };
+    let missing = asking("nowhere").run(&mut |_| {}, std::future::pending()).await.unwrap_err();
+    assert!(missing.contains("nowhere") && missing.contains("make it before"), "{missing}");
+    // One that is there is asked, and what else is in it stays alone.
+    let mut client = adaptor.client(&Arc::new(Session::default())).unwrap();
+    let mut marks = Marks::default();
+    client.create_container("mine", &mut marks).await.unwrap();
+    let other = ObjectName { container: "mine", object: "other" };
+    let body = BytesSource(b"mine");
+    client.put(other, &body, PutOptions::default(), &mut marks).await.unwrap();
+    let certificate = asking("mine").run(&mut |_| {}, std::future::pending()).await.unwrap();
+    assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
+    assert!(certificate.counts.yes >= 2, "{:?}", certificate.counts);
+    assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 4), "{:?}", certificate.left_behind);
 }
