@@ -86,7 +86,19 @@ fn remarks(first: &Certificate, second: &Certificate) -> Vec<String> {
 /// How a column is called: two of one name by when each was asked.
 fn named(one: &Certificate, first: &Certificate, second: &Certificate) -> String {
     let name = cell(&one.target.name);
-    if first.target.name == second.target.name { format!("{name}, {}", cell(&one.began)) } else { name }
+    if is_of_one_name(first, second) { format!("{name}, {}", cell(&began(one))) } else { name }
+}
+
+fn is_of_one_name(first: &Certificate, second: &Certificate) -> bool {
+    first.target.name == second.target.name
+}
+
+/// When it began, to the second.
+fn began(one: &Certificate) -> String {
+    match one.began.split_once('.') {
+        Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
+        _ => one.began.clone(),
+    }
 }
 
 /// The same as a page.
@@ -97,14 +109,12 @@ pub fn comparison_markdown(first: &Certificate, second: &Certificate) -> String 
     let mut text = format!("# {} and {}\n\n", names[0], names[1]);
     for (one, name) in [first, second].into_iter().zip(&names) {
         let counts = one.counts;
+        let when =
+            if is_of_one_name(first, second) { String::new() } else { format!(" ({})", cell(&began(one))) };
         let _ = writeln!(
             text,
-            "- {name}: {} yes, {} differ, {} no, {} not asked ({})",
-            counts.yes,
-            counts.differs,
-            counts.no,
-            counts.not_asked,
-            cell(&one.began)
+            "- {name}: {} yes, {} differ, {} no, {} not asked{when}",
+            counts.yes, counts.differs, counts.no, counts.not_asked
         );
     }
     for remark in remarks(first, second) {
@@ -198,6 +208,14 @@ mod tests {
             text.contains("# a, 2026-01-01 and a, 2026-01-02"),
             "two of one name have their dates: {text}"
         );
+        // A moment is as long as one reads it, and stands once in a line.
+        let at = "2026-01-02T03:04:05.678901234Z";
+        for name in ["a", "b"] {
+            let text = comparison_markdown(&one, &certificate(name, at, &[("any.x", Answer::No)]));
+            let line = text.lines().find(|line| line.contains("03:04:05Z") && line.starts_with("- "));
+            assert!(line.is_some_and(|line| line.matches("2026").count() == 1), "{text}");
+            assert!(!text.contains(".678"), "{text}");
+        }
     }
 
     #[test]

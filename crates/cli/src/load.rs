@@ -45,6 +45,13 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
         std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
     };
     read.map_err(|cause| {
+        // It may have a secret in it, so it is not repeated.
+        if path.to_str().is_some_and(|text| text.contains("://")) {
+            return Problem::usage(
+                "an address stands where a file is to be: `cosmark quick URL` measures a store by its address; for a \
+                 workload write it into a target file (`auth:` and `storage:`, docs/guide/targets.md)",
+            );
+        }
         Problem::usage(format!(
             "cannot read {shown}: {cause}; name a file that can be read, or - for standard input"
         ))

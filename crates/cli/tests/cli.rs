@@ -716,6 +716,11 @@ fn help_teaches_and_adaptors_list_their_keys() {
         (&["rnu", "x.yaml"], "'run'"),
         (&["cmp", "w1", "w2"], "`cosmark compare w1 w2`"),
         (&["quick", "s3://127.0.0.1"], "s3+https:// or s3+http://"),
+        (&["run", "s3+http://key:hidden@127.0.0.1:1"], "`cosmark quick URL` measures a store"),
+        (&["certify", "quetions"], "did you mean `cosmark certify questions`?"),
+        (&["certify", "comapre", "a.json", "b.json"], "did you mean `cosmark certify compare`?"),
+        (&["certify", "compare", "."], "compare takes two files"),
+        (&["certify", "compare", ".", "."], "./certify.json"),
         (&["baseline", "nosuch.yaml"], "there is no file nosuch.yaml"),
         (&["study", "slidse"], "did you mean slides?"),
         (&["study", "slides", "--json"], "--json is of `study list` and `study status`"),
@@ -725,6 +730,7 @@ fn help_teaches_and_adaptors_list_their_keys() {
         let refused = run(directory.path(), arguments);
         let text = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(refused.status.code() == Some(2) && text.contains(remedy), "{arguments:?}: {text}");
+        assert!(!text.contains("hidden"), "a secret of an address stays out of a message: {text}");
     }
     let unknown = run(directory.path(), &["adaptors", "s4"]);
     assert_eq!(unknown.status.code(), Some(2));

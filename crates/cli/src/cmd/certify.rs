@@ -15,6 +15,7 @@ use cosmark_certify::{
 };
 use cosmark_driver::secrets::resolve_target;
 use cosmark_driver::{Permit, open_target, read_target};
+use cosmark_workload::diagnostics::nearest;
 use cosmark_workload::model::{ConfigValue, TargetSpec};
 
 use crate::args::CertifyArgs;
@@ -41,9 +42,20 @@ pub fn run(args: &CertifyArgs) -> Outcome {
         ["compare", ..] => {
             Err(Problem::usage("compare takes two files: cosmark certify compare A.json B.json"))
         }
+        [word, ..] if meant(word).is_some() => {
+            let meant = meant(word).unwrap_or_default();
+            Err(Problem::usage(format!(
+                "{word}: no such target file; did you mean `cosmark certify {meant}`?"
+            )))
+        }
         [target] => certify(args, target),
         _ => Err(Problem::usage("give one target, or compare A.json B.json, or questions")),
     }
+}
+
+/// The word that a slip of the fingers stands for, where nothing is called so.
+fn meant(word: &str) -> Option<&'static str> {
+    nearest(word, ["compare", "questions"]).filter(|_| !Path::new(word).exists())
 }
 
 /// A table as wide as the terminal, whose first column is not broken.
@@ -97,8 +109,11 @@ fn questions(args: &CertifyArgs) -> Outcome {
 
 fn compare(first: &str, second: &str) -> Outcome {
     let read = |path: &str| {
-        let text = read_text(Path::new(path))?;
-        Certificate::from_json(&text).map_err(|why| Problem::usage(format!("{path}: {why}")))
+        let path = Path::new(path);
+        // The directory of the pages stands for what is in it.
+        let path = if path.is_dir() { path.join("certify.json") } else { path.to_owned() };
+        let text = read_text(&path)?;
+        Certificate::from_json(&text).map_err(|why| Problem::usage(format!("{}: {why}", path.display())))
     };
     verbatim(format_args!("{}", comparison_markdown(&read(first)?, &read(second)?)));
     Ok(Exit::Done)
