@@ -767,6 +767,17 @@ fn a_full_disk_costs_the_archive_but_not_the_results() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
     assert!(stdout(&output).contains("main") && stdout(&output).contains("read"), "{}", stdout(&output));
+    // A study that cannot even note that it begins.
+    let script = "mount -t tmpfs -o size=64k tmpfs \"$0\" && cd \"$0\" && \"$1\" study new mine && echo 'storage: {type: mock}' > target.yaml \
+                  && { cat /dev/zero > fill 2>&1 | true; } ; exec \"$1\" study mine --system here=target.yaml --dir there";
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .arg(directory.path())
+        .arg(env!("CARGO_BIN_EXE_cosmark"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("free some space, then the same command"), "{}", stderr(&output));
 }
 
 /// A line of an S3 server access log at this second past midnight.

@@ -15,6 +15,9 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Name of the journal in a study's directory.
 pub const JOURNAL: &str = "journal.jsonl";
 
+/// What an error of a journal says where the disk has no room for it.
+pub const DISK_FULL: &str = "the disk is full: free some space, then the same command goes on";
+
 /// Who looks whether a study runs holds its journal for a moment: it is asked for so often, so far apart.
 const ASKED: (u32, Duration) = (20, Duration::from_millis(50));
 
@@ -175,8 +178,9 @@ impl Journal {
     pub fn open(directory: &Path) -> Result<Self, String> {
         let path = directory.join(JOURNAL);
         let shown = path.display().to_string();
-        let failed = |cause: std::io::Error| format!("{shown}: {cause}");
-        std::fs::create_dir_all(directory).map_err(|cause| format!("{}: {cause}", directory.display()))?;
+        let at = path.clone();
+        let failed = |cause: std::io::Error| with_remedy(&at, &cause);
+        std::fs::create_dir_all(directory).map_err(|cause| with_remedy(directory, &cause))?;
         if path.exists() || path.is_symlink() {
             check_regular(&path).map_err(failed)?;
         }
@@ -209,7 +213,7 @@ impl Journal {
         }
         if let Err(cause) = written {
             drop(self.cut());
-            return Err(format!("{}: {cause}", self.path.display()));
+            return Err(with_remedy(&self.path, &cause));
         }
         self.whole += line.len() as u64;
         self.steps.push(step);
@@ -224,13 +228,23 @@ impl Journal {
         self.whole = 0;
         self.steps.clear();
         let cut = self.cut().and_then(|()| self.file.sync_data());
-        cut.map_err(|cause| format!("{}: {cause}", self.path.display()))
+        cut.map_err(|cause| with_remedy(&self.path, &cause))
     }
 
     /// Takes away what stands behind the last whole step; the next is written there.
     fn cut(&mut self) -> std::io::Result<()> {
         self.file.set_len(self.whole)?;
         self.file.seek(SeekFrom::Start(self.whole)).map(drop)
+    }
+}
+
+/// The error of a file, and what helps.
+fn with_remedy(path: &Path, cause: &std::io::Error) -> String {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let shown = path.display();
+    match cause.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => format!("{shown}: {cause}; {DISK_FULL}"),
+        _ => format!("{shown}: {cause}"),
     }
 }
 

@@ -10,7 +10,7 @@ use cosmark_study::claims::judge;
 use cosmark_study::design::{Choice, Design};
 use cosmark_study::engine::{Engine, Limits, Outcome as Ending, belongs, how_far, observations};
 use cosmark_study::estimate::{Cost, cell_s, cost};
-use cosmark_study::journal::{Call, CellState, Journal, Step, digest, ended, steps};
+use cosmark_study::journal::{Call, CellState, DISK_FULL, Journal, Step, digest, ended, steps};
 use cosmark_study::library::{Entry, LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
 use cosmark_study::measured::Files;
 use cosmark_study::page::{self, Part};
@@ -383,7 +383,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     if design.spec.fio.is_some() {
         check(&systems(design), ceph.as_ref()).map_err(Problem::usage)?;
     }
-    let mut journal = Journal::open(directory).map_err(Problem::usage)?;
+    let mut journal = Journal::open(directory).map_err(unusable)?;
     for path in remove_left(directory, &journal.steps) {
         eprintln!("cosmark: removed {}, which a killed call of this study left", path.display());
     }
@@ -399,7 +399,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         seed: args.seed,
     };
     let mut runner = Here::new(settings)?;
-    let engine = Engine::new(design, text, &mut journal, limits, &mut runner).map_err(Problem::usage)?;
+    let engine = Engine::new(design, text, &mut journal, limits, &mut runner).map_err(unusable)?;
     if engine.is_begun_again {
         eprintln!(
             "cosmark: the study's text or a target was changed since it was begun; nothing was measured yet, so it \
@@ -437,6 +437,11 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         return Ok(Exit::StageFailed);
     }
     Ok(shown)
+}
+
+/// Why a journal cannot be gone on with: what the user gave, or this machine's disk.
+fn unusable(why: String) -> Problem {
+    if why.ends_with(DISK_FULL) { Problem::ours(why) } else { Problem::usage(why) }
 }
 
 /// This call of the command, as somebody else may repeat it.

@@ -14,13 +14,24 @@ pub fn free_bytes(directory: &Path) -> Option<u64> {
     (about.f_blocks > 0).then(|| about.f_bavail.saturating_mul(about.f_frsize))
 }
 
-/// Why a directory has no room for so many bytes; `None` where it has, or where nobody knows.
+/// Why a directory has no room for so many bytes; `None` where it has, or where nobody knows. Of none it says what has to stay.
 pub fn lacks(directory: &Path, bytes: u64) -> Option<String> {
-    let free = free_bytes(directory)?;
+    lacks_of(free_bytes(directory)?, directory, bytes)
+}
+
+fn lacks_of(free: u64, directory: &Path, bytes: u64) -> Option<String> {
     let needed = bytes.saturating_add(RESERVE_BYTES);
     #[expect(clippy::cast_precision_loss, reason = "sizes for people")]
     let shown = |bytes: u64| units::bytes(bytes as f64);
     (free < needed).then(|| {
+        if bytes == 0 {
+            return format!(
+                "{} has {} free, and {} have to be: free some space",
+                directory.display(),
+                shown(free),
+                shown(RESERVE_BYTES)
+            );
+        }
         format!(
             "its data would take {}, and {} has {} free, of which {} stay for everything else",
             shown(bytes),
@@ -49,5 +60,9 @@ mod tests {
             free_bytes(directory.path()).unwrap() < RESERVE_BYTES
         );
         assert_eq!(lacks(&directory.path().join("nowhere"), u64::MAX), None, "nobody knows");
+        // Nothing is asked for but what has to stay.
+        let bare = lacks_of(2 << 20, Path::new("here"), 0).unwrap();
+        assert!(bare.starts_with("here has 2.1") && bare.ends_with("free some space"), "{bare}");
+        assert_eq!(lacks_of(RESERVE_BYTES, Path::new("here"), 0), None);
     }
 }

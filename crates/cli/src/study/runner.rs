@@ -350,14 +350,16 @@ impl Runner for Here {
 
     fn lacks_room(&mut self, system: &System, bytes: u64) -> Option<String> {
         // What the user's own store holds is not known here, but the archive is always on this machine.
-        room::lacks(&self.directory, 0).map(|why| format!("the study's archive: {why}")).or_else(|| {
-            let bed = if self.targets.contains_key(&system.name) {
-                None
-            } else {
-                Bed::of(&self.beds, system).ok()?
-            };
-            bed?.lacks_room(system, bytes)
-        })
+        room::lacks(&self.directory, 0)
+            .map(|why| format!("for the study's archive {why}, or give another directory with --dir"))
+            .or_else(|| {
+                let bed = if self.targets.contains_key(&system.name) {
+                    None
+                } else {
+                    Bed::of(&self.beds, system).ok()?
+                };
+                bed?.lacks_room(system, bytes)
+            })
     }
 
     fn cannot_be(&mut self, system: &System) -> Option<String> {
