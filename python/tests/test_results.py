@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -623,3 +624,13 @@ def test_an_overview_has_a_row_per_run_with_the_figures_of_its_fastest_stage(arc
     p99 = [one.record["response_ms"]["p99"] for one in cosmark.open("w5", archive).stage("main").main]
     assert table[4]["response_p99_ms"] == max((value for value in p99 if value is not None), default=None)
     assert all(row["submitted"] <= row["ended"] for row in table)
+
+
+def test_pictures_are_there_as_the_guide_calls_them_and_load_matplotlib_only_when_drawn() -> None:
+    # In a process of its own: here other tests have imported them.
+    said = "import sys, cosmark; print(callable(cosmark.plot.study), 'matplotlib' in sys.modules)"
+    source = str(Path(cosmark.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", said], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source}, timeout=60
+    )
+    assert done.stdout.split() == ["True", "False"], done

@@ -27,7 +27,7 @@ const PARTS: Record<string, string> = { detection: "detection", initiation: "hel
 export function faultChart(fault: FaultData): LineModel {
   const base = { kind: "lines" as const, x: "time" as const, id: `fault-${fault.id}`, title: `Rate around: ${fault.name}`, unit: "per_s" as const };
   const first = shown(fault);
-  if (!first) return { ...base, lines: [], hint: fault.what, empty: "No slot of this fault was played." };
+  if (!first) return { ...base, lines: [], hint: fault.what, empty: "No slot of this fault has a course that can be drawn." };
   const origin = Math.max(...fault.slots.map((slot) => (slot.course_per_s.length ? lead(slot) : 0)));
   const end = Math.max(...fault.slots.map((slot) => origin + slot.to_s - slot.from_s));
   const lines = fault.slots.filter((slot) => slot.course_per_s.length > 0).map((slot, at) => course(fault, slot, at, origin));

@@ -106,12 +106,22 @@ function Headline({ stage, names }: { stage: StageData; names: string[] }) {
   );
 }
 
+/** A remark about several arrivals, logins or requests as it stands for one. */
+function ofOne(text: string): string {
+  return text
+    .replace(/^(\w+)s /, "$1 ")
+    .replace(/^(\w+) were /, "$1 was ")
+    .replace("was retries", "was a retry")
+    .replace("their response time counts from when they were due", "its response time counts from when it was due")
+    .replace("they are in no rate", "it is in no rate");
+}
+
 /** What the figures alone do not say. */
 function Remarks({ stage, names }: { stage: StageData; names: string[] }) {
   const remarks: string[] = [];
   stage.operations.forEach((one, at) => {
     const of = (n: number) => (one.intended ? ` (${share(n / one.intended)} of those due)` : "");
-    const say = (n: number, text: string) => n > 0 && remarks.push(`${names[at]}: ${grouped(n)} ${text}`);
+    const say = (n: number, text: string) => n > 0 && remarks.push(`${names[at]}: ${grouped(n)} ${n === 1 ? ofOne(text) : text}`);
     say(one.missed, `arrivals were dropped because no worker was free${of(one.missed)}; the rate that was asked for was not offered.`);
     say(one.delayed, `arrivals had to wait for a free worker${of(one.delayed)}; their response time counts from when they were due.`);
     if (one.missed + one.delayed > 0 || one.intended !== null) {

@@ -75,3 +75,9 @@ test("failures of which no kind is known end their sentence, and others say thei
   expect(html({})).not.toContain("): .");
   expect(html({ http_503: 5 })).toMatch(/\): [^.]*503/);
 });
+
+test("one arrival that waited is no plural", () => {
+  const page = (delayed: number) => renderToStaticMarkup(createElement(StageView, { stage: stage([operation({ delayed, intended: 100 })]), alone: true })).replace(/[\u00a0\u202f]/g, " ");
+  expect(page(1)).toContain("1 arrival had to wait for a free worker (1 % of those due); its response time counts from when it was due.");
+  expect(page(2)).toContain("2 arrivals had to wait for a free worker (2 % of those due); their response time counts from when they were due.");
+});

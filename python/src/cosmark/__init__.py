@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Dict, List, Optional, Union
 
-from . import cosbench
+from . import cosbench, plot
 from .comparison import compare, figure_of
 from .errors import CosmarkError
 from .files import is_run_directory
@@ -43,6 +43,7 @@ __all__ = [
     "open",
     "open_study",
     "overview",
+    "plot",
     "run",
     "runs",
 ]

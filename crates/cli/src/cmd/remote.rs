@@ -230,7 +230,8 @@ impl Remote {
         let Self { bus, drivers, .. } = self;
         let names: Vec<&str> = drivers.iter().map(|driver| driver.name.as_str()).collect();
         if !names.is_empty() {
-            eprintln!("cosmark: run {run} on {} drivers: {}", names.len(), names.join(", "));
+            let plural = if names.len() == 1 { "" } else { "s" };
+            eprintln!("cosmark: run {run} on {} driver{plural}: {}", names.len(), names.join(", "));
         }
         let job = RemoteJob {
             nodes,
