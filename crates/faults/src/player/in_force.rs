@@ -107,6 +107,13 @@ impl<'a> InForce<'a> {
                     if !self.is_tried_again(attempt, begun) {
                         break why;
                     }
+                    if attempt == 1 && self.hand.outcome() == Outcome::Unknown {
+                        self.stage.tell(&format!(
+                            "{}: {why}; it is asked again for up to {} s, and the run waits as long",
+                            self.name,
+                            ASKED_FOR.as_secs()
+                        ));
+                    }
                 }
             }
             std::thread::sleep(Duration::from_secs(1));

@@ -356,6 +356,9 @@ fn what_became_of_a_fault_of_an_agent_is_said_in_words_that_differ_and_only_what
         until_over(&player);
         player.take().iter().for_each(|one| news.push_str(&format!("{}\n", one.text)));
         assert!(news.contains(says), "{news}");
+        // What the run waits for is said while it waits, once, and only where an answer may still come.
+        let waits = news.matches("the run waits as long").count();
+        assert_eq!(waits, usize::from(says.contains("NOT KNOWN")), "{news}");
         let results = player.results();
         let slot = &results[0].slots[0];
         assert!(slot.void.as_ref().is_some_and(|why| why.contains(void)), "{slot:?}");
