@@ -1,6 +1,6 @@
 //! Another store of the same parts: more machines of a role, or more of one kind of unit on the same machines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ladder::{Kind, Unit};
 use crate::model::{Cannot, Mix, Model, Stations};
@@ -46,6 +46,15 @@ pub(crate) fn is_meant(unit: &Unit, name: &str) -> bool {
     }
 }
 
+/// What may be named of these units, with commas.
+fn known(units: &[Unit]) -> String {
+    let kinds = ["cpu", "disk", "network", "quota"];
+    let kinds = kinds.into_iter().filter(|kind| units.iter().any(|unit| is_meant(unit, kind)));
+    let daemons = units.iter().filter(|unit| unit.kind == Kind::Thread);
+    let daemons: BTreeSet<&str> = daemons.filter_map(|unit| unit.name.split('/').next()).collect();
+    kinds.chain(daemons).collect::<Vec<_>>().join(", ")
+}
+
 /// A part, the share of its demand, and which copy of its machine it belongs to.
 type Placed = Vec<(usize, f64, usize)>;
 
@@ -74,7 +83,8 @@ fn with_nodes(
 ) -> Result<Placed, Cannot> {
     let machines = machines(units);
     if let Some(unknown) = nodes.keys().find(|role| !machines.contains_key(role.as_str())) {
-        return Err(Cannot::NotMeasured(format!("role {unknown}")));
+        let known: Vec<&str> = machines.keys().copied().collect();
+        return Err(Cannot::NotMeasured(format!("role {unknown}"), known.join(", ")));
     }
     let mut placed = Placed::new();
     for (role, names) in &machines {
@@ -129,7 +139,7 @@ fn with_units(
     let (meant, mut changed): (Placed, Placed) =
         placed.iter().copied().partition(|one| is_meant(unit(one.0), name));
     if meant.is_empty() {
-        return Err(Cannot::NotMeasured(name.to_owned()));
+        return Err(Cannot::NotMeasured(name.to_owned(), known(units)));
     }
     let mut extra_delay_s = 0.0;
     let mut counted: BTreeMap<(String, usize, Kind), Placed> = BTreeMap::new();

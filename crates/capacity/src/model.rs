@@ -231,8 +231,8 @@ pub enum Cannot {
     Unexplained(f64),
     /// The loads lie this share, on the whole, from what any such store would do.
     Scattered(f64),
-    /// No such role, unit or kind of operation was measured.
-    NotMeasured(String),
+    /// No such role, unit or kind of operation was measured; these were.
+    NotMeasured(String, String),
     /// Only this mix was measured.
     OneMix(String),
     /// Operations of this kind were measured between these sizes only.

@@ -354,7 +354,8 @@ impl Planner {
         if let Some(shares) = &wanted.mix {
             let all: f64 = shares.values().sum();
             if let Some(unknown) = shares.keys().find(|kind| !self.measured_mix.contains_key(*kind)) {
-                return Err(Cannot::NotMeasured(format!("operation {unknown}")));
+                let known: Vec<&str> = self.measured_mix.keys().map(String::as_str).collect();
+                return Err(Cannot::NotMeasured(format!("operation {unknown}"), known.join(", ")));
             }
             let share = |kind: &str| shares.get(kind).copied().unwrap_or(0.0) / all;
             if self.by_class {
@@ -522,7 +523,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
              run while nothing else runs on these machines, or with longer steps",
             misfit * 100.0
         ),
-        Cannot::NotMeasured(what) => format!("{what} was not measured in this run"),
+        Cannot::NotMeasured(what, known) => format!("{what} was not measured in this run; there are {known}"),
         Cannot::OneMix(mix) => format!(
             "only one mix was measured ({mix}): what each kind costs is not known; measure a ladder of each kind, or vary \
              the mix (matrix:), in one run"

@@ -124,7 +124,13 @@ pub(crate) fn text_of<'n>(node: &'n Node, key: &str, mistakes: &mut Mistakes) ->
         }
         _ => {
             let message = format!("{} takes a single value, not {}", shown(key), node.what());
-            mistakes.error(node.span, message, "write one value behind the colon");
+            let hint = match &node.kind {
+                NodeKind::Sequence(_) => {
+                    "write one value behind the colon; where a key takes several, with commas: a,b"
+                }
+                _ => "write one value behind the colon",
+            };
+            mistakes.error(node.span, message, hint);
             None
         }
     }
@@ -172,6 +178,7 @@ pub(crate) fn target(node: &Node, which: &'static str, mistakes: &mut Mistakes) 
             let near = fields.pairs.iter().find(|pair| suggest::nearest(&pair.key, ["type"]).is_some());
             let hint = match near {
                 Some(pair) => format!("did you mean type instead of {}?", shown(&pair.key)),
+                None if which == "node" => "name one, e.g. type: local; also ssh and prometheus".to_owned(),
                 None => format!("name one, e.g. {which}: {{type: none}}"),
             };
             mistakes.error(fields.span, format!("{which} type cannot be empty"), hint);

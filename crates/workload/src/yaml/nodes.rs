@@ -128,5 +128,16 @@ mod tests {
             assert!(workload.is_none(), "{nodes}");
             assert!(mistakes.iter().any(|one| one.message.contains(words)), "{nodes}: {mistakes:?}");
         }
+        // The remedies are of nodes, and not of storages.
+        for (nodes, words) in [
+            ("nodes:\n  - {name: a}\n", "type: local"),
+            ("nodes:\n  - {name: a, type: local, daemons: [b, c]}\n", "with commas"),
+        ] {
+            let (_, mistakes) = parse(&format!("{HEAD}{nodes}"), Format::Yaml, &Environment::default());
+            assert!(
+                mistakes.iter().any(|one| one.hint.as_ref().is_some_and(|hint| hint.contains(words))),
+                "{nodes}: {mistakes:?}"
+            );
+        }
     }
 }
