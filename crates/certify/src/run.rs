@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session};
 
-use crate::certificate::{Asked, Certificate, SCHEMA, Target};
+use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
 use crate::questions::{Of, QUESTIONS, Question};
 use crate::request::{Finding, Request};
 use crate::restart::Restart;
@@ -23,6 +23,8 @@ const MOST_SILENT: usize = 8;
 const CLEANING: Duration = Duration::from_secs(60);
 /// By so many connections side by side.
 const CLEANERS: usize = 8;
+/// The question that is asked of a store which may be busy when it comes back.
+const RESTARTED: &str = "any.restart";
 /// Names of what stays that are told.
 const MOST_NAMED: usize = 5;
 
@@ -301,8 +303,26 @@ impl Certifying {
     }
 }
 
+/// Whether what was seen has the status 503 or 429, and not so many of something.
+fn says_busy(saw: &str) -> bool {
+    ["503", "429"].into_iter().flat_map(|status| saw.match_indices(status)).any(|(at, status)| {
+        let is_alone =
+            |sign: Option<char>| sign.is_none_or(|sign| !sign.is_alphanumeric() && !".-/".contains(sign));
+        let mut behind = saw[at + status.len()..].chars();
+        let next = behind.next();
+        let is_of_words = next == Some(' ') && behind.next().is_none_or(|sign| !sign.is_uppercase());
+        is_alone(saw[..at].chars().next_back()) && is_alone(next) && !is_of_words
+    })
+}
+
 fn answered(question: &Question, finding: Finding, room: &mut Room, took: Duration) -> Asked {
     let mut saw: String = finding.saw.chars().take(400).collect();
+    let mut answer = finding.answer;
+    // Who is busy has answered nothing yet; how long a restart may take is a question of its own.
+    if answer == Answer::No && question.id != RESTARTED && says_busy(&saw) {
+        answer = Answer::NotAsked;
+        saw.insert_str(0, "the store was busy: ");
+    }
     if room.repeated > 0 {
         saw.push_str(&format!("; a busy store (503 or 429) was asked again {} times", room.repeated));
     }
@@ -312,7 +332,7 @@ fn answered(question: &Question, finding: Finding, room: &mut Room, took: Durati
         asks: question.asks.to_owned(),
         right: question.right.to_owned(),
         source: question.source.to_owned(),
-        answer: finding.answer,
+        answer,
         saw: room.without_secrets(saw),
         evidence: std::mem::take(&mut room.evidence),
         took_ms: (took.as_secs_f64() * 1e4).round() / 10.0,
@@ -325,5 +345,32 @@ impl Room {
         self.patience = patience;
         self.evidence.clear();
         (self.requests, self.unanswered, self.repeated) = (0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_says_busy_is_none_that_counts_something() {
+        for saw in [
+            "503 SlowDown: Please reduce your request rate",
+            "it could not be deleted: 429 Too Many Requests",
+            "another connection: 503",
+            "the write gave 503; it was asked again",
+        ] {
+            assert!(says_busy(saw), "{saw}");
+        }
+        for saw in [
+            "429 of 1200 looks missed it",
+            "503 bytes were written and 3 read",
+            "12 races: 503 x 412",
+            "they differ from byte 1503",
+            "017-503-key: 404",
+            "500 InternalError",
+        ] {
+            assert!(!says_busy(saw), "{saw}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::operations::late;
 use super::{Group, Of, Question, by, difference, pattern, row};
 use crate::certificate::Answer;
 use crate::request::{Finding, Found};
-use crate::room::{Planted, Room, unprepared};
+use crate::room::{Planted, Room, is_busy, unprepared};
 
 const STORE: (Group, Of) = (Group::Durability, Of::Any(Capability::STORE));
 const MODEL: &str = "S3 user guide, Data protection and Amazon S3 data consistency model";
@@ -84,9 +84,16 @@ async fn put(room: &mut Room, key: &str, (seed, length): (u64, usize)) -> Result
 async fn look(room: &mut Room, when: &str) -> Found {
     let planted = room.planted.clone();
     let (mut wrong, mut first) = (0_usize, None);
+    // Of what a busy store does not give nobody knows how it is.
+    let (mut unread, mut busy) = (0_usize, None);
     for one in &planted {
         let read = room.get(&one.key).await;
         let found = match (one.content, read) {
+            (_, Err(error)) if is_busy(error.status()) => {
+                unread += 1;
+                busy.get_or_insert_with(|| error.message().to_owned());
+                None
+            }
             (Some((seed, length)), Ok(read)) => difference(&pattern(length, seed), &read),
             (None, Ok(read)) => Some(format!("it was deleted, and {} bytes are there", read.len())),
             (None, Err(error)) if error.status().is_some_and(|status| (400..500).contains(&status)) => None,
@@ -97,11 +104,13 @@ async fn look(room: &mut Room, when: &str) -> Found {
             first.get_or_insert_with(|| format!("{}: {found}", room.short(&one.key)));
         }
     }
-    Ok(match first {
-        None => Finding::yes(format!("{} objects, {EACH} of them deleted", planted.len())),
-        Some(first) => {
-            Finding::no(format!("{wrong} of {} are not as they were left {when}; {first}", planted.len()))
+    let of = planted.len();
+    Ok(match (first, busy) {
+        (Some(first), _) => Finding::no(format!("{wrong} of {of} are not as they were left {when}; {first}")),
+        (None, Some(busy)) => {
+            Finding::not_asked(format!("the store was busy: {unread} of {of} not read: {busy}"))
         }
+        (None, None) => Finding::yes(format!("{of} objects, {EACH} of them deleted")),
     })
 }
 

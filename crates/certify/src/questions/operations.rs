@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::{Group, Of, Question, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found};
-use crate::room::{Room, unprepared, within};
+use crate::room::{Room, is_busy, unprepared, within};
 
 const STORE: (Group, Of) = (Group::Operations, Of::Any(Capability::STORE));
 const LIST: (Group, Of) = (Group::Listings, Of::Any(Capability::LIST));
@@ -305,15 +305,26 @@ async fn deletes_many(room: &mut Room) -> Found {
     let result = room.operated(format!("delete {} objects in one request", named.len()), began, result);
     result.map_err(|error| Finding::no(error.message()))?;
     for key in &keys {
-        if room.get(key).await.is_ok() {
-            return Ok(Finding::no(format!("it answered success, and {} is there", room.short(key))));
+        match room.get(key).await {
+            Ok(_) => {
+                return Ok(Finding::no(format!("it answered success, and {} is there", room.short(key))));
+            }
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(unprepared(&error)),
         }
     }
-    let stays = room.get(&stays).await.is_ok();
-    Ok(Finding::holds(
-        stays,
-        if stays { "20 of 20 gone, another stays" } else { "an object that it did not name is gone" },
-    ))
+    Ok(match room.get(&stays).await {
+        Ok(_) => Finding::yes("20 of 20 gone, another stays"),
+        Err(error) if is_missing(&error) => Finding::no("an object that it did not name is gone"),
+        Err(error) => {
+            Finding::no(format!("an object that it did not name cannot be read: {}", error.message()))
+        }
+    })
+}
+
+/// What is not there is refused; a read that breaks off says nothing of it.
+fn is_missing(error: &Error) -> bool {
+    error.status().is_some_and(|status| (400..500).contains(&status) && !is_busy(Some(status)))
 }
 
 async fn multipart(room: &mut Room) -> Found {

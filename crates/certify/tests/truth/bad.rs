@@ -66,11 +66,30 @@ async fn a_store_that_is_busy_now_and_then_is_asked_again_and_not_slandered() {
     let certificate = certified_s3(&busy.url(), ("any", "anysecret"), &beside).await;
     assert_eq!(certificate.counts.yes, 2, "{certificate:#?}");
     drop(busy);
+    // A delete is asked for once only, and is not done: nobody knows what would be gone.
+    let busy = store("{etag: md5, errors: {op: [delete, multi_delete], status: 503}}");
+    let certificate = certified_s3(&busy.url(), ("any", "anysecret"), &["any.delete"]).await;
+    assert!(certificate.counts.no == 0 && certificate.counts.not_asked >= 2, "{certificate:#?}");
+    assert!(
+        certificate.questions.iter().any(|one| one.saw.contains("the store was busy: ")),
+        "{certificate:#?}"
+    );
+    drop(busy);
     // One that is busy all the time is none that answers.
     let never = store("errors: {op: [get, put, head, list], status: 503}");
     let certificate = certified_s3(&never.url(), ("any", "anysecret"), &only).await;
     assert_eq!(certificate.counts.yes, 0, "{certificate:#?}");
     drop(never);
+}
+
+#[tokio::test]
+async fn a_read_that_breaks_off_is_no_object_that_is_gone() {
+    let store = store("{etag: md5, truncate: [{op: get}]}");
+    let certificate = certified_s3(&store.url(), ("any", "anysecret"), &["any.delete-many"]).await;
+    assert_eq!((certificate.counts.yes, certificate.questions.len()), (0, 1), "{certificate:#?}");
+    let saw = &certificate.questions[0].saw;
+    assert!(!saw.contains("is gone") && !saw.contains("is there"), "{saw}");
+    drop(store);
 }
 
 #[tokio::test]
