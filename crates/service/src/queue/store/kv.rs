@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_nats::jetstream::kv::{self, CreateErrorKind};
 use cosmark_cluster::nats::{Bus, names};
@@ -23,6 +24,9 @@ const CLUSTER: &str = "cluster";
 const HEADERS: usize = 512;
 /// Attempts to change a value that others change as well.
 const ATTEMPTS: u32 = 20;
+/// Who is there says so every two seconds: it is looked so often, so far apart, whether one of this name does.
+const LOOKS: u32 = 20;
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Buckets of JetStream.
 pub struct KvStore {
@@ -39,7 +43,7 @@ impl KvStore {
     /// In the buckets of this connection, as the controller `me`.
     ///
     /// # Errors
-    /// When NATS does not answer, or the queue belongs to a cluster with another key.
+    /// When NATS does not answer, the queue belongs to a cluster with another key, or a controller of this name is there.
     pub async fn open(bus: Bus, key: Arc<ClusterKey>, me: &str) -> Result<Self, ServiceError> {
         let store = Self { bus, key, me: me.to_owned() };
         let meta = store.bucket(names::META).await?;
@@ -58,7 +62,31 @@ impl KvStore {
             }
             Err(error) => return Err(failed("the id of the cluster", error)),
         }
+        store.is_alone().await?;
         Ok(store)
+    }
+
+    /// Whether nobody else has this name: two of one name would take each other's lease for their own, and both lead. What a
+    /// controller has left that was killed does not change any more.
+    async fn is_alone(&self) -> Result<(), ServiceError> {
+        let lease = self.bucket(names::LEASE).await?;
+        let mut first = None;
+        for _ in 0..LOOKS {
+            let entry = lease.entry(format!("{CONTROLLER}{}", self.me)).await;
+            let entry = entry.map_err(|cause| failed("a question", cause))?;
+            let Some(entry) = entry.filter(|entry| entry.operation == kv::Operation::Put) else {
+                return Ok(());
+            };
+            if *first.get_or_insert(entry.revision) != entry.revision {
+                return Err(ServiceError::Bus(format!(
+                    "a controller with the name {} is at {} and uses this NATS; give each its own --name",
+                    self.me,
+                    String::from_utf8_lossy(&entry.value)
+                )));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     async fn bucket(&self, name: &str) -> Result<kv::Store, ServiceError> {
@@ -257,6 +285,31 @@ mod tests {
     use crate::state::StateDir;
     use cosmark_cluster::nats::Limits;
     use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
+
+    #[tokio::test]
+    async fn a_second_controller_of_one_name_is_refused_while_the_first_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
+        let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
+        let first = KvStore::open(bus.clone(), Arc::clone(&key), "a").await.unwrap();
+        let me = Leader { name: "a".to_owned(), url: "http://first".to_owned(), certificate: None };
+        assert_eq!(first.lead(me.clone()).await.unwrap(), me);
+        let lives = async {
+            for _ in 0..100 {
+                first.lead(me.clone()).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+        };
+        let refused = tokio::select! {
+            opened = KvStore::open(bus.clone(), Arc::clone(&key), "a") => opened.err().map(|error| error.to_string()),
+            () = lives => None,
+        };
+        assert!(refused.is_some_and(|why| why.contains("http://first") && why.contains("--name")));
+        // Another name is free, and so is that of one that was killed.
+        assert!(KvStore::open(bus.clone(), Arc::clone(&key), "b").await.is_ok());
+        assert!(KvStore::open(bus, key, "a").await.is_ok());
+    }
 
     #[tokio::test]
     async fn a_history_that_is_full_makes_room_for_the_next_end() {
