@@ -134,6 +134,14 @@ pub struct Certificate {
 }
 
 impl Certificate {
+    /// When it began, to the second.
+    pub(crate) fn began_to_the_second(&self) -> String {
+        match self.began.split_once('.') {
+            Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
+            _ => self.began.clone(),
+        }
+    }
+
     /// Reads `certify.json`.
     ///
     /// # Errors

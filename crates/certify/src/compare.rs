@@ -86,19 +86,11 @@ fn remarks(first: &Certificate, second: &Certificate) -> Vec<String> {
 /// How a column is called: two of one name by when each was asked.
 fn named(one: &Certificate, first: &Certificate, second: &Certificate) -> String {
     let name = cell(&one.target.name);
-    if is_of_one_name(first, second) { format!("{name}, {}", cell(&began(one))) } else { name }
+    if is_of_one_name(first, second) { format!("{name}, {}", cell(&one.began_to_the_second())) } else { name }
 }
 
 fn is_of_one_name(first: &Certificate, second: &Certificate) -> bool {
     first.target.name == second.target.name
-}
-
-/// When it began, to the second.
-fn began(one: &Certificate) -> String {
-    match one.began.split_once('.') {
-        Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
-        _ => one.began.clone(),
-    }
 }
 
 /// The same as a page.
@@ -109,8 +101,11 @@ pub fn comparison_markdown(first: &Certificate, second: &Certificate) -> String 
     let mut text = format!("# {} and {}\n\n", names[0], names[1]);
     for (one, name) in [first, second].into_iter().zip(&names) {
         let counts = one.counts;
-        let when =
-            if is_of_one_name(first, second) { String::new() } else { format!(" ({})", cell(&began(one))) };
+        let when = if is_of_one_name(first, second) {
+            String::new()
+        } else {
+            format!(" ({})", cell(&one.began_to_the_second()))
+        };
         let _ = writeln!(
             text,
             "- {name}: {} yes, {} differ, {} no, {} not asked{when}",

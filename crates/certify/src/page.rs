@@ -47,7 +47,12 @@ fn facts(certificate: &Certificate) -> Vec<(&'static str, String)> {
         ("address", format!("{} ({})", target.endpoint, target.adaptor)),
         (
             "asked",
-            format!("{}, {:.0} s, by Cosmark {}", certificate.began, certificate.took_s, certificate.cosmark),
+            format!(
+                "{}, {:.0} s, by Cosmark {}",
+                certificate.began_to_the_second(),
+                certificate.took_s,
+                certificate.cosmark
+            ),
         ),
     ];
     facts.extend(target.server.clone().map(|server| ("calls itself", server)));
