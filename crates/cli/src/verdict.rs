@@ -150,9 +150,10 @@ fn rows<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<[String; 4]> {
             .iter_mut()
             .find(|[.., message]| check.status == CheckStatus::NotRun && *message == check.message);
         match alike {
-            Some([ids, names, ..]) => {
+            Some([ids, names, words, _]) => {
                 ids.push_str(&format!("\n{}", check.id));
                 names.push_str(&format!("\n{}", check.name.replace('_', " ")));
+                words.push_str(&format!("\n{}", word(check)));
             }
             None => rows.push([
                 check.id.clone(),
@@ -203,6 +204,11 @@ mod tests {
         assert!(lines[3].starts_with("  6 checks: 1 passed, 1 warned, 2 failed, 2 not run"), "{lines:?}");
         let all = table(&verdict);
         assert!(all.contains("too little") && all.contains("what V1 found"), "{all}");
+        // Those that share what was found have each its word.
+        let alone = Check { message: verdict.checks[0].message.clone(), ..verdict.checks[2].clone() };
+        let shared = rows([&verdict.checks[0], &alone].into_iter());
+        assert_eq!(shared.len(), 1, "{shared:?}");
+        assert_eq!((shared[0][0].as_str(), shared[0][2].as_str()), ("V3\nV9", "not run\ntoo little"));
         // A word of the table is none of a sentence.
         assert_eq!(sentence(&verdict.checks[2]), "s3-main: what V9 found (V9)");
         assert_eq!(sentence(&verdict.checks[1]), "warn s3-main: what V8 found (V8)");
