@@ -18,10 +18,12 @@ const STOPPED: f64 = 0.9;
 const USED_WHEN_STOPPED: f64 = 0.9;
 /// How far the costs at these loads may lie from their mean.
 const STEADY_WHEN_FULL: f64 = 0.12;
+/// The standard deviation of costs whose extremes of three lie that far: among more loads chance puts one of them farther off.
+const DEVIATION_WHEN_FULL: f64 = 0.08;
 
 /// A unit that is full at all of the highest loads: at all loads from some on, where it costs the same at them, or at the upper
-/// half. There the utilisation law gives what an operation costs it without a
-/// line through other loads: a server that is never idle looks less often for new work, and does it in larger batches.
+/// half. There the utilisation law gives what an operation costs it without a line through other loads: a server that is
+/// never idle looks less often for new work, and does it in larger batches.
 #[derive(Clone)]
 pub(super) struct Full {
     /// At each of these loads: how many times what the plane says.
@@ -61,11 +63,16 @@ impl Full {
             }
             let times: Vec<f64> = high.iter().map(times).collect::<Option<_>>()?;
             let middle = mean(&times);
-            let is_steady = times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL);
+            let is_steady = if many <= half {
+                times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL)
+            } else {
+                let squares: f64 = times.iter().map(|one| (one / middle - 1.0).powi(2)).sum();
+                (squares / real(times.len())).sqrt() <= DEVIATION_WHEN_FULL
+            };
             // By the upper half alone it costs as much: nothing falls or rises on the way.
             let upper = mean(&times[times.len() / 2..]);
             let stays = many <= half || (upper / middle - 1.0).abs() <= LARGEST_RESIDUALS.0;
-            (is_steady && stays).then(|| Self { times, idle, in_flight: (least, most) })
+            (is_steady && stays).then_some(Self { times, idle, in_flight: (least, most) })
         };
         // The more loads it was full at, the less the chance of one of them is worth.
         of_highest(whole).or_else(|| of_highest(half))
