@@ -360,8 +360,11 @@ impl Model for World {
                 let (lease, age) = (next.driver.answer.take()?, next.driver.answer_age);
                 next.driver.forget_question();
                 let standing = next.driver.standing.is_told(Some(&lease));
-                if matches!(next.driver.standing, Standing::Asks { told: None }) {
-                    next.driver.told_age = age;
+                match next.driver.standing {
+                    Standing::Asks { told } if told.is_none_or(|beat| beat == lease.beat) => {
+                        next.driver.told_age = age;
+                    }
+                    _ => {}
                 }
                 next.hear(standing, &lease);
             }

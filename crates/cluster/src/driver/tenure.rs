@@ -26,7 +26,8 @@ pub struct Tenure {
     asked: Option<Instant>,
     /// What was asked before is not about this doubt.
     doubts_since: Instant,
-    /// When the question was asked whose answer it goes by: a renewal that is newer than the answer is as old as that at most.
+    /// When the last question was asked whose answer it goes by: a renewal that is newer than the answer is as old as that at
+    /// most.
     read_at: Option<Instant>,
     /// Since when questions are answered, in vain.
     answered: Option<Instant>,
@@ -78,8 +79,12 @@ impl Tenure {
             return;
         }
         self.answered.get_or_insert_with(Instant::now);
-        if self.standing == Standing::FIRST {
-            self.read_at = Some(asked);
+        // While an answer says what the one before said, nothing newer was said up to its question.
+        match self.standing {
+            Standing::Asks { told } if told.is_none() || told == lease.map(|lease| lease.beat) => {
+                self.read_at = self.read_at.max(Some(asked));
+            }
+            _ => {}
         }
         self.turn(self.standing.is_told(lease), lease);
     }
@@ -192,6 +197,23 @@ mod tests {
         tenure.look(false, true, PATIENCE);
         assert!(!matches!(tenure.standing(), Standing::Asks { .. }), "{:?}", tenure.standing());
         assert!(!tenure.standing().may_make_load());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_is_as_old_at_most_as_the_last_question_whose_answer_did_not_know_it() {
+        let mut tenure = Tenure::new();
+        let mut asked = Instant::now();
+        for _ in 0..5 {
+            asked = Instant::now();
+            tenure.is_told(asked, Some(&lease(4)));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        // The answer to a question from before comes late, and changes nothing.
+        tenure.is_told(asked.checked_sub(Duration::from_secs(3)).unwrap(), Some(&lease(4)));
+        tenure.hears(&lease(5));
+        assert!(tenure.standing().may_make_load());
+        let left = tenure.permit.left();
+        assert!(left > Duration::from_millis(1_500) && left <= Duration::from_secs(2), "{left:?}");
     }
 
     #[tokio::test(start_paused = true)]
