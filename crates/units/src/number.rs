@@ -32,6 +32,17 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
+/// A change with its sign and so many decimals: `+1.5`, `-0.3`. One that is too small for these is `+0.0` on either side.
+#[must_use]
+pub fn signed_text(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    let is_none = value.is_finite() && !text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    match text.strip_prefix('-') {
+        Some(size) if is_none => format!("+{size}"),
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -44,6 +55,24 @@ mod tests {
             prop_assert_eq!(parse_integer(&number.to_string()), Some(number));
             prop_assert_eq!(parse_integer(&format!("{number:#x}")), Some(number));
             prop_assert_eq!(parse_signed(&signed.to_string()), Some(signed));
+        }
+    }
+
+    #[test]
+    fn a_change_that_is_too_small_to_be_written_is_no_fall() {
+        for (value, decimals, text) in [
+            (0.0, 1, "+0.0"),
+            (-0.0, 1, "+0.0"),
+            (-0.04, 1, "+0.0"),
+            (0.04, 1, "+0.0"),
+            (-0.4, 0, "+0"),
+            (-0.06, 1, "-0.1"),
+            (-10.0, 1, "-10.0"),
+            (12.5, 1, "+12.5"),
+            (f64::INFINITY, 1, "+inf"),
+            (f64::NEG_INFINITY, 1, "-inf"),
+        ] {
+            assert_eq!(signed_text(value, decimals), text, "{value}");
         }
     }
 

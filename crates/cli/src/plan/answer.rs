@@ -6,6 +6,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_capacity::ladder::Unit;
 use cosmark_capacity::others::Others;
 use cosmark_capacity::plan::{Held, Prediction, Range};
+use cosmark_workload::units::signed_text;
 use serde::Serialize;
 
 use crate::units;
@@ -304,8 +305,9 @@ impl Answer {
             return format!("plan: the store does {rate} operations/s; the first limit is {first}{next}");
         }
         let growth = (aim.throughput_per_s.value / self.now.throughput_per_s.value - 1.0) * 100.0;
+        let growth = signed_text(growth, 0);
         format!(
-            "plan: it would do {rate} operations/s ({growth:+.0} %) in {} ms; the first limit is {first}{next}",
+            "plan: it would do {rate} operations/s ({growth} %) in {} ms; the first limit is {first}{next}",
             units::ms(aim.service_ms.value)
         )
     }

@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::RunRecord;
 use cosmark_metrics::{DiskPattern, RawLimits, RawNode};
 
-use cosmark_workload::units::bytes_text;
+use cosmark_workload::units::{bytes_text, signed_text};
 
 use crate::units;
 
@@ -128,7 +128,8 @@ pub fn drift(name: &str, before: &RawLimits, now: &RawLimits) -> Vec<String> {
     let pairs: Vec<(&Row, f64, f64)> = pairs.collect();
     let line = |(row, before, change): &(&Row, f64, f64)| {
         let (was, is) = (units::bandwidth(*before), units::bandwidth(row.bytes_per_s));
-        format!("changed since {name}: {} {}: {was} -> {is} ({:+.0} %)", row.node, row.what, change * 100.0)
+        let by = signed_text(change * 100.0, 0);
+        format!("changed since {name}: {} {}: {was} -> {is} ({by} %)", row.node, row.what)
     };
     let changed: Vec<String> =
         pairs.iter().filter(|(_, _, change)| change.abs() > CHANGED).map(line).collect();

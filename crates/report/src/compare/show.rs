@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use cosmark_workload::units::signed_text;
+
 use super::{Comparison, Outcome, Pair, Row, Within};
 use crate::escape;
 
@@ -27,7 +29,7 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn change(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{} %", signed_text((ratio - 1.0) * 100.0, 1)))
 }
 
 /// A value with how far the truth may lie above and below it: `12.3 +0.0 -0.4`. A question mark stands where nothing limits it.

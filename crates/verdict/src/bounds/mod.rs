@@ -382,7 +382,11 @@ fn worst_cause(added: &Added, alone: impl Fn(Cause) -> f64) -> Option<Cause> {
 
 /// Puts the parts together, and says whether the figure holds.
 fn finish(unit: Unit, value: f64, sides: Sides, worst: Option<Cause>) -> Bound {
-    let Sides { client, sampling, low, high } = sides;
+    // The sum of no delays at all is -0 in Rust, and was written down as such.
+    let plain = |end: Option<f64>| end.map(|end| end + 0.0);
+    let unsigned = |spread: Spread| Spread { below: plain(spread.below), above: plain(spread.above) };
+    let (client, sampling) = (unsigned(sides.client), unsigned(sides.sampling));
+    let (low, high) = (plain(sides.low), plain(sides.high));
     let longer = low.zip(high).map(|(low, high)| (value - low).max(high - value));
     let within = match unit {
         Unit::Share => longer,

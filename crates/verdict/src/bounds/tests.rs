@@ -335,6 +335,23 @@ fn what_is_not_known_is_no_bound_and_nothing_panics() {
     assert!((bounds["success_ratio"].low.unwrap() + failed.high.unwrap() - 1.0).abs() < 1e-9);
 }
 
+/// A client of which nothing is known has no delays, and their sum is -0.
+#[test]
+fn no_end_of_an_interval_is_below_0_for_want_of_delays() {
+    let trial = closed_loop(STORES[0].1, Machine::QUIET, 8, 3);
+    let evidence = Evidence { operations: trial.evidence.operations.clone(), ..Evidence::default() };
+    let bounds = of_operation(&evidence, &evidence.operations[0]);
+    let mean = &bounds["response_ms.mean"];
+    assert_eq!(mean.client.below.map(f64::to_bits), Some(0), "{mean:?}");
+    for (name, bound) in bounds {
+        let spreads = [bound.client, bound.sampling];
+        let sides = spreads.iter().flat_map(|spread| [spread.below, spread.above]);
+        for end in sides.chain([bound.low, bound.high, bound.within]).flatten() {
+            assert!(end.is_sign_positive(), "{name}: {end}");
+        }
+    }
+}
+
 #[test]
 fn a_share_of_failures_is_bounded_by_its_count() {
     let mut trial = closed_loop(STORES[0].1, Machine::QUIET, 8, 3);
