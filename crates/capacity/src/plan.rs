@@ -408,14 +408,19 @@ fn mix_text(mix: &BTreeMap<String, f64>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Fits the lower two thirds of the loads and predicts the others, of which it has seen nothing.
+/// How many of so many loads are fitted where the upper third, or a part more, is held out.
+#[must_use]
+pub const fn fitted_of(loads: usize) -> usize {
+    loads - loads.div_ceil(3)
+}
+
+/// Fits the lower two thirds of the loads ([`fitted_of`]) and predicts the others, of which it has seen nothing.
 ///
 /// # Errors
 /// Why the lower loads predict nothing.
 pub fn hold_out(observed: &Observed) -> Result<Vec<Held>, Cannot> {
     let sorted = observed.sorted();
-    let held = sorted.loads.len().div_ceil(3);
-    let kept = sorted.loads.len() - held;
+    let kept = fitted_of(sorted.loads.len());
     let lower = Observed { loads: sorted.loads[..kept].to_vec(), ..sorted.clone() };
     let planner = Planner::of(&lower)?;
     let rest = Observed { loads: sorted.loads[kept..].to_vec(), ..sorted };
@@ -440,8 +445,7 @@ pub fn hold_out(observed: &Observed) -> Result<Vec<Held>, Cannot> {
 /// lower two thirds.
 fn held_out_by_law(observed: &Observed) -> f64 {
     let sorted = observed.sorted();
-    let lower = sorted.loads.len() - sorted.loads.len().div_ceil(3);
-    let (below, above) = sorted.loads.split_at(lower);
+    let (below, above) = sorted.loads.split_at(fitted_of(sorted.loads.len()));
     let known = Observed { loads: below.to_vec(), ..sorted.clone() };
     let Ok(planner) = Planner::by(&known, Changing::ByLaw, 0) else { return UNTRIED };
     let rest = Observed { loads: above.to_vec(), ..sorted.clone() };

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use cosmark_archive::{RunRecord, open_run};
 use cosmark_capacity::change::{More, machines};
 use cosmark_capacity::energy;
-use cosmark_capacity::plan::{Demanded, Planner, Prediction, Wanted, hold_out, why_not};
+use cosmark_capacity::model::Cannot;
+use cosmark_capacity::plan::{Demanded, Planner, Prediction, Wanted, fitted_of, hold_out, why_not};
 use cosmark_verdict::{ObservedLoads, all_loads, ladders};
 use cosmark_workload::units::{parse_rate, parse_size};
 use serde::Serialize;
@@ -67,7 +68,32 @@ fn sources(record: &RunRecord, args: &PlanArgs) -> Result<Vec<ObservedLoads>, Pr
     Ok(vec![all])
 }
 
-fn refused(record: &RunRecord, source: &ObservedLoads, cannot: &cosmark_capacity::model::Cannot) -> Problem {
+fn refused(record: &RunRecord, source: &ObservedLoads, cannot: &Cannot) -> Problem {
+    no(record, source, &format!("predicted: {}", why_not(cannot, &source.observed.units)))
+}
+
+/// The same of loads of which the upper third is held out: what is said is of the lower ones.
+fn not_checked(record: &RunRecord, source: &ObservedLoads, cannot: &Cannot) -> Problem {
+    let all = source.observed.loads.len();
+    let lower = fitted_of(all);
+    let why = match cannot {
+        Cannot::TooFewLoads(_) => {
+            "these are too few: measure at least five loads, better eight, from low to full (search:, matrix:)"
+                .to_owned()
+        }
+        other => format!("of these alone: {}", why_not(other, &source.observed.units)),
+    };
+    let upper = all - lower;
+    no(
+        record,
+        source,
+        &format!(
+            "checked: --check fits the lower {lower} of the {all} loads only, and holds the upper {upper} out; {why}"
+        ),
+    )
+}
+
+fn no(record: &RunRecord, source: &ObservedLoads, why: &str) -> Problem {
     let stages = source.stages.first().map(|stage| format!(" {stage}")).unwrap_or_default();
     let units = &source.observed.units;
     let others = OtherPrograms::of(&source.observed.others(), units);
@@ -77,11 +103,11 @@ fn refused(record: &RunRecord, source: &ObservedLoads, cannot: &cosmark_capacity
         let took = OtherPrograms::text(&others);
         format!("; other programs took {took} meanwhile: repeat the run while nothing else runs there")
     };
-    Problem::usage(format!("{}{stages}: cannot be predicted: {}{others}", record.id, why_not(cannot, units)))
+    Problem::usage(format!("{}{stages}: cannot be {why}{others}", record.id))
 }
 
 fn check(record: &RunRecord, source: &ObservedLoads) -> Result<Checked, Problem> {
-    let held = hold_out(&source.observed).map_err(|cannot| refused(record, source, &cannot))?;
+    let held = hold_out(&source.observed).map_err(|cannot| not_checked(record, source, &cannot))?;
     Ok(Checked::of(&record.id, source.observed.loads.len() - held.len(), &held))
 }
 

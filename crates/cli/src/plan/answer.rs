@@ -406,8 +406,10 @@ impl Checked {
             ]
         };
         format!(
-            "from {}: the lower {} loads predict the upper {}\n{}\ncheck: {}",
+            "from {}: of its {} loads the lower {} alone were fitted; they predict the upper {}, which alone are counted\n\
+             {}\ncheck: {}",
             self.run,
+            self.fitted + self.loads.len(),
             self.fitted,
             self.loads.len(),
             table(&heads, self.loads.iter().map(row)),
@@ -424,9 +426,10 @@ impl Checked {
                 .to_owned();
         }
         format!(
-            "the throughput of {right} of {} lies within {:.0} % of what was predicted{}",
+            "the throughput of {right} of {} lies within {:.0} % of what was predicted from the lower {} loads{}",
             clear.len(),
             RIGHT * 100.0,
+            self.fitted,
             if right == clear.len() { "" } else { ": do not plan with this run" }
         )
     }

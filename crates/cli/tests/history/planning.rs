@@ -81,6 +81,10 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     assert!(all[0]["now"]["throughput_per_s"]["value"].as_f64().unwrap() < 505.0, "{all}");
 
     let checked = good(home, "plan w1 --check");
+    assert!(
+        checked.contains("of its 6 loads the lower 4 alone were fitted; they predict the upper 2"),
+        "{checked}"
+    );
     assert!(checked.contains("the throughput of 2 of 2 lies within 15 %"), "{checked}");
     for (arguments, words) in [
         ("plan w1 --mix write=100", "operation write was not measured"),
@@ -99,4 +103,21 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     let output = said(home, "plan w1");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && error.contains("name them under nodes:"), "{error}");
+}
+
+/// Four loads are enough to plan from, and too few to hold some out of: whoever asks has to see that only two of them count.
+#[test]
+fn a_check_says_how_many_loads_it_holds_out_where_it_can_say_nothing_else() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let stages: Vec<Value> = [1, 4, 16, 32].map(stage).into();
+    ladder(home, &stages);
+    good(home, "plan w1");
+    let output = said(home, "plan w1 --check");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = "cannot be checked: --check fits the lower 2 of the 4 loads only, and holds the upper 2 out";
+    assert!(output.status.code() == Some(2) && error.contains(words), "{error}");
+    assert!(error.contains("measure at least five loads"), "{error}");
+    ladder(home, &[1, 2, 4, 16, 32].map(stage));
+    good(home, "plan w1 --check");
 }
