@@ -7,9 +7,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use cosmark_metrics::STAND_FOR_DEVICES;
+use cosmark_workload::units::shown;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, timeout_at};
 
 use super::{News, check_daemons, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
@@ -26,6 +28,8 @@ pub struct SshSession {
     pub interval_s: u32,
     /// Daemons whose threads are looked at.
     pub daemons: Vec<String>,
+    /// A machine of which no whole reading comes for so long, beyond its interval, is lost, whatever else it says.
+    pub patience: Duration,
     /// A session that drops is opened again after this; after twice as long each time that brings nothing, up to a minute.
     pub first_pause: Duration,
 }
@@ -43,7 +47,7 @@ const OPTIONS: &[&str] = &[
 
 /// A loop that nobody stops ends after a day.
 const LONGEST_S: u32 = 86_400;
-/// A machine that says nothing for so long, beyond its interval, is lost.
+/// How long a machine may say nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between a session that dropped and the next one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -66,7 +70,7 @@ impl SshSession {
         check_daemons(&daemons)?;
         let program = OPTIONS.iter().map(|&word| word.to_owned()).collect();
         let (host, interval_s) = (host.to_owned(), interval_s.max(1));
-        Ok(Self { program, host, interval_s, daemons, first_pause: FIRST_PAUSE })
+        Ok(Self { program, host, interval_s, daemons, patience: PATIENCE, first_pause: FIRST_PAUSE })
     }
 
     /// Brings readings until nobody listens or the machine is lost for good. A session that never brought any is not tried again:
@@ -119,9 +123,8 @@ impl SshSession {
     async fn follow(&self, mut child: Child, to: &Sender<News>, frames: &mut u64) -> Option<String> {
         let script = self.script();
         let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
-        if let Err(cause) = input.write_all(script.as_bytes()).await {
-            return Some(format!("{} ({cause})", last_words(&mut child).await));
-        }
+        // Who takes no script may have said why.
+        let refused = input.write_all(script.as_bytes()).await.err();
         // The shell reads its script to the end before the loop begins.
         drop(input);
         let (mut output, mut bytes) = (BufReader::new(output), Vec::new());
@@ -129,13 +132,20 @@ impl SshSession {
         let (mut frame, mut size) = (Frame { ticks_per_s: 100.0, ..Frame::default() }, 0);
         let mut names = ThreadNames::new();
         let (mut queues, mut missing) = (false, None);
-        let patience = PATIENCE + Duration::from_secs(u64::from(self.interval_s));
+        let patience = self.patience + Duration::from_secs(u64::from(self.interval_s));
+        let (mut due, mut said) = (Instant::now() + patience, String::new());
         loop {
             let next = next_line(&mut output, &mut bytes, LONGEST_FRAME - size);
-            match tokio::time::timeout(patience, next).await {
-                Err(_) => return Some(format!("nothing came for {} s", patience.as_secs())),
+            match timeout_at(due, next).await {
+                Err(_) => return Some(silence(patience, &said)),
                 Ok(Err(cause)) => return Some(format!("what came cannot be read: {cause}")),
-                Ok(Ok(0)) => return Some(last_words(&mut child).await),
+                Ok(Ok(0)) => {
+                    let words = last_words(&mut child, &said).await;
+                    return Some(match refused {
+                        Some(cause) => format!("{words} ({cause})"),
+                        None => words,
+                    });
+                }
                 Ok(Ok(_)) => {}
             }
             // A name that the kernel cut within a sign is one all the same.
@@ -148,8 +158,12 @@ impl SshSession {
                 let found = whole.names_of_threads();
                 whole.names = if found.is_empty() { std::mem::take(&mut names) } else { found };
                 let reading = whole.read(at_ns);
+                if *frames == 0 && reading.samples.is_empty() {
+                    return Some(NO_FILES.to_owned());
+                }
                 names = whole.names;
-                size = 0;
+                (size, due) = (0, Instant::now() + patience);
+                said.clear();
                 *frames += 1;
                 let tells = whole.files.contains_key(links::QUEUES);
                 queues |= tells;
@@ -168,6 +182,9 @@ impl SshSession {
             size += bytes.len();
             if size > LONGEST_FRAME {
                 return Some("it sends something else than the files of /proc".to_owned());
+            }
+            if !line.trim().is_empty() && !is_of_a_frame(line) {
+                said = shown(line.trim());
             }
             frame.add_line(line);
         }
@@ -238,8 +255,17 @@ fn queues(root: &str) -> String {
     )
 }
 
+/// Another system answers the shell, and has nothing to read.
+const NO_FILES: &str = "it has none of the files of /proc that are read: only Linux has them";
+
 /// Who spoke of queues once is missed.
 const QUEUES_GONE: &str = "tc says nothing of the queues of links any more; the rest is read";
+
+/// Whether a line is one of a file, or of what `tc` says.
+fn is_of_a_frame(line: &str) -> bool {
+    let starts = ["/", links::QUEUES, links::CLASSES, links::FILTERS];
+    starts.iter().any(|start| line.starts_with(start))
+}
 
 /// What ends a frame; no path begins so.
 const END: &str = "=end=";
@@ -291,8 +317,17 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
-/// What ssh said before it ended.
-async fn last_words(child: &mut Child) -> String {
+/// Why a machine is lost that is still there, and what it said last that was no file.
+fn silence(patience: Duration, said: &str) -> String {
+    let seconds = patience.as_secs();
+    if said.is_empty() {
+        return format!("nothing came for {seconds} s");
+    }
+    format!("no reading came for {seconds} s, but something else: `{said}`")
+}
+
+/// What ssh said before it ended; else what came instead of files (`said`): who may not log in is sent that.
+async fn last_words(child: &mut Child, said: &str) -> String {
     let mut text = String::new();
     if let Some(errors) = child.stderr.take() {
         let mut errors = errors.take(4096);
@@ -300,7 +335,7 @@ async fn last_words(child: &mut Child) -> String {
         // A program that keeps its standard error open says nothing more that matters.
         let _ = tokio::time::timeout(Duration::from_secs(2), read).await;
     }
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or(said);
     if line.is_empty() { "the session ended".to_owned() } else { format!("the session ended: {line}") }
 }
 
@@ -447,6 +482,30 @@ mod tests {
     async fn a_session_that_is_silent_is_lost() {
         let news = first(session("cat >/dev/null; exec sleep 600", &[])).await;
         assert!(matches!(news.as_slice(), [News::Lost(why)] if why.contains("nothing came for")), "{news:?}");
+    }
+
+    /// As an account that may not log in, which says so where files are awaited, and as a system without `/proc`.
+    #[tokio::test]
+    async fn who_answers_with_no_file_is_quoted() {
+        for (script, words) in [
+            ("echo; echo 'This account is currently not available.'; exit 1", "currently not available"),
+            ("cat >/dev/null; echo 'Welcome to s1'; echo =end=$(date +%s.%N); sleep 600", "only Linux"),
+        ] {
+            let news = first(session(script, &[])).await;
+            assert!(matches!(news.as_slice(), [News::Lost(why)] if why.contains(words)), "{news:?}");
+        }
+    }
+
+    /// A line now and then held a session open for as long as there were lines.
+    #[tokio::test]
+    async fn whoever_talks_for_ever_without_a_reading_is_lost() {
+        let mut endless = session("cat >/dev/null; while :; do echo motd; sleep 0.1; done", &[]);
+        endless.patience = Duration::from_millis(200);
+        let news = tokio::time::timeout(Duration::from_secs(120), first(endless)).await.unwrap();
+        assert!(
+            matches!(news.as_slice(), [News::Lost(why)] if why.contains("no reading came for")),
+            "{news:?}"
+        );
     }
 
     #[tokio::test]
