@@ -2,6 +2,7 @@
 //! itself. Formats: fio HOWTO, "JSON output"; iperf3 manual, `--json`; Ceph manual, rados(8) and "OSD bench".
 
 use cosmark_metrics::{DiskPattern, RawCluster, RawDisk, RawNetwork};
+use cosmark_workload::units::shown;
 use serde_json::Value;
 
 /// What a file says.
@@ -33,19 +34,37 @@ pub fn import(text: &str, directory: &str) -> Result<Imported, String> {
     if value.get("bandwidth").is_some() || value.get("average_bandwidth").is_some() {
         return rados_bench(&value).map(Imported::Cluster);
     }
+    if value.get("event").is_some() {
+        return Err("iperf3: this is its --json-stream: give what it prints with -J alone".to_owned());
+    }
     Err("this is no output of fio, iperf3, rados bench or ceph tell osd.N bench as JSON".to_owned())
 }
+
+/// Notes of a program, and greetings of a machine, have no more lines that look like the beginning of a value.
+const MOST_STARTS: usize = 100;
 
 /// The JSON value in a text: programs print notes before it, and some after it.
 fn json(text: &str) -> Result<Value, String> {
     let cut = |why: &str| format!("the output is cut off or no JSON ({why})");
-    let from = text.find('{').ok_or_else(|| cut("it has no {"))?;
-    let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
-    match values.next() {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(cause)) => Err(cut(&cause.to_string())),
-        None => Err(cut("it is empty")),
+    // What is indented is a part of another value.
+    let braces = text.match_indices('{').map(|(at, _)| at);
+    let unindented = braces.filter(|at| *at == 0 || text[..*at].ends_with('\n'));
+    let mut starts: Vec<usize> = unindented.take(MOST_STARTS).collect();
+    if starts.is_empty() {
+        starts.extend(text.find('{'));
     }
+    let mut wrong = None;
+    for from in starts {
+        let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(cause)) => {
+                wrong.get_or_insert_with(|| cut(&cause.to_string()));
+            }
+            None => {}
+        }
+    }
+    Err(wrong.unwrap_or_else(|| cut("it has no {")))
 }
 
 /// Beyond this no disk and no link of today goes: such a number is a mistake.
@@ -81,21 +100,71 @@ fn fio(value: &Value, directory: &str) -> Result<Vec<RawDisk>, String> {
         if error != 0 {
             return Err(format!("fio: {name} failed with error {error}"));
         }
+        let wrong = |why: String| format!("fio: {name}: {why}");
+        let asked = rw(value, job);
+        let asked = asked.trim_start_matches("rand").split(':').next().unwrap_or_default();
+        if ["rw", "readwrite"].contains(&asked) {
+            return Err(wrong(
+                "it reads and writes at once, so that neither is what the disk can do: give each a job"
+                    .to_owned(),
+            ));
+        }
         for (direction, write) in [("read", false), ("write", true)] {
-            let Some(side) =
-                job.get(direction).filter(|side| amount(side, &["io_bytes"]).unwrap_or(0.0) > 0.0)
+            // What a job does besides, as reading again what it wrote, is not what was asked for.
+            let is_asked = !["read", "write"].contains(&asked) || asked == direction;
+            let Some(side) = job
+                .get(direction)
+                .filter(|side| is_asked && amount(side, &["io_bytes"]).unwrap_or(0.0) > 0.0)
             else {
                 continue;
             };
-            let disk = side_of_job(value, job, side, write, directory)
-                .map_err(|why| format!("fio: {name}: {why}"))?;
-            found.push(disk);
+            let disk = side_of_job(value, job, side, write, directory).map_err(wrong)?;
+            let group = job.get("groupid").and_then(Value::as_i64);
+            add(&mut found, group, disk).map_err(wrong)?;
         }
     }
     if found.is_empty() {
         return Err("fio: no job read or wrote anything".to_owned());
     }
-    Ok(found)
+    Ok(found.into_iter().map(|(_, disk)| disk).collect())
+}
+
+/// Adds what a job did. Jobs of one group run at once: what they do to one disk together is what it can do.
+fn add(found: &mut Vec<(Option<i64>, RawDisk)>, group: Option<i64>, disk: RawDisk) -> Result<(), String> {
+    let is_beside = |(other, one): &&mut (Option<i64>, RawDisk)| {
+        group.is_some() && *other == group && one.directory == disk.directory
+    };
+    let Some((_, one)) = found.iter_mut().find(is_beside) else {
+        found.push((group, disk));
+        return Ok(());
+    };
+    if one.pattern != disk.pattern {
+        let [first, second] = [one.pattern, disk.pattern].map(|pattern| pattern.word().replace('_', " "));
+        return Err(format!(
+            "{second} beside {first}, so that neither is what the disk can do: put stonewall between the jobs"
+        ));
+    }
+    one.bytes_per_s = speed(one.bytes_per_s + disk.bytes_per_s, "it")?;
+    one.requests_per_s += disk.requests_per_s;
+    if one.block_bytes != disk.block_bytes {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a request")]
+        let mean = (one.bytes_per_s / one.requests_per_s.max(1e-9)).round() as u64;
+        one.block_bytes = mean;
+    }
+    one.p99_ms = one.p99_ms.zip(disk.p99_ms).map(|(one, other)| one.max(other));
+    one.direct = one.direct.zip(disk.direct).map(|(one, other)| one && other);
+    Ok(())
+}
+
+/// An option of a job, or of all.
+fn option(whole: &Value, job: &Value, key: &str) -> Option<String> {
+    let of = |value: &Value, place: &str| value.get(place)?.get(key)?.as_str().map(str::to_owned);
+    of(job, "job options").or_else(|| of(whole, "global options"))
+}
+
+/// What a job was asked to do: `randread`; empty where it does not say.
+fn rw(whole: &Value, job: &Value) -> String {
+    option(whole, job, "rw").or_else(|| option(whole, job, "readwrite")).unwrap_or_default()
 }
 
 fn side_of_job(
@@ -105,10 +174,11 @@ fn side_of_job(
     write: bool,
     directory: &str,
 ) -> Result<RawDisk, String> {
-    let option = |key: &str| {
-        let of = |value: &Value, place: &str| value.get(place)?.get(key)?.as_str().map(str::to_owned);
-        of(job, "job options").or_else(|| of(whole, "global options"))
-    };
+    let option = |key: &str| option(whole, job, key);
+    if side.get("bw_bytes").is_none() {
+        let version = whole.get("fio version").and_then(Value::as_str).unwrap_or("this version");
+        return Err(format!("bw_bytes is missing: {} counts otherwise than fio 3 and newer", shown(version)));
+    }
     let (bytes, requests) = (amount(side, &["io_bytes"])?, amount(side, &["iops"])?);
     let bytes_per_s = speed(amount(side, &["bw_bytes"])?, "it")?;
     let seconds = amount(side, &["runtime"])? / 1e3;
@@ -116,7 +186,7 @@ fn side_of_job(
     if seconds <= 0.0 || (bytes / seconds / bytes_per_s - 1.0).abs() > 0.1 {
         return Err(format!("{bytes} bytes in {seconds} s are not {bytes_per_s} bytes per second"));
     }
-    let random = option("rw").or_else(|| option("readwrite")).is_some_and(|rw| rw.starts_with("rand"));
+    let random = rw(whole, job).starts_with("rand");
     let block = match amount(side, &["total_ios"]) {
         Ok(count) if count > 0.0 => bytes / count,
         _ if requests > 0.0 => bytes_per_s / requests,
@@ -147,9 +217,24 @@ fn iperf3(value: &Value) -> Result<RawNetwork, String> {
     if let Some(error) = value.get("error").and_then(Value::as_str) {
         return Err(format!("iperf3: {error}"));
     }
-    let received =
-        amount(value, &["end", "sum_received", "bits_per_second"]).map_err(|why| format!("iperf3: {why}"))?;
-    let reverse = amount(value, &["start", "test_start", "reverse"]).unwrap_or(0.0);
+    let test = |key: &str| amount(value, &["start", "test_start", key]).ok();
+    let is_udp = value.pointer("/start/test_start/protocol").and_then(Value::as_str) == Some("UDP");
+    // UDP sends 1 Mbit/s where nobody says otherwise, and older versions do not tell.
+    let most = test("target_bitrate").or(is_udp.then_some(f64::NAN));
+    if most.is_some_and(|most| most != 0.0) {
+        return Err(
+            "iperf3: it sent no faster than -b let it, which is not what the way can do: repeat it with -b 0"
+                .to_owned(),
+        );
+    }
+    let sum = |key: &str| amount(value, &["end", "sum_received", key]);
+    let received = sum("bits_per_second").map_err(|why| format!("iperf3: {why}"))?;
+    if let (Ok(bytes), Ok(seconds)) = (sum("bytes"), sum("seconds"))
+        && (bytes * 8.0 / seconds.max(1e-9) / received - 1.0).abs() > 0.1
+    {
+        return Err(format!("iperf3: {bytes} bytes in {seconds} s are not {received} bits per second"));
+    }
+    let reverse = test("reverse").unwrap_or(0.0);
     let host = value.pointer("/start/connecting_to/host").and_then(Value::as_str).unwrap_or_default();
     let resent = amount(value, &["end", "sum_sent", "retransmits"]).ok();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
@@ -230,6 +315,85 @@ mod tests {
             r#"{"total_time_run": 5.1, "total_writes_made": 100, "bandwidth": "80", "average_iops": 20}"#;
         let Ok(Imported::Cluster(rados)) = import(text, "") else { panic!("no cluster") };
         assert_eq!((rados.what.as_str(), rados.bytes_per_s), ("rados bench write", 80.0 * 1_048_576.0));
+    }
+
+    /// Jobs as fio 3 prints them without `group_reporting`: name, group, what was asked for, the disk, and bytes per second of
+    /// requests of 4 KiB.
+    fn jobs(rows: &[(&str, u64, &str, &str, u64)]) -> String {
+        let one = |(name, group, rw, disk, bw): &(&str, u64, &str, &str, u64)| {
+            let side = if rw.ends_with("read") { "read" } else { "write" };
+            serde_json::json!({"jobname": name, "groupid": group, "error": 0,
+                "job options": {"rw": rw, "filename": disk, "direct": "1"},
+                side: {"io_bytes": bw * 2, "bw_bytes": bw, "iops": bw / 4096, "runtime": 2000}})
+        };
+        let all: Vec<Value> = rows.iter().map(one).collect();
+        serde_json::json!({"fio version": "fio-3.36", "jobs": all}).to_string()
+    }
+
+    #[test]
+    fn jobs_that_run_at_once_are_one_disk_and_one_after_the_other_they_are_not() {
+        let found = |rows: &[(&str, u64, &str, &str, u64)]| match import(&jobs(rows), "") {
+            Ok(Imported::Disks(disks)) => {
+                Ok(disks.iter().map(|disk| disk.requests_per_s).collect::<Vec<f64>>())
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(why) => Err(why),
+        };
+        let one = |group: u64, rw: &'static str, disk: &'static str| ("j", group, rw, disk, 4_096_000);
+        let of = |count: usize, rw, disk| vec![one(0, rw, disk); count];
+        assert_eq!(found(&of(4, "randread", "/dev/sdb")), Ok(vec![4000.0]));
+        assert_eq!(
+            found(&[one(0, "randread", "/dev/sdb"), one(0, "randread", "/dev/sdc")]),
+            Ok(vec![1000.0, 1000.0])
+        );
+        assert_eq!(
+            found(&[one(0, "randread", "/dev/sdb"), one(1, "randwrite", "/dev/sdb")]),
+            Ok(vec![1000.0, 1000.0])
+        );
+        let beside = found(&[one(0, "read", "/dev/sdb"), one(0, "randwrite", "/dev/sdb")]).unwrap_err();
+        assert!(
+            beside.contains("random write beside sequential read") && beside.contains("stonewall"),
+            "{beside}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_limit_of_a_disk_or_a_link_is_refused_with_what_would_be() {
+        let mixed = jobs(&[("m", 0, "randrw:4", "/d", 4_096_000)]);
+        let old = fio_text("read", "read", 4_096_000, 2_048_000, 2000)
+            .replace("bw_bytes", "bw")
+            .replace("fio-3.33", "fio-2.1.11");
+        let iperf3 = |start: &str, end: &str| {
+            format!(
+                "{{\"start\": {{\"test_start\": {{{start}}}}}, \"end\": {{\"sum_received\": {{\"bits_per_second\": 8e9{end}}}}}}}"
+            )
+        };
+        for (text, words) in [
+            (mixed, "reads and writes at once"),
+            (old, "fio-2.1.11 counts otherwise than fio 3"),
+            (iperf3("\"protocol\": \"UDP\"", ""), "-b 0"),
+            (iperf3("\"protocol\": \"TCP\", \"target_bitrate\": 1000000", ""), "-b 0"),
+            (iperf3("\"protocol\": \"TCP\"", ", \"bytes\": 1, \"seconds\": 1"), "are not"),
+            ("{\"event\": \"start\", \"data\": {}}\n{\"event\": \"end\"}".to_owned(), "-J alone"),
+        ] {
+            let said = import(&text, "").unwrap_err();
+            assert!(said.contains(words), "{text}: {said}");
+        }
+        for start in ["\"protocol\": \"TCP\", \"target_bitrate\": 0", "\"protocol\": \"TCP\""] {
+            assert!(import(&iperf3(start, ", \"bytes\": 1e9, \"seconds\": 1"), "").is_ok(), "{start}");
+        }
+    }
+
+    /// As a job that reads again what it wrote (`verify`), behind what a machine prints to everybody who logs in.
+    #[test]
+    fn only_what_was_asked_for_counts_and_greetings_are_passed_over() {
+        let text = jobs(&[("w", 0, "write", "/d", 4_096_000)]);
+        let mut both: Value = serde_json::from_str(&text).unwrap();
+        both["jobs"][0]["read"] = both["jobs"][0]["write"].clone();
+        let greeted = format!("{{welcome}} to s1\n{both}\nbye\n");
+        let Ok(Imported::Disks(disks)) = import(&greeted, "") else { panic!("no disks") };
+        let patterns: Vec<DiskPattern> = disks.iter().map(|disk| disk.pattern).collect();
+        assert_eq!(patterns, [DiskPattern::SequentialWrite]);
     }
 
     #[test]
