@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cosmark_workload::units::shown;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
@@ -30,6 +31,9 @@ pub struct Server {
 struct Seen {
     newest_ms: Option<u64>,
     by_series: HashMap<u64, u64>,
+    /// When something new came last, and the longest time that it took until more did.
+    came_ms: Option<u64>,
+    longest_ms: u64,
 }
 
 impl Seen {
@@ -49,6 +53,30 @@ impl Seen {
         is_new
     }
 
+    /// Nothing would be newer than what was seen before the server's clock was set back.
+    fn follow_clock(&mut self, server_ms: u64) {
+        if self.newest_ms.is_some_and(|newest_ms| newest_ms > server_ms + SET_BACK_S * 1000) {
+            *self = Self::default();
+        }
+    }
+
+    /// Takes down whether something new came; gives for how many seconds nothing did where that is too long.
+    fn silent_for_s(&mut self, server_ms: u64, is_new: bool) -> Option<u64> {
+        let since_ms = self.came_ms.map_or(0, |came_ms| server_ms.saturating_sub(came_ms));
+        let patience_s = match self.longest_ms / 1000 {
+            0 => UNKNOWN_SILENCE_S,
+            longest_s => (longest_s * LATER).max(LEAST_SILENCE_S),
+        };
+        let is_late = since_ms > patience_s * 1000;
+        if is_new || self.came_ms.is_none() {
+            self.came_ms = Some(server_ms);
+            // How long it was away says nothing of how often it is scraped.
+            self.longest_ms = self.longest_ms.max(if is_late { 0 } else { since_ms });
+            return None;
+        }
+        is_late.then_some(patience_s)
+    }
+
     /// Forgets what is older than any question: series that come and go, as those of jobs do, fill no memory.
     fn forget(&mut self) {
         let newest_ms = self.newest_ms.unwrap_or(0);
@@ -62,6 +90,15 @@ const FIRST_S: u64 = 60;
 const LONGEST_S: u64 = 600;
 /// A scrape is written down some time after the moment that it bears, and what a kubelet says is up to half a minute old then.
 const LATE_S: u64 = 30;
+/// A clock that tells so much less than the newest scrape was set back: servers that answer by turns differ by less.
+const SET_BACK_S: u64 = 10;
+/// A machine of which nothing came for so many times as long as it ever took is scraped no more.
+const LATER: u64 = 3;
+/// But not after less than this; and after so much where it is not known how long it takes.
+const LEAST_SILENCE_S: u64 = 30;
+const UNKNOWN_SILENCE_S: u64 = 90;
+/// So many of the warnings of an answer are shown.
+const MOST_WARNINGS: usize = 2;
 /// Times beyond this have no nanoseconds in 63 bits; it is in the year 2255.
 const LATEST_S: f64 = 9e9;
 /// More series are not one store's.
@@ -95,16 +132,18 @@ impl Server {
 
     fn ask(&self) -> Result<Vec<News>, String> {
         let asked_ns = now_ns();
-        let clock = self.query("time()")?;
+        let (clock, _) = self.query("time()")?;
         let here_ns = u64::midpoint(asked_ns, now_ns());
         let server_ms = clock.get(1).and_then(Value::as_str).and_then(millis);
         let server_ms = server_ms.ok_or_else(|| self.no("tells no time"))?;
         let ahead_ns = nanoseconds(server_ms).cast_signed() - here_ns.cast_signed();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.follow_clock(server_ms);
         let since_s = seen.newest_ms.map_or(FIRST_S, |seen| server_ms.saturating_sub(seen) / 1000 + LATE_S);
         let names = prometheus::names().into_iter().collect::<Vec<_>>().join("|");
         let window_s = since_s.clamp(1, LONGEST_S);
-        let found = self.query(&format!("{{__name__=~\"{names}\",{}}}[{window_s}s]", self.matchers))?;
+        let (found, partial) =
+            self.query(&format!("{{__name__=~\"{names}\",{}}}[{window_s}s]", self.matchers))?;
         let had_none = seen.newest_ms.is_none();
         seen.forget();
         let scrapes = self.scrapes(&found, &mut seen)?;
@@ -114,7 +153,14 @@ impl Server {
                 self.matchers
             )));
         }
-        let mut news = vec![News::Ahead(ahead_ns)];
+        if let Some(seconds) = seen.silent_for_s(server_ms, !scrapes.is_empty()) {
+            return Err(self.no(&format!(
+                "has had nothing new of {{{}}} for {seconds} s: it scrapes that machine no more, or cannot; look at its page of \
+                 targets",
+                self.matchers
+            )));
+        }
+        let mut news = vec![News::Ahead(ahead_ns), News::Missing(partial)];
         for (at_ms, series) in scrapes {
             let at_ns = nanoseconds(at_ms).saturating_add_signed(ahead_ns.saturating_neg());
             news.push(News::Reading(prometheus::reading(&series, at_ns)));
@@ -122,7 +168,8 @@ impl Server {
         Ok(news)
     }
 
-    fn query(&self, query: &str) -> Result<Value, String> {
+    /// The result, and one sentence where the server says that it may be a part of what there is.
+    fn query(&self, query: &str) -> Result<(Value, Option<String>), String> {
         let text = self.http.ask(&self.query_url, "application/json", Some(&[("query", query)]))?;
         let mut answer: Value =
             serde_json::from_str(&text).map_err(|_| self.no("does not answer as a Prometheus server"))?;
@@ -130,7 +177,8 @@ impl Server {
             let why = answer.get("error").and_then(Value::as_str).unwrap_or("no reason given");
             return Err(self.no(&format!("refuses the question: {why}")));
         }
-        Ok(answer.pointer_mut("/data/result").map(Value::take).unwrap_or_default())
+        let partial = partial(&answer).map(|why| self.no(&why));
+        Ok((answer.pointer_mut("/data/result").map(Value::take).unwrap_or_default(), partial))
     }
 
     /// What was scraped and is new, by the time that it bears.
@@ -173,6 +221,19 @@ impl Server {
     fn no(&self, why: &str) -> String {
         format!("{} {why}", self.query_url)
     }
+}
+
+/// What an answer says of what it lacks: `warnings` of Prometheus and what stands before several of it, `isPartial` of
+/// `VictoriaMetrics`.
+fn partial(answer: &Value) -> Option<String> {
+    let warnings = answer.get("warnings").and_then(Value::as_array);
+    let all: Vec<&str> = warnings.into_iter().flatten().filter_map(Value::as_str).collect();
+    if !all.is_empty() {
+        let some: Vec<String> = all.iter().take(MOST_WARNINGS).map(|warning| shown(warning)).collect();
+        return Some(format!("warns that something may be missing: {}", some.join("; ")));
+    }
+    let is_partial = answer.get("isPartial").and_then(Value::as_bool) == Some(true);
+    is_partial.then(|| "answers with a part of what it has: one of its stores is away".to_owned())
 }
 
 /// `1700000000.123` seconds.
@@ -299,6 +360,63 @@ mod tests {
         // What is older than the newest of another series is new all the same.
         assert_eq!(units(source.ask().unwrap()), [one("b", 78.0), one("a", 90.0)]);
         asked.join().unwrap();
+    }
+
+    #[test]
+    fn an_answer_that_is_a_part_says_so_and_a_whole_one_takes_it_back() {
+        let there = now_ns() / 1_000_000_000;
+        let whole = |rest: &str| {
+            let at = there - 1;
+            let series = busy("s1:9100", &format!("[{at},\"1\"]"));
+            let body = format!("{{\"status\":\"success\"{rest},\"data\":{{\"result\":[{series}]}}}}");
+            format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{body}")
+        };
+        for (rest, words) in [
+            (
+                ",\"warnings\":[\"store s2\\u001b is away\",\"b\",\"c\"]",
+                Some("missing: store s2\u{fffd} is away; b"),
+            ),
+            (",\"isPartial\":true", Some("a part of what it has")),
+            (",\"warnings\":[],\"isPartial\":false", None),
+        ] {
+            let (url, _) = server(vec![answer(&format!("[{there}, \"{there}\"]")), whole(rest)]);
+            let news = source(&url).ask().unwrap();
+            let missing = news.into_iter().find_map(|one| match one {
+                News::Missing(who) => Some(who),
+                _ => None,
+            });
+            let missing = missing.unwrap();
+            assert_eq!(missing.is_some(), words.is_some(), "{missing:?}");
+            let said = missing.unwrap_or_default();
+            assert!(said.contains(words.unwrap_or_default()) && !said.contains("; c"), "{said}");
+        }
+    }
+
+    /// The exporter of the machine is down: the server answers as before, with nothing new.
+    #[test]
+    fn a_machine_that_is_scraped_no_more_is_lost_and_its_sentence_stays_the_same() {
+        let mut seen = Seen::default();
+        let mut at_s = 1_000;
+        let mut after = |seconds: u64, is_new: bool| {
+            at_s += seconds;
+            seen.silent_for_s(at_s * 1_000, is_new)
+        };
+        assert_eq!((after(0, true), after(80, false), after(11, false)), (None, None, Some(90)));
+        // It is scraped again, four times a minute: that it was away for long makes nobody wait longer.
+        assert_eq!((after(9, true), after(15, true)), (None, None));
+        assert_eq!((after(45, false), after(1, false), after(50, false)), (None, Some(45), Some(45)));
+        assert_eq!((after(1, true), after(15, true), after(46, false)), (None, None, Some(45)));
+    }
+
+    #[test]
+    fn a_server_whose_clock_is_set_back_is_heard_again() {
+        let mut seen = Seen::default();
+        let series = [("instance".to_owned(), "s1".to_owned())];
+        assert!(seen.is_new(&series, 5_000_000));
+        seen.follow_clock(4_995_000);
+        assert!(!seen.is_new(&series, 4_996_000), "servers behind one address differ by a little");
+        seen.follow_clock(1_400_000);
+        assert!(seen.is_new(&series, 1_399_000));
     }
 
     #[test]
