@@ -187,7 +187,7 @@ fn disks(text: &str, reading: &mut Reading) {
 
 /// The device of which a name would be a part: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; `nvme0n` of `nvme0n1`, which is no
 /// device. `None` for a name without a number behind.
-fn device_of(name: &str) -> Option<&str> {
+pub(crate) fn device_of(name: &str) -> Option<&str> {
     let before = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
     let ends_in_a_number = |device: &&str| device.ends_with(|last: char| last.is_ascii_digit());
     (before.len() < name.len()).then(|| before.strip_suffix('p').filter(ends_in_a_number).unwrap_or(before))

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use crate::frame::device_of;
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
 
@@ -57,7 +58,8 @@ pub fn parse(text: &str) -> Exposition {
             Some(series) => read.series.push(series),
             None => {
                 read.unreadable += 1;
-                read.first_unreadable.get_or_insert_with(|| (number, line.chars().take(SHOWN).collect()));
+                let shown = line.chars().filter(|sign| !sign.is_control()).take(SHOWN);
+                read.first_unreadable.get_or_insert_with(|| (number, shown.collect()));
             }
         }
     }
@@ -373,6 +375,7 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
     let known = |one: &&Series| one.value.is_finite() && one.value >= 0.0;
     let mut sums: BTreeMap<(&'static str, String), (&'static Known, f64)> = BTreeMap::new();
     let (divisors, mut seen) = (divisors(series), BTreeSet::new());
+    let disks = disks(series);
     for one in series.iter().filter(known) {
         let Some(rows) = ROWS.get(one.name.as_str()) else { continue };
         let mut labels: Vec<&(String, String)> = one.labels.iter().collect();
@@ -388,6 +391,9 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
                 continue;
             }
             let Some(unit) = unit_of(known, one) else { continue };
+            if known.name.starts_with(OF_DISKS) && device_of(&unit).is_some_and(|disk| disks.contains(disk)) {
+                continue;
+            }
             let divisor = match known.per {
                 None => 1.0,
                 Some(name) => match divisors.get(&(name, unit.clone())) {
@@ -405,6 +411,14 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
         reading.add_named(known.quantity, &unit, known.name, value);
     }
     reading
+}
+
+/// How the names begin of what disks and, where somebody wants them, their partitions do: a disk has what its partitions do.
+const OF_DISKS: &str = "node_disk_";
+
+/// The disks and partitions that there are.
+fn disks(series: &[Series]) -> BTreeSet<&str> {
+    series.iter().filter(|one| one.name.starts_with(OF_DISKS)).filter_map(|one| one.label("device")).collect()
 }
 
 /// What other numbers are divided by, by its name and unit.

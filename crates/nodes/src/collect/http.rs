@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_workload::units::shown;
 use data_encoding::BASE64;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
@@ -125,9 +126,25 @@ impl HttpSource {
             format!("{url}: {cause}{hint}")
         })?;
         let status = answer.status().as_u16();
+        let headers = answer.headers();
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (encoding, ends_with_it) = (
+            shown(header("content-encoding")),
+            header("content-length").is_empty() && !headers.contains_key("transfer-encoding"),
+        );
         let body = answer.body_mut().with_config().limit(MOST_BYTES).lossy_utf8(true).read_to_string();
         if status == 200 {
-            return body.map_err(|cause| format!("{url}: {cause}"));
+            let body = body.map_err(|cause| format!("{url}: {cause}"))?;
+            if !["", "identity"].contains(&encoding.as_str()) {
+                return Err(format!(
+                    "{url} answers in {encoding}, which nobody asked for: leave it off there"
+                ));
+            }
+            // A number without its last digits is another number.
+            if ends_with_it && accept.starts_with("text/") && !body.ends_with('\n') {
+                return Err(format!("{url}: the answer is cut off: its last line has no end"));
+            }
+            return Ok(body);
         }
         let hint = match status {
             401 | 403 => "; give its `token`, or `username` and `password`".to_owned(),

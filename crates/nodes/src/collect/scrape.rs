@@ -129,6 +129,13 @@ mod tests {
     const FOREIGN: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nup 1\n";
     const SEVERAL: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nnode_procs_running{instance=\"a:9100\"} 7\n\
                            node_procs_running{instance=\"b:9100\"} 1\n";
+    const ZIPPED: &str =
+        "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n\u{1f}\u{8b}\u{8}cut\n";
+    /// Of 12345 seconds 123 came.
+    const CUT: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nup 1\nnode_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 123";
+    const SHORT: &str =
+        "HTTP/1.1 200 OK\r\ncontent-length: 900\r\nconnection: close\r\n\r\nnode_procs_running 7\n";
+    const PAINTED: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\u{1b}[31mred\n";
     const MOVED: &str = "HTTP/1.1 302 x\r\nlocation: http://127.0.0.1:1/\r\nconnection: close\r\n\r\n";
 
     fn ask(url: &str, token: Option<&str>) -> Result<Reading, String> {
@@ -149,10 +156,24 @@ mod tests {
             (FOREIGN, "1 series, none of them one of a machine's"),
             (SEVERAL, "knows 2 machines (a:9100, b:9100, ..); select one: ?match[]={instance=\"a:9100\"}"),
             (MOVED, "answers 302; give the URL"),
+            (ZIPPED, "answers in gzip, which nobody asked for"),
+            (CUT, "the answer is cut off"),
+            (SHORT, "/metrics: "),
+            (PAINTED, "no exposition (line 1: [31mred)"),
         ] {
             let said = ask(&server(vec![answer.to_owned()]).0, Some("wrong")).unwrap_err();
             assert!(said.contains(words) && !said.contains("wrong"), "{said}");
         }
+    }
+
+    /// An exporter that says how long its answer is, and ends its last line with the answer.
+    #[test]
+    fn a_last_line_without_an_end_is_one_where_the_answer_is_whole() {
+        let body = "node_procs_running 7";
+        let answer =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+        let (url, _) = server(vec![answer]);
+        assert_eq!(ask(&url, None).unwrap().samples[0].value, 7.0);
     }
 
     #[test]

@@ -97,6 +97,16 @@ fn minio_tells_its_drives_its_scanner_and_its_requests() {
     );
 }
 
+/// `node_exporter` leaves partitions out unless it is started otherwise.
+#[test]
+fn a_partition_is_a_part_of_its_disk_and_no_disk_beside_it() {
+    let line = |device: &str| format!("node_disk_io_time_seconds_total{{device=\"{device}\"}} 3\n");
+    let text: String =
+        ["sda", "sda1", "nvme0n1", "nvme0n1p2", "dm-0", "md127", "vdb1"].into_iter().map(line).collect();
+    let units: Vec<String> = found(&text).into_iter().map(|one| one.1).collect();
+    assert_eq!(units, ["dm-0", "md127", "nvme0n1", "sda", "vdb1"]);
+}
+
 fn found(text: &str) -> Vec<(&'static str, String, f64)> {
     let samples = reading(&parse(text).series, 9).samples;
     samples.into_iter().map(|one| (one.quantity.id, one.unit, one.value)).collect()
