@@ -27,6 +27,8 @@ pub struct NodeFigures {
     pub quantities: Vec<QuantityResult>,
     /// What can be full.
     pub units: Vec<UnitResult>,
+    /// Why no unit was made of some numbers: they cannot be true. One sentence.
+    pub doubt: Option<String>,
 }
 
 /// The numbers of one quantity of one unit, each with its time.
@@ -70,7 +72,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         seen: seen(&inside),
         ..NodeFigures::default()
     };
-    let (parts, mut threads_ran_s) = (Parts::of(&used), 0.0);
+    let (parts, mut threads_ran_s, mut cores_s) = (Parts::of(&used), 0.0, BTreeMap::new());
     for limit in limits_of_a_part(&series) {
         series.remove(&limit);
     }
@@ -89,13 +91,19 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         if let Some((mean, highest)) = figure {
             if id == q::THREAD_BUSY.id {
                 threads_ran_s += mean * span_s(&points);
+            } else if id == q::CPU_BUSY.id {
+                cores_s.insert(unit.clone(), span_s(&points));
             }
             found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
         }
     }
     let whole_s = used.first().zip(used.last()).map_or(0.0, |(first, last)| seconds(first.at_ns, last.at_ns));
     found.quantities.extend(daemons(threads_ran_s, whole_s));
-    found.units = units(&found.quantities);
+    let there = Cores::of(&cores_s);
+    there.over_all_of_it(&mut found.quantities);
+    let (believed, doubt) = believed(&found.quantities, found.readings);
+    found.units = units(&believed, &there);
+    found.doubt = doubt;
     let idle_threads = take_idle_threads(&mut found.units);
     let of_idle = |figure: &QuantityResult| {
         quantity(&figure.quantity).is_some_and(|row| row.of == Resource::Thread)
@@ -105,6 +113,59 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     // Most counters of a large machine never move; that a drop or an error did not happen is no figure of its own.
     found.quantities.retain(|figure| figure.highest > 0.0);
     found
+}
+
+/// For which share of the time each processor was there, by the one that was there longest: some are switched on or off
+/// while a machine runs, and hypervisors add some.
+struct Cores(BTreeMap<String, f64>);
+
+/// A processor that was there for no less was there all the time: an answer may lack a number.
+const ALL_THE_TIME: f64 = 0.98;
+
+impl Cores {
+    fn of(seconds: &BTreeMap<String, f64>) -> Self {
+        let longest_s = seconds.values().copied().fold(0.0, f64::max);
+        let share = |own_s: f64| match own_s / longest_s {
+            share if share < ALL_THE_TIME => share,
+            _ => 1.0,
+        };
+        Self(seconds.iter().map(|(core, own_s)| (core.clone(), share(*own_s))).collect())
+    }
+
+    fn share(&self, core: &str) -> f64 {
+        self.0.get(core).copied().unwrap_or(1.0)
+    }
+
+    /// A processor did nothing while it was not there.
+    fn over_all_of_it(&self, figures: &mut [QuantityResult]) {
+        let of_a_core = |figure: &&mut QuantityResult| {
+            quantity(&figure.quantity).is_some_and(|row| row.of == Resource::Core)
+        };
+        figures.iter_mut().filter(of_a_core).for_each(|figure| figure.mean *= self.share(&figure.unit));
+    }
+}
+
+/// What is busy for no more than a second in each.
+static ONE_AT_MOST: &[&Quantity] = &[&q::CPU_BUSY, &q::THREAD_BUSY, &q::DISK_BUSY];
+/// Beyond this it is no error of the times of readings.
+const IMPOSSIBLE: f64 = 2.0;
+
+/// The figures of which units are made, and why of some there are none.
+fn believed(figures: &[QuantityResult], readings: usize) -> (Vec<QuantityResult>, Option<String>) {
+    let cannot_be = |figure: &&QuantityResult| {
+        let is_bounded = ONE_AT_MOST.iter().any(|row| row.id == figure.quantity);
+        is_bounded && readings >= LEAST_TO_TELL && figure.mean > IMPOSSIBLE
+    };
+    let (wrong, right): (Vec<_>, Vec<_>) = figures.iter().partition(cannot_be);
+    let doubt = wrong.first().map(|first| {
+        let others = if wrong.len() > 1 { format!(" and {} more", wrong.len() - 1) } else { String::new() };
+        format!(
+            "it says that {}{others} was busy for {:.1} s in each second, which cannot be, and counts as nothing: its numbers are in \
+             other units, or several machines answer in turn",
+            first.unit, first.mean
+        )
+    });
+    (right.into_iter().cloned().collect(), doubt)
 }
 
 /// A source whose numbers stay as they are for so many readings is read much more often than it renews them.
@@ -330,7 +391,7 @@ fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
 /// through them.
 const MADE_UP: f64 = 1.2;
 
-fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
+fn units(figures: &[QuantityResult], there: &Cores) -> Vec<UnitResult> {
     let rate = |row: &Quantity, unit: &str| {
         figures
             .iter()
@@ -382,7 +443,7 @@ fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
             _ => {}
         }
     }
-    units.extend(machine(figures));
+    units.extend(machine(figures, there));
     units
 }
 
@@ -406,13 +467,12 @@ fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Opt
 }
 
 /// All processors together: the mean of each, and the pressure on all.
-#[expect(clippy::cast_precision_loss, reason = "a handful of processors")]
-fn machine(figures: &[QuantityResult]) -> Option<UnitResult> {
+fn machine(figures: &[QuantityResult], there: &Cores) -> Option<UnitResult> {
     let of = |row: &Quantity| -> Vec<&QuantityResult> {
         figures.iter().filter(|figure| figure.quantity == row.id).collect()
     };
     let (cores, queues) = (of(&q::CPU_BUSY), of(&q::CPU_RUN_QUEUE));
-    let count = cores.len() as f64;
+    let count: f64 = cores.iter().map(|core| there.share(&core.unit)).sum();
     let mean = |sum: f64| (sum / count).clamp(0.0, 1.0);
     let queue = queues.iter().map(|figure| figure.mean).reduce(|a, b| a + b).map(Waiting::Queue);
     let runnable = of(&q::TASKS_RUNNABLE);
@@ -422,7 +482,7 @@ fn machine(figures: &[QuantityResult]) -> Option<UnitResult> {
         kind: Kind::Machine,
         name: "cpu".to_owned(),
         busy: mean(cores.iter().map(|core| core.mean).sum()),
-        highest_busy: mean(cores.iter().map(|core| core.highest).sum()),
+        highest_busy: mean(cores.iter().map(|core| core.highest * there.share(&core.unit)).sum()),
         waiting: queue.or(pressure).or(runnable),
     })
 }

@@ -363,7 +363,7 @@ impl Watched {
             renewed_every_s: figures.renewed_every_s,
             clock_ahead_ms: self.ahead_ns.map(|ahead| ahead as f64 / 1e6),
             resets: figures.resets as u64,
-            lost: lost.or_else(|| self.missing.clone()),
+            lost: lost.or_else(|| self.missing.clone()).or(figures.doubt),
             covered_share: Some(covered_share),
             units: figures.units,
             quantities: figures.quantities,

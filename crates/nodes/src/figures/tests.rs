@@ -271,3 +271,58 @@ fn what_can_be_full_is_a_unit_and_a_link_without_a_speed_is_none() {
     assert_eq!(found.units[2].waiting, Some(Waiting::Queue(7.0)));
     assert_eq!(found.units[5].waiting, Some(Waiting::Share(0.25)));
 }
+
+/// Two processors of which one was switched off, or switched on, for a part of ten seconds: what each ran, and from when to when.
+fn two_cores(second: std::ops::RangeInclusive<u64>, ran: f64) -> NodeFigures {
+    let reading = |at: u64| {
+        let mut reading = Reading { at_ns: at * 1_000_000_000, samples: Vec::new() };
+        reading.add(&q::CPU_BUSY, "cpu0", 100.0 + at as f64);
+        if second.contains(&at) {
+            reading.add(&q::CPU_BUSY, "cpu1", 100.0 + at as f64 * ran);
+            reading.add(&q::CPU_INTERRUPTS, "cpu1", 100.0 + at as f64 * ran * 0.5);
+        }
+        reading
+    };
+    over(&(0..=10).map(reading).collect::<Vec<Reading>>(), ALL.0, ALL.1)
+}
+
+#[test]
+fn a_processor_counts_for_the_time_in_which_it_was_there() {
+    let busy = |found: &NodeFigures, kind: Kind, name: &str| {
+        found.units.iter().find(|unit| unit.kind == kind && unit.name == name).map(|unit| unit.busy).unwrap()
+    };
+    // It was idle, and off after two seconds: the machine had one processor, which was full.
+    let off = two_cores(0..=2, 0.0);
+    assert!((busy(&off, Kind::Machine, "cpu") - 1.0 / 1.2).abs() < 1e-9, "{off:?}");
+    // It came at the end and was full from then on.
+    let on = two_cores(8..=10, 1.0);
+    assert_eq!((busy(&on, Kind::Machine, "cpu"), busy(&on, Kind::Core, "cpu1")), (1.0, 0.2));
+    let seconds: f64 =
+        on.quantities.iter().filter(|one| one.quantity == q::CPU_BUSY.id).map(|one| one.mean).sum();
+    assert!((seconds - 1.2).abs() < 1e-9, "12 s of processors were used in 10 s: {on:?}");
+    let interrupts = on.quantities.iter().find(|one| one.quantity == q::CPU_INTERRUPTS.id).unwrap();
+    assert!((interrupts.mean - 0.1).abs() < 1e-9, "{interrupts:?}");
+    // One that was there all the time counts as a whole one.
+    assert_eq!(busy(&two_cores(0..=10, 0.5), Kind::Machine, "cpu"), 0.75);
+}
+
+/// As an exporter in milliseconds, and as two machines behind one address whose counters are far apart.
+#[test]
+fn more_than_a_second_in_a_second_is_said_and_no_unit_is_made_of_it() {
+    let milliseconds: Vec<f64> = (0..8).map(|second| f64::from(second) * 400.0).collect();
+    let in_turn = [1_000.0, 9_000.0, 1_001.0, 9_001.0, 1_002.0, 9_002.0];
+    for values in [&milliseconds[..], &in_turn] {
+        let found = over(&readings(&q::CPU_BUSY, "cpu0", values), ALL.0, ALL.1);
+        assert_eq!(found.units, [], "{values:?}");
+        assert!(
+            found.doubt.as_ref().is_some_and(|why| why.contains("it says that cpu0 was busy for")),
+            "{found:?}"
+        );
+        assert!(!found.quantities.is_empty(), "what it says is there all the same");
+    }
+    // Times of readings are not those at which numbers were true.
+    for values in [&[0.0, 0.9, 2.4, 3.1, 4.9][..], &[0.0, 7.0]] {
+        let found = over(&readings(&q::DISK_BUSY, "sda", values), ALL.0, ALL.1);
+        assert_eq!((found.units.len(), found.doubt), (1, None), "{values:?}");
+    }
+}
