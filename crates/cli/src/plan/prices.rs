@@ -3,10 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cosmark_workload::units::shown;
 use serde::Deserialize;
 
 use crate::exit::Problem;
 use crate::load::read_text;
+
+/// A higher price is a mistake, and what comes of it is no number any more.
+const MOST: f64 = 1e12;
+/// A longer name of a currency is none.
+const LONGEST_CURRENCY: usize = 16;
 
 /// A file of prices.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -38,9 +44,17 @@ impl Prices {
             format!("{}; {KEYS}", first.lines().next().unwrap_or_default())
         })?;
         let own = [prices.gigabyte, prices.million_operations];
-        let wrong = |amount: &f64| !amount.is_finite() || *amount < 0.0;
-        if prices.node_hour.values().chain(&own).any(wrong) {
-            return Err(format!("a price is a number from 0 on; {KEYS}"));
+        let all = || prices.node_hour.values().chain(&own);
+        if !all().all(|amount| (0.0..=MOST).contains(amount)) {
+            return Err(format!("a price is a number from 0 to 10^12; {KEYS}"));
+        }
+        if all().all(|amount| *amount <= 0.0) {
+            return Err(format!("there is no price in it above 0; {KEYS}"));
+        }
+        if prices.currency.chars().count() > LONGEST_CURRENCY || prices.currency.contains(char::is_control) {
+            return Err(format!(
+                "currency: give a name or a sign of at most {LONGEST_CURRENCY} signs; {KEYS}"
+            ));
         }
         Ok(prices)
     }
@@ -59,7 +73,13 @@ impl Prices {
         let own = |(role, count): (&String, &usize)| match self.node_hour.get(role) {
             Some(price) => Ok(price * *count as f64),
             None if self.node_hour.is_empty() => Ok(0.0),
-            None => Err(format!("no price for a machine of role {role}: add it under node_hour")),
+            None => {
+                let known: Vec<&str> = self.node_hour.keys().map(String::as_str).collect();
+                let known = shown(&known.join(", "));
+                Err(format!(
+                    "no price for a machine of role {role}: add it under node_hour, which has {known}"
+                ))
+            }
         };
         let machines: f64 = machines.iter().map(own).sum::<Result<f64, String>>()?;
         let operations = rate_per_s * 3600.0;
@@ -80,14 +100,27 @@ mod tests {
         let machines = [("proxy".to_owned(), 2), ("storage".to_owned(), 3)].into();
         assert!((prices.per_hour(&machines, 1000.0, 1e6).unwrap() - 40.0).abs() < 1e-9);
         let strange = [("gateway".to_owned(), 1)].into();
-        assert!(prices.per_hour(&strange, 1.0, 1.0).unwrap_err().contains("gateway"));
+        let said = prices.per_hour(&strange, 1.0, 1.0).unwrap_err();
+        assert!(said.contains("role gateway") && said.contains("which has proxy, storage"), "{said}");
     }
 
     #[test]
     fn a_file_of_something_else_is_refused_with_its_keys() {
-        for bad in
-            ["node_hour: 3", "price: 1", "gigabyte: -1", "gigabyte: .nan", "- a", "node_hour: {proxy: x}"]
-        {
+        for bad in [
+            "node_hour: 3",
+            "price: 1",
+            "gigabyte: -1",
+            "gigabyte: .nan",
+            "- a",
+            "node_hour: {proxy: x}",
+            "gigabyte: 0,01",
+            "node_hour: {proxy: 0,35}",
+            "node_hour: {proxy: 1e300}",
+            "currency: EUR",
+            "node_hour: {proxy: 0}",
+            "currency: \"E\\e[31m\"\ngigabyte: 1",
+            "currency: as much as it costs\ngigabyte: 1",
+        ] {
             assert!(Prices::parse(bad).unwrap_err().contains("node_hour"), "{bad}");
         }
     }
