@@ -55,6 +55,7 @@ impl Wish {
             settle: Duration::from_secs(10),
             listings: true,
             in_doubt: false,
+            removed: false,
         };
         Self { manner, sample: None, seed: workload.seed.unwrap_or(0), resume: false }
     }
@@ -255,7 +256,7 @@ pub async fn read_back(
     let record = DurabilityRecord {
         started: earlier.as_ref().and_then(|record| record.started).or(Some(Timestamp::now())),
         through,
-        ledger_complete: !wish.manner.in_doubt,
+        ledger_complete: !wish.manner.in_doubt && !wish.manner.removed,
         objects,
         sample,
         findings: Some(files.table_name()),

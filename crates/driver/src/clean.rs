@@ -49,6 +49,8 @@ pub struct Cleaning<'a> {
     pub dry_run: bool,
     /// Objects whose deletion was asked for so far, also where it does not come to an end.
     pub asked: AtomicU64,
+    /// Called once, before the first of them is asked for.
+    pub begins: &'a dyn Fn(),
 }
 
 /// Names of objects by the name of their container.
@@ -243,12 +245,15 @@ impl Cleaning<'_> {
 
     async fn delete(&self, endpoint: &mut Endpoint, names: &[String], cleaned: &mut CleanedContainer) {
         let (limit, container, asked) = (endpoint.limit, cleaned.name.as_str(), &self.asked);
+        let begins = self.begins;
         let share = names.len().div_ceil(CLIENTS).max(1);
         let parts = endpoint.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
             let (mut done, mut failed, mut first) = (0_u64, 0_u64, None);
             for object in names {
                 let mut marks = Marks::default();
-                asked.fetch_add(1, Ordering::Relaxed);
+                if asked.fetch_add(1, Ordering::Relaxed) == 0 {
+                    begins();
+                }
                 match limited(limit, client.delete(ObjectName { container, object }, &mut marks)).await {
                     Ok(()) => done += 1,
                     Err(error) if error.kind() == ErrorKind::Status(404) => {}
@@ -500,6 +505,7 @@ mod tests {
             containers,
             dry_run,
             asked,
+            begins: &|| {},
         };
         let cases: [(Leads, Option<u64>); 4] = [
             (|_| Some("a"), None),

@@ -47,6 +47,9 @@ pub struct VerifyDataArgs {
     /// Do not compare with the listings of containers
     #[arg(long)]
     pub no_listings: bool,
+    /// Also where `clean` removed objects of the run: what is missing is undecided then, and not lost
+    #[arg(long)]
+    pub removed: bool,
     /// Go on with the newest reading that was not ended
     #[arg(long)]
     pub resume: bool,

@@ -50,6 +50,7 @@ pub fn run(args: &CleanArgs) -> Outcome {
     left.extend(stages.flat_map(|(at, stage)| probed_leftovers(&workload, at, &stage.containers.created)));
     let written = written(&run, &workload);
     let begun = || run.record.stages.iter().filter(|stage| was_begun(stage)).map(|stage| &stage.containers);
+    let begins = || begin(&run, BY_CLEAN);
     let cleaning = Cleaning {
         catalog: CATALOG,
         leftovers: &left,
@@ -59,6 +60,7 @@ pub fn run(args: &CleanArgs) -> Outcome {
         containers: args.containers,
         dry_run: args.dry_run,
         asked: AtomicU64::new(0),
+        begins: &begins,
     };
     let runtime = crate::host::runtime()?;
     let quiet = args.json;
@@ -81,8 +83,9 @@ pub fn run(args: &CleanArgs) -> Outcome {
     if !args.dry_run {
         let objects: u64 = cleaned.iter().map(|one| one.objects).sum();
         let containers = cleaned.iter().filter(|one| one.removed).count();
-        let what = format!("{} objects and {containers} containers", grouped(objects));
-        remember(&run, BY_CLEAN, objects, &what);
+        let failed: u64 = cleaned.iter().map(|one| one.failed).sum();
+        let what = format!("{} objects and {containers} containers{}", grouped(objects), maybe(failed));
+        remember(&run, BY_CLEAN, cleaning.asked.load(Ordering::Relaxed), objects + failed, &what);
     }
     show(&run, &cleaned, args)?;
     let failed = cleaned.iter().any(|one| one.failed > 0);
@@ -92,31 +95,63 @@ pub fn run(args: &CleanArgs) -> Outcome {
 /// Says how far it came, and writes it down in the run.
 fn ended_early(run: &Run, cleaning: &Cleaning<'_>, why: &str, exit: Exit) -> Exit {
     let asked = cleaning.asked.load(Ordering::Relaxed);
-    remember(run, BY_CLEAN, asked, &format!("up to {} objects, and was ended early", grouped(asked)));
+    let what = format!("up to {} objects, and was ended early", grouped(asked));
+    remember(run, BY_CLEAN, asked, asked, &what);
     let far = if asked == 0 { "nothing was removed" } else { "not all was removed: repeat the command" };
     eprintln!("cosmark: {why}; {far}");
     exit
 }
 
 /// How the note of a run begins of which objects were removed by this command.
-const BY_CLEAN: &str = "`cosmark clean` removed ";
+const BY_CLEAN: &str = "`cosmark clean`";
 /// The same of a data set that the run wrote.
-pub const BY_DATASETS: &str = "`cosmark datasets clean` removed ";
+pub const BY_DATASETS: &str = "`cosmark datasets clean`";
+/// What such a note goes on with: before the first object is removed, where none was, and how many were.
+const BEGINS: &str = " begins to remove objects";
+const NOTHING: &str = " removed nothing";
+const REMOVED: &str = " removed ";
 
-/// Writes down in a run what was removed of it, if any objects were: who reads it back later finds nothing there.
-pub fn remember(run: &Run, by: &str, objects: u64, what: &str) {
-    if objects == 0 {
-        return;
+/// Writes down in a run that objects of it are about to be removed, where none were: a process that is killed in it says no more.
+pub fn begin(run: &Run, by: &str) {
+    if removal(run).is_none() {
+        write_down(run, &format!("{by}{BEGINS}"));
     }
-    if let Err(error) = add_note(&run.path, &format!("{by}{what}")) {
+}
+
+/// Writes down in a run what was removed of it, if any `objects` were or may have been: who reads it back later finds nothing there.
+/// `asked`: so many were to be removed.
+pub fn remember(run: &Run, by: &str, asked: u64, objects: u64, what: &str) {
+    if objects > 0 {
+        write_down(run, &format!("{by}{REMOVED}{what}"));
+    } else if asked > 0 && removal(run).is_none() {
+        write_down(run, &format!("{by}{NOTHING}"));
+    }
+}
+
+/// What is said of objects whose removal failed: a request without an answer may have removed its object.
+pub fn maybe(failed: u64) -> String {
+    if failed == 0 { String::new() } else { format!(", and may have removed {} more", grouped(failed)) }
+}
+
+fn write_down(run: &Run, text: &str) {
+    if let Err(error) = add_note(&run.path, text) {
         eprintln!("cosmark: {error}; what was removed is not written down in {}", run.record.id);
     }
 }
 
-/// The last note of what was removed of a run.
+/// The last note of what was removed of a run, or was about to be by a process that said no more.
 pub fn removal(run: &Run) -> Option<&EventRecord> {
-    let is_one = |text: &str| [BY_CLEAN, BY_DATASETS].iter().any(|by| text.starts_with(by));
-    run.record.events.iter().rfind(|event| event.kind == EventKind::Note && is_one(&event.text))
+    let (mut removed, mut begun) = (None, None);
+    for event in run.record.events.iter().filter(|event| event.kind == EventKind::Note) {
+        let rest = [BY_CLEAN, BY_DATASETS].iter().find_map(|by| event.text.strip_prefix(by));
+        match rest {
+            Some(rest) if rest.starts_with(BEGINS) => begun = Some(event),
+            Some(rest) if rest.starts_with(NOTHING) => begun = None,
+            Some(rest) if rest.starts_with(REMOVED) => (removed, begun) = (Some(event), None),
+            _ => {}
+        }
+    }
+    begun.or(removed)
 }
 
 /// A stage whose load was never on has left nothing.
@@ -456,6 +491,30 @@ mod tests {
             assert!(why.contains(&format!("(`{key}`)")) && why.contains("--target FILE"), "{why}");
             assert!(workload_of(&run, Some(target.as_path()), true).is_ok(), "{key}");
         }
+    }
+
+    #[test]
+    fn a_removal_that_began_stands_until_it_is_known_that_nothing_was_removed() {
+        let of = |notes: &[&str]| {
+            let events: Vec<Value> = notes
+                .iter()
+                .map(
+                    |text| json!({"at": "2026-11-27T05:00:00Z", "kind": "note", "stage": null, "text": text}),
+                )
+                .collect();
+            let record = json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "description": null,
+                "state": "finished", "reason": null, "seed": 1, "submitted": null, "started": null, "ended": null,
+                "process": null, "events": events});
+            let run = Run { path: "none".into(), record: serde_json::from_value(record).unwrap() };
+            removal(&run).map(|event| event.text.clone())
+        };
+        let (begins, nothing) = (format!("{BY_CLEAN}{BEGINS}"), format!("{BY_CLEAN}{NOTHING}"));
+        let removed = format!("{BY_DATASETS}{REMOVED}3 objects of set");
+        assert_eq!(of(&["fan of node 3 swapped"]), None);
+        assert_eq!(of(&[&begins]), Some(begins.clone()));
+        assert_eq!(of(&[&begins, &nothing]), None);
+        assert_eq!(of(&[&begins, &removed, "fan of node 3 swapped"]), Some(removed.clone()));
+        assert_eq!(of(&[&removed, &begins, &nothing]), Some(removed));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use cosmark_workload::{FillPass, SizeSelector, Workload};
 use serde_json::{Value, json};
 
 use crate::args::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
-use crate::cmd::clean::{BY_DATASETS, line, remember, workload_of};
+use crate::cmd::clean::{BY_DATASETS, begin, line, maybe, remember, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{bound, fill, text};
 use crate::registry::CATALOG;
@@ -293,6 +293,7 @@ fn read(
         settle: SETTLE,
         listings: false,
         in_doubt: false,
+        removed: false,
     };
     let spaces = [space];
     let targets: BTreeMap<Site, (TargetSpec, TargetSpec)> = [(spaces[0].site, target)].into();
@@ -361,6 +362,7 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
     // Those that its own first run made were there for the next one.
     let created: BTreeSet<String> = containers().flat_map(|one| one.created.iter().cloned()).collect();
     let found = containers().flat_map(|one| one.found.iter().cloned()).filter(|name| !created.contains(name));
+    let begins = || runs.iter().for_each(|run| begin(run, BY_DATASETS));
     let cleaning = Cleaning {
         catalog: CATALOG,
         leftovers: &left,
@@ -370,11 +372,13 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
         containers: false,
         dry_run,
         asked: AtomicU64::new(0),
+        begins: &begins,
     };
     let mut tell = |cleaned: &CleanedContainer| eprintln!("{}", line(cleaned, dry_run));
     let name = set.record.name.clone();
     let note = |objects: u64, what: &str| {
-        runs.iter().for_each(|run| remember(run, BY_DATASETS, objects, &format!("{what} of {name}")));
+        let asked = cleaning.asked.load(Ordering::Relaxed);
+        runs.iter().for_each(|run| remember(run, BY_DATASETS, asked, objects, &format!("{what} of {name}")));
     };
     let cleaned = match crate::host::runtime()?.block_on(cleaning.run(&mut tell)) {
         Ok(cleaned) => cleaned,
@@ -396,8 +400,9 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
     if dry_run {
         return Ok(Exit::Done);
     }
-    note(objects, &format!("{} objects", grouped(objects)));
-    if cleaned.iter().any(|one| one.failed > 0) {
+    let failed: u64 = cleaned.iter().map(|one| one.failed).sum();
+    note(objects + failed, &format!("{} objects{}", grouped(objects), maybe(failed)));
+    if failed > 0 {
         eprintln!("cosmark: not all of it could be removed: repeat the command");
         return Ok(Exit::Target);
     }

@@ -30,9 +30,10 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
             run.record.id
         ))
     })?;
-    if let Some(note) = removal(&run) {
+    if let Some(note) = removal(&run).filter(|_| !args.removed) {
         return Err(Problem::usage(format!(
-            "{}: {} at {}: read back now, these would be called lost",
+            "{}: {} at {}: read back now, these would be called lost; to read what is left, with what is missing undecided, \
+             say --removed",
             run.record.id, note.text, note.at
         )));
     }
@@ -50,6 +51,7 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
         settle: args.settle,
         listings: !args.no_listings,
         in_doubt,
+        removed: args.removed,
     };
     let seed = args.seed.or(run.record.seed).unwrap_or(0);
     let wish = Wish { manner, sample: args.sample, seed, resume: args.resume };
@@ -75,7 +77,8 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
     Ok(match (record.broken(), record.complete) {
         (1.., _) => Exit::Broken,
         (0, false) => Exit::Cancelled,
-        (0, true) if record.read() == 0 || record.unreadable > 0 => Exit::Target,
+        // Where all that was read may have been removed, nothing is known to be there.
+        (0, true) if record.read() == record.undecided || record.unreadable > 0 => Exit::Target,
         (0, true) => Exit::Done,
     })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::DurabilityRecord;
@@ -211,32 +211,68 @@ fn what_cosmark_itself_has_removed_is_not_called_lost() {
     assert!(tables.count() <= 1, "nothing was read back after it was removed");
 }
 
-#[test]
-fn what_a_clean_that_is_ended_early_has_removed_is_not_called_lost_either() {
-    let store = store("delay: {op: delete, law: {constant_ms: 200}}");
-    let directory = tempfile::tempdir().unwrap();
-    left(directory.path(), &store);
-    let clean = ["clean", "last", "--target", "target.yaml"];
-    let child = cosmark(directory.path()).args(clean).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let child = child.unwrap();
-    let there = || ["kept1", "kept2"].map(|one| store.names(one).unwrap().map_or(0, |names| names.len()));
+const CLEAN: [&str; 4] = ["clean", "last", "--target", "target.yaml"];
+
+/// Objects that are there.
+fn there(store: &Handle) -> usize {
+    ["kept1", "kept2"].iter().map(|one| store.names(one).unwrap().map_or(0, |names| names.len())).sum()
+}
+
+/// A clean that gets this signal when some of the 600 objects are gone.
+fn ended_in_a_clean(directory: &Path, store: &Handle, how: i32) -> Output {
+    left(directory, store);
+    let child = cosmark(directory).args(CLEAN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(60);
-    while there() == [300, 300] && Instant::now() < until {
+    while there(store) == 600 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
-    signal(&child, libc::SIGINT);
+    signal(&child, how);
     let ended = child.wait_with_output().unwrap();
+    let some = there(store);
+    assert!(some > 0 && some < 600, "{some}");
+    ended
+}
+
+/// Reading back names this note and a remedy, with which what is left is right and of what is missing nothing is said.
+fn only_what_is_left_is_judged(directory: &Path, note: &str) {
+    let args = ["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0"];
+    let gone = run(directory, &args);
+    assert_eq!(gone.status.code(), Some(2), "{}", stdout(&gone));
+    assert!(stderr(&gone).contains(note) && stderr(&gone).contains("--removed"), "{}", stderr(&gone));
+    let rest = run(directory, &[&args[..], &["--removed", "--json"][..]].concat());
+    assert_eq!(rest.status.code(), Some(0), "{}", stderr(&rest));
+    let found: DurabilityRecord = serde_json::from_slice(&rest.stdout).unwrap();
+    assert_eq!((found.right + found.undecided, found.broken()), (600, 0), "{found:?}");
+    assert!(found.right > 0 && found.undecided > 0 && !found.ledger_complete, "{found:?}");
+}
+
+const SLOW_TO_DELETE: &str = "delay: {op: delete, law: {constant_ms: 200}}";
+
+#[test]
+fn what_a_clean_that_is_ended_early_has_removed_is_not_called_lost_either() {
+    let store = store(SLOW_TO_DELETE);
+    let directory = tempfile::tempdir().unwrap();
+    let ended = ended_in_a_clean(directory.path(), &store, libc::SIGINT);
     assert_eq!(ended.status.code(), Some(5), "{}", stderr(&ended));
     assert!(stderr(&ended).contains("not all was removed: repeat"), "{}", stderr(&ended));
-    let some = there().iter().sum::<usize>();
-    assert!(some > 0 && some < 600, "{some}");
-    let args = ["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0"];
-    let gone = run(directory.path(), &args);
-    assert_eq!(gone.status.code(), Some(2), "{}", stdout(&gone));
-    assert!(stderr(&gone).contains("`cosmark clean` removed up to "), "{}", stderr(&gone));
-    let again = run(directory.path(), &clean);
+    only_what_is_left_is_judged(directory.path(), "`cosmark clean` removed up to ");
+    let again = run(directory.path(), &CLEAN);
     assert!(again.status.success(), "{}", stderr(&again));
-    assert_eq!(there(), [0, 0]);
+    assert_eq!(there(&store), 0);
+    // Nothing is left that could be known to be there.
+    let args = ["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0", "--removed"];
+    let nothing = run(directory.path(), &args);
+    assert_eq!(nothing.status.code(), Some(3), "{}{}", stdout(&nothing), stderr(&nothing));
+    assert!(stdout(&nothing).contains("600 are undecided"), "{}", stdout(&nothing));
+}
+
+#[test]
+fn what_a_clean_that_was_killed_has_removed_is_not_called_lost_either() {
+    let store = store(SLOW_TO_DELETE);
+    let directory = tempfile::tempdir().unwrap();
+    let ended = ended_in_a_clean(directory.path(), &store, libc::SIGKILL);
+    assert_eq!(ended.status.code(), None, "{}", stderr(&ended));
+    only_what_is_left_is_judged(directory.path(), "`cosmark clean` begins to remove objects");
 }
 
 #[test]

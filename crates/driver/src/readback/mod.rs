@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use cosmark_adaptor_api::Capability;
-use cosmark_ledger::{Class, Entry, Key, Site, Space, judge};
+use cosmark_ledger::{Class, Doubt, Entry, Key, Site, Space, judge};
 use cosmark_workload::model::TargetSpec;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -47,6 +47,8 @@ pub struct Manner {
     pub listings: bool,
     /// The ledger misses changes.
     pub in_doubt: bool,
+    /// Objects of it were removed later by Cosmark itself: what is missing is undecided.
+    pub removed: bool,
 }
 
 /// Something worth telling of one object.
@@ -326,7 +328,9 @@ impl Reading<'_, '_> {
             self.standing.bytes += looked.bytes;
             let is_listed = listing.as_mut().map(|listing| listing.has(key.object));
             let class = self.class(&space, &entry, &looked, is_listed);
-            if class.is_worth_a_second_look() && !self.what.manner.settle.is_zero() {
+            // What was removed does not come back.
+            let is_removed = self.what.manner.removed && class == Class::Undecided;
+            if class.is_worth_a_second_look() && !is_removed && !self.what.manner.settle.is_zero() {
                 self.suspected = Some(Instant::now());
                 self.standing.suspects.push(Suspect { key, entry, class });
             } else {
@@ -338,7 +342,9 @@ impl Reading<'_, '_> {
 
     /// What an object is, by itself and by the listing of its container.
     fn class(&self, space: &Space, entry: &Entry, looked: &Looked, is_listed: Option<bool>) -> Class {
-        let doubt = if self.what.manner.in_doubt { space.doubt() } else { Default::default() };
+        let Manner { in_doubt, removed, .. } = self.what.manner;
+        let mut doubt = if in_doubt { space.doubt() } else { Doubt::default() };
+        doubt.deletions |= removed;
         let class = judge(entry, &looked.found, doubt);
         let agrees = matches!(class, Class::Right | Class::UnansweredDone | Class::UnansweredNotDone);
         match (agrees, is_listed, looked.is_there()) {

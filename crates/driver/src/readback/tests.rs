@@ -209,6 +209,7 @@ async fn what_is_late_at_the_end_of_a_long_reading_has_its_time_although_a_lie_w
         settle: Duration::from_secs(3),
         listings: false,
         in_doubt: false,
+        removed: false,
     };
     let targets = [(SITE, (spec("anybody"), spec("lags")))].into();
     let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
@@ -226,8 +227,14 @@ async fn what_is_late_at_the_end_of_a_long_reading_has_its_time_although_a_lie_w
 /// Reads one object of a store that has listings.
 async fn listed(kind: &str) -> (Standing, usize) {
     let spaces = [space()];
-    let manner =
-        Manner { workers: 1, rate_per_s: None, settle: Duration::ZERO, listings: true, in_doubt: false };
+    let manner = Manner {
+        workers: 1,
+        rate_per_s: None,
+        settle: Duration::ZERO,
+        listings: true,
+        in_doubt: false,
+        removed: false,
+    };
     let targets = [(SITE, (spec("anybody"), spec(kind)))].into();
     let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
     let (mut standing, mut notes) = (Standing::default(), Notes::default());
