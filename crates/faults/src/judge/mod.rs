@@ -9,9 +9,11 @@ use cosmark_metrics::{FalseDips, FaultResult, HealthyResult, SlotResult};
 use cosmark_stats::dip::{Band, LEAST_SECONDS, find};
 use cosmark_stats::proportions::clopper_pearson;
 use cosmark_stats::slots::figures;
+use cosmark_stats::steady::drift;
 use cosmark_workload::model::faults::{FaultKind, FaultSpec};
 
 use seconds::Seconds;
+use slot::Shape;
 
 /// What happened to one repetition of a fault; times are seconds since the load began.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,14 +76,18 @@ pub fn results(
         .collect();
     let basis = slot::Basis { seconds, healthy: healthy.as_ref(), controls: &controls, end: load.to };
     let false_dips = false_dips(&basis);
-    let healthy_s = until.saturating_sub(load.from + BEGINNING_S);
+    let load = Load {
+        is_open,
+        healthy_s: until.saturating_sub(load.from + BEGINNING_S),
+        unsteady: healthy.as_ref().and_then(|healthy| unsteady(seconds.ok.get(healthy.from..healthy.to)?)),
+    };
     specs
         .iter()
         .zip(played)
         .map(|(spec, slots)| {
-            let slots: Vec<_> =
-                (1..).zip(slots).map(|(number, played)| basis.judge(spec, number, played)).collect();
-            FaultResult {
+            let judged = (1..).zip(slots).map(|(number, played)| basis.judge(spec, number, played));
+            let (slots, shapes): (Vec<_>, Vec<_>) = judged.unzip();
+            let result = FaultResult {
                 name: spec.name.clone(),
                 what: spec.kind.text(),
                 kind: spec.kind.word().to_owned(),
@@ -91,16 +97,45 @@ pub fn results(
                 false_dips: false_dips.clone(),
                 proxy: None,
                 remarks: Vec::new(),
-            }
+            };
+            FaultResult { remarks: remarks(&result, &shapes, &load), ..result }
         })
-        .map(|result| FaultResult { remarks: remarks(&result, is_open, healthy_s), ..result })
         .collect()
 }
 
-/// What has to be known with the figures of a fault; `healthy_s`: seconds of the load before the first slot.
-fn remarks(result: &FaultResult, is_open: bool, healthy_s: usize) -> Vec<String> {
+/// What is known of a load beside its rates.
+struct Load {
+    /// It has a rate of its own.
+    is_open: bool,
+    /// Seconds before the first slot.
+    healthy_s: usize,
+    /// How these rose or fell.
+    unsteady: Option<String>,
+}
+
+/// From this share on a rise or fall of the healthy seconds is said.
+const LEAST_DRIFT: f64 = 0.05;
+
+/// How a rate without a fault rose or fell: every later second is compared with its level.
+fn unsteady(rates: &[f64]) -> Option<String> {
+    let drift = drift(rates).filter(|drift| drift.p_value < 0.001 && drift.relative.abs() >= LEAST_DRIFT)?;
+    let (verb, means) = if drift.relative < 0.0 {
+        ("fell", "what goes on falling is counted as lost")
+    } else {
+        ("rose", "what goes on rising hides what is lost")
+    };
+    let how_much = format!("{:.0} % (± {:.0} %)", drift.relative.abs() * 100.0, drift.margin * 100.0);
+    Some(format!(
+        "the rate was not steady without a fault: in the {} s before the first slot it {verb} by {how_much}, and {means}; \
+         begin later (at: steady)",
+        rates.len()
+    ))
+}
+
+/// What has to be known with the figures of a fault.
+fn remarks(result: &FaultResult, shapes: &[Shape], load: &Load) -> Vec<String> {
     let mut remarks = Vec::new();
-    if !is_open {
+    if !load.is_open {
         remarks.push(
             "the load is a closed loop: while the store is slow less is asked of it, so what is lost is more than what is \
              counted here; give the work a rate"
@@ -109,17 +144,36 @@ fn remarks(result: &FaultResult, is_open: bool, healthy_s: usize) -> Vec<String>
     }
     if result.healthy.is_none() {
         remarks.push(format!(
-            "there is nothing to compare with: {healthy_s} s without a fault came before the first slot, with too few \
-             operations, or less than {LEAST_SECONDS} s; begin later (at:)"
+            "there is nothing to compare with: {} s without a fault came before the first slot, with too few \
+             operations, or less than {LEAST_SECONDS} s; begin later (at:)",
+            load.healthy_s
         ));
     }
-    let lasts = |slot: &&SlotResult| slot.dip == Some(true) && slot.back_after_s.is_none();
-    let open: Vec<String> = result.slots.iter().filter(lasts).map(|slot| slot.number.to_string()).collect();
-    if !open.is_empty() {
+    if result.kind != FaultKind::None.word() {
+        remarks.extend(load.unsteady.clone());
+    }
+    let slots_that = |is_so: &dyn Fn(&SlotResult, &Shape) -> bool| {
+        let slots = result.slots.iter().zip(shapes).filter(|(slot, shape)| is_so(slot, shape));
+        let numbers: Vec<String> = slots.map(|(slot, _)| slot.number.to_string()).collect();
+        (!numbers.is_empty()).then(|| numbers.join(", "))
+    };
+    let lasts = |slot: &SlotResult| slot.dip == Some(true) && slot.back_after_s.is_none();
+    if let Some(slots) = slots_that(&|slot, shape| lasts(slot) && !shape.ends_above) {
         remarks.push(format!(
-            "when slot {} ended the rate was not back: what was lost is at least what is counted here; give it a longer \
+            "when slot {slots} ended the rate was not back: what was lost is at least what is counted here; give it a longer \
              slot:",
-            open.join(", ")
+        ));
+    }
+    if let Some(slots) = slots_that(&|slot, shape| lasts(slot) && shape.ends_above) {
+        remarks.push(format!(
+            "when slot {slots} ended the rate lay above what it was before the first slot: more had waited than the slot \
+             shows, or the store has become faster, and what was made up later is not only what had waited",
+        ));
+    }
+    if let Some(slots) = slots_that(&|_, shape| shape.falls_again) {
+        remarks.push(format!(
+            "in slot {slots} the rate fell again after it had been back: what was lost counts all of it, the time until it \
+             was back only the first",
         ));
     }
     remarks

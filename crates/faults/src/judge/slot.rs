@@ -19,15 +19,27 @@ pub(crate) struct Basis<'a> {
     pub end: usize,
 }
 
+/// What the figures of a slot do not say of its course.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// The rate lay above what it is without a fault when the slot ended.
+    pub ends_above: bool,
+    /// The rate fell again after it had been back.
+    pub falls_again: bool,
+}
+
 /// Seconds before a fault that its course shows, and the most values of it.
 const COURSE_BEFORE: usize = 20;
 const MOST_COURSE: usize = 600;
+
+/// What lies above the band until so many seconds before a slot ends lies above it at its end.
+const LAST_S: f64 = 5.0;
 
 /// A 99th percentile needs ten operations beyond it.
 const LEAST_TIMES: u64 = 1000;
 
 impl Basis<'_> {
-    pub fn judge(&self, spec: &FaultSpec, number: u32, played: &Played) -> SlotResult {
+    pub fn judge(&self, spec: &FaultSpec, number: u32, played: &Played) -> (SlotResult, Shape) {
         let mut slot = SlotResult {
             number,
             void: played.void.clone(),
@@ -43,7 +55,7 @@ impl Basis<'_> {
         let after = |at: Option<f64>| at.map(|at| (at - played.from_s).max(0.0));
         slot.noticed_after_s = after(played.noticed_s);
         slot.whole_after_s = after(played.whole_s);
-        let mut unknown = Unknown(BTreeMap::new());
+        let (mut unknown, mut shape) = (Unknown(BTreeMap::new()), Shape::default());
         let asked = |why: &Option<String>| why.clone().unwrap_or_else(|| "nothing was asked".to_owned());
         let (noticed, is_whole) = (asked(&played.noticed_unknown), asked(&played.whole_unknown));
         unknown.add("noticed_after_s", slot.noticed_after_s.is_none(), Some(&noticed));
@@ -54,14 +66,14 @@ impl Basis<'_> {
             if !matches!(spec.kind, FaultKind::None) {
                 slot.manual_steps = Some(played.steps);
             }
-            self.measure(spec, played, healthy, &mut slot, &mut unknown);
+            shape = self.measure(spec, played, healthy, &mut slot, &mut unknown);
         } else {
             unknown.all(&slot, "it is not known how the rate is without a fault");
         }
         slot.parts = parts(played, slot.back_after_s);
         self.course(played, &mut slot);
         slot.unknown = unknown.0;
-        slot
+        (slot, shape)
     }
 
     fn measure(
@@ -71,7 +83,7 @@ impl Basis<'_> {
         healthy: &Healthy,
         slot: &mut SlotResult,
         unknown: &mut Unknown,
-    ) {
+    ) -> Shape {
         let (from, to) = (whole(played.from_s), whole(played.to_s).min(self.end));
         let level = healthy.band.level;
         let rates = &self.seconds.ok;
@@ -95,7 +107,12 @@ impl Basis<'_> {
         let below = rates.get(from..to).unwrap_or_default().iter().filter(|rate| **rate < level * 0.1);
         slot.below_tenth_s = Some(real(below.count()));
         self.times(spec, (from, to), &found, slot, unknown);
-        slot.back_after_s = back(spec, played, &found, real(to), unknown);
+        let ends_above = found.above_s.iter().any(|above| above.1 + LAST_S >= real(to));
+        slot.back_after_s = back(spec, played, &found, (real(to), ends_above), unknown);
+        let falls_again = slot.back_after_s.is_some_and(|after| {
+            let back_s = played.from_s + after;
+            found.dips.iter().any(|dip| dip.from_s >= back_s)
+        });
         if let (Some(healed), Some(whole_s)) = (played.healed_s, played.whole_s) {
             let part = rates.get(whole(healed)..whole(whole_s).min(self.end)).unwrap_or_default();
             slot.rebuild_lost_operations = Some(part.iter().map(|rate| level - rate).sum::<f64>().max(0.0));
@@ -105,6 +122,7 @@ impl Basis<'_> {
         let expected = self.rate_without(healthy) * real(to.saturating_sub(from));
         let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
         slot.resiliency = (expected > 0.0).then(|| done / expected);
+        Shape { ends_above, falls_again }
     }
 
     /// The rate in the slot and some time before it.
@@ -174,12 +192,22 @@ impl Basis<'_> {
     }
 }
 
-/// When the rate was back; it has to stay for a while to count.
-fn back(spec: &FaultSpec, played: &Played, found: &Found, end_s: f64, unknown: &mut Unknown) -> Option<f64> {
+/// When the rate was back; it has to stay for a while to count. `ends_above`: of the slot's end at `end_s`.
+fn back(
+    spec: &FaultSpec,
+    played: &Played,
+    found: &Found,
+    (end_s, ends_above): (f64, bool),
+    unknown: &mut Unknown,
+) -> Option<f64> {
     let keep_s = spec.keep.as_secs_f64();
     // The last second of a slot may be cut.
     let at = found.back_s(played.from_s, keep_s - 1.0, end_s);
-    let why = format!("it was not back in the band for {keep_s:.0} s before the slot ended");
+    let why = if ends_above {
+        "the rate lay above what it is without a fault when the slot ended".to_owned()
+    } else {
+        format!("it was not back in the band for {keep_s:.0} s before the slot ended")
+    };
     unknown.add("back_after_s", at.is_none(), Some(&why));
     at.map(|at| (at - played.from_s).max(0.0))
 }

@@ -174,6 +174,96 @@ fn a_slot_after_a_pause_such_as_healthy_seconds_have_counts() {
     assert!(void(&[198]).is_some(), "none before the first fault");
 }
 
+/// 400 seconds of these rates.
+fn rates(rate: impl Fn(u64) -> u64) -> Seconds {
+    let mut seconds = Seconds::default();
+    for at in 0..400_u64 {
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &second(rate(at), 0, 10));
+    }
+    seconds
+}
+
+fn judged(seconds: &Seconds, slots: &[Played], keep_s: u64) -> FaultResult {
+    results(&[spec(stall(), keep_s)], &[slots.to_vec()], seconds, LOAD, true).remove(0)
+}
+
+#[test]
+fn a_first_slot_that_begins_in_a_dip_of_another_cause_is_void() {
+    for (from, is_void) in [(90, true), (95, true), (98, true), (101, false)] {
+        let found =
+            judged(&rates(|at| if (from..115).contains(&at) { 40 } else { 100 }), &[played(100.0)], 30);
+        let slot = &found.slots[0];
+        assert_eq!(slot.void.is_some(), is_void, "from {from}: {slot:?}");
+        assert!(slot.void.as_ref().is_none_or(|why| why.contains("had fallen before it")), "{slot:?}");
+        assert_eq!(slot.lost_operations.is_none(), is_void, "from {from}: {slot:?}");
+    }
+}
+
+#[test]
+fn a_store_that_is_faster_after_a_fault_is_not_called_one_that_is_not_back() {
+    let found = judged(
+        &rates(|at| match at {
+            100..117 => 37,
+            117.. => 130,
+            _ => 100,
+        }),
+        &[played(100.0)],
+        30,
+    );
+    let slot = &found.slots[0];
+    assert_eq!((slot.lost_operations, slot.back_after_s), (Some(17.0 * 63.0), None), "{slot:?}");
+    assert!(slot.unknown["back_after_s"].contains("lay above"), "{:?}", slot.unknown);
+    let [remark] = &found.remarks[..] else { panic!("{:?}", found.remarks) };
+    assert!(remark.contains("when slot 1 ended the rate lay above"), "{remark}");
+    // Work that had waited and is done before the slot ends is as before.
+    let waited = judged(
+        &rates(|at| match at {
+            100..117 => 37,
+            117..127 => 163,
+            _ => 100,
+        }),
+        &[played(100.0)],
+        30,
+    );
+    assert_eq!((waited.slots[0].back_after_s, &waited.remarks), (Some(27.0), &Vec::new()), "{waited:?}");
+}
+
+#[test]
+fn a_second_dip_of_a_slot_that_came_after_the_rate_had_been_back_is_said() {
+    let two = |second_from: u64| {
+        let of = |at| {
+            if (103..111).contains(&at) || (second_from..second_from + 4).contains(&at) { 10 } else { 100 }
+        };
+        judged(&rates(of), &[played(100.0)], 20)
+    };
+    let apart = two(140);
+    let slot = &apart.slots[0];
+    assert_eq!((slot.lost_operations, slot.back_after_s), (Some(12.0 * 90.0), Some(11.0)), "{slot:?}");
+    assert!(
+        apart.remarks.iter().any(|one| one.contains("in slot 1 the rate fell again")),
+        "{:?}",
+        apart.remarks
+    );
+    // Before it had stayed, they are one time until it was back.
+    let near = two(120);
+    assert_eq!((near.slots[0].back_after_s, &near.remarks), (Some(24.0), &Vec::new()), "{near:?}");
+}
+
+#[test]
+fn a_rate_that_is_not_steady_before_the_first_slot_is_said_with_what_it_does_to_the_figures() {
+    let said = |rate: &dyn Fn(u64) -> u64| {
+        let found = judged(&rates(rate), &[played(100.0)], 30);
+        found.remarks.into_iter().find(|one| one.contains("was not steady")).unwrap_or_default()
+    };
+    let falls = said(&|at| 1000 - at);
+    assert!(falls.contains("it fell by") && falls.contains("counted as lost"), "{falls}");
+    let rises = said(&|at| 1000 + at);
+    assert!(rises.contains("it rose by") && rises.contains("hides what is lost"), "{rises}");
+    for steady in [|_: u64| 1000_u64, |at: u64| 1000 + at % 7 * 20, |at: u64| 1000 - at / 10] {
+        assert_eq!(said(&steady), "");
+    }
+}
+
 #[test]
 fn a_slot_whose_forerunner_was_healed_too_late_is_void() {
     let late = Played { healed_s: Some(170.0), to_s: 160.0, ..played(100.0) };

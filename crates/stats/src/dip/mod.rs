@@ -42,6 +42,8 @@ pub struct Found {
     pub dips: Vec<Dip>,
     /// All stretches in which it was out of the band, below or above, in order: first and last second.
     pub out_s: Vec<(f64, f64)>,
+    /// Those above it, in order.
+    pub above_s: Vec<(f64, f64)>,
     /// What was done beyond the level after a dip: work that had waited.
     pub made_up: f64,
 }
@@ -104,10 +106,12 @@ pub fn find(series: &[f64], from: usize, to: usize, band: &Band) -> Found {
         .filter_map(|high| beyond.get(high.from..high.to))
         .flatten()
         .fold(0.0, |sum, more| sum + more);
-    let above = high.iter().map(|high| (real(from + high.from), real(from + high.to)));
-    let mut out_s: Vec<(f64, f64)> = dips.iter().map(|dip| (dip.from_s, dip.to_s)).chain(above).collect();
+    let above_s: Vec<(f64, f64)> =
+        high.iter().map(|high| (real(from + high.from), real(from + high.to))).collect();
+    let below = dips.iter().map(|dip| (dip.from_s, dip.to_s));
+    let mut out_s: Vec<(f64, f64)> = below.chain(above_s.iter().copied()).collect();
     out_s.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Found { dips, out_s, made_up }
+    Found { dips, out_s, above_s, made_up }
 }
 
 /// One dip: `room` is where its neighbours end and begin.
