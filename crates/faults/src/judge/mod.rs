@@ -124,11 +124,11 @@ fn unsteady(rates: &[f64]) -> Option<String> {
     } else {
         ("rose", "what goes on rising hides what is lost")
     };
-    let how_much = format!("{:.0} % (± {:.0} %)", drift.relative.abs() * 100.0, drift.margin * 100.0);
     Some(format!(
-        "the rate was not steady without a fault: in the {} s before the first slot it {verb} by {how_much}, and {means}; \
+        "the rate was not steady without a fault: in the {} s before the first slot it {verb} by about {:.0} %, and {means}; \
          begin later (at: steady)",
-        rates.len()
+        rates.len(),
+        drift.relative.abs() * 100.0
     ))
 }
 
