@@ -16,6 +16,7 @@
 # and may define:
 #   bed_version        print name, version and variant of the system on one line, for status
 #   bed_release        called by down, after the processes ended
+#   bed_spares         print the names of what lies in its directory and down --wipe has to leave: another set of data uses it
 #   bed_stays NAME     called after faults started it again: wait, for a bounded time, until it can be said to stay up; die if
 #                      it ended, or is not taken back
 #   bed_fault_begins VERB TARGET   called before each verb of faults that changes something
@@ -731,11 +732,25 @@ bed_down() {
   ! declare -F limits_release >/dev/null || limits_release
   if [[ ${1:-} == --wipe ]]; then
     ! grep -qF " $BED_DIR/" /proc/mounts || die "something is still mounted under $BED_DIR; unmount it and try again"
-    rm -rf --one-file-system "$BED_DIR"
+    bed_wipe
     say "down (${#names[@]} processes ended), data deleted"
   else
     say "down (${#names[@]} processes ended), data kept in $BED_DIR"
   fi
+}
+
+# bed_wipe: delete the bed's directory, but for what another set of data uses.
+bed_wipe() {
+  local name spared=()
+  if declare -F bed_spares >/dev/null; then mapfile -t spared < <(bed_spares); fi
+  if ((${#spared[@]} == 0)); then
+    rm -rf --one-file-system "$BED_DIR"
+    return 0
+  fi
+  local keep=(! -name .cosmark-testbed)
+  for name in "${spared[@]}"; do keep+=(! -name "$name"); done
+  find "$BED_DIR" -xdev -mindepth 1 -maxdepth 1 "${keep[@]}" -exec rm -rf --one-file-system {} +
+  say "${spared[*]} of $BED_DIR stays: another set of data uses it"
 }
 
 # memory_of NAME...: processes, and their memory in MB: RSS counts shared pages once per process, PSS once in all.

@@ -353,6 +353,11 @@ bed_device_heal() {
   device_mount "${1#osd.}"
 }
 
+# Sockets on which somebody still listens when this bed is down are those of another set of data.
+bed_spares() {
+  if [[ $SOCKETS == "$BED_DIR"/* ]] && grep -qF " $SOCKETS/" /proc/net/unix; then echo "${SOCKETS##*/}"; fi
+}
+
 bed_release() {
   local n
   journals_save

@@ -10,6 +10,8 @@ mod limits;
 #[path = "gate/memory.rs"]
 mod memory;
 mod support;
+#[path = "gate/wipe.rs"]
+mod wipe;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
