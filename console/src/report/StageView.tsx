@@ -100,7 +100,7 @@ function Headline({ stage, names }: { stage: StageData; names: string[] }) {
         label="In flight"
         value={short(sums.inFlight, "count")}
         title={exact(sums.inFlight, "count")}
-        lines={[`mean, of ${grouped(sums.workers)} worker${sums.workers === 1 ? "" : "s"}`, sums.intended !== null && `${grouped(sums.intended)} arrivals were due`]}
+        lines={[`mean, of ${grouped(sums.workers)} worker${sums.workers === 1 ? "" : "s"}`, sums.intended !== null && `${grouped(sums.intended)} ${sums.intended === 1 ? "arrival was" : "arrivals were"} due`]}
       />
     </div>
   );
@@ -135,7 +135,7 @@ function Remarks({ stage, names }: { stage: StageData; names: string[] }) {
   const dashes = stage.operations.some((one) => one.response_ms?.p50 === null || one.response_ms?.p99 === null);
   if (dashes) remarks.push("A dash: too few operations for that percentile, which needs ten beyond it (p99 needs 1000 operations).");
   const verified = stage.operations.reduce((sum, one) => sum + one.checked, 0);
-  if (verified > 0) remarks.push(`${grouped(verified)} bodies were compared byte by byte with what was written.`);
+  if (verified > 0) remarks.push(`${grouped(verified)} ${verified === 1 ? "body was" : "bodies were"} compared byte by byte with what was written.`);
   if (!remarks.length) return null;
   return <ul className="remarks">{remarks.map((one) => <li key={one}>{one}</li>)}</ul>;
 }
