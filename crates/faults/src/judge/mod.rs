@@ -4,16 +4,17 @@
 mod before;
 pub mod seconds;
 mod slot;
+mod trend;
 
 use cosmark_metrics::{FalseDips, FaultResult, HealthyResult, SlotResult};
 use cosmark_stats::dip::{Band, LEAST_SECONDS, find};
 use cosmark_stats::proportions::clopper_pearson;
 use cosmark_stats::slots::figures;
-use cosmark_stats::steady::drift;
 use cosmark_workload::model::faults::{FaultKind, FaultSpec};
 
 use seconds::Seconds;
 use slot::Shape;
+use trend::{Trend, steady_from};
 
 /// What happened to one repetition of a fault; times are seconds since the load began.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -79,7 +80,9 @@ pub fn results(
     let load = Load {
         is_open,
         healthy_s: until.saturating_sub(load.from + BEGINNING_S),
-        unsteady: healthy.as_ref().and_then(|healthy| unsteady(seconds.ok.get(healthy.from..healthy.to)?)),
+        unsteady: healthy
+            .as_ref()
+            .and_then(|healthy| unsteady(seconds.ok.get(load.from + BEGINNING_S..until)?, healthy)),
     };
     specs
         .iter()
@@ -113,23 +116,28 @@ struct Load {
     unsteady: Option<String>,
 }
 
-/// From this share on a rise or fall of the healthy seconds is said.
-const LEAST_DRIFT: f64 = 0.05;
-
-/// How a rate without a fault rose or fell: every later second is compared with its level.
-fn unsteady(rates: &[f64]) -> Option<String> {
-    let drift = drift(rates).filter(|drift| drift.p_value < 0.001 && drift.relative.abs() >= LEAST_DRIFT)?;
-    let (verb, means) = if drift.relative < 0.0 {
-        ("fell", "what goes on falling is counted as lost")
+/// How a rate without a fault rose or fell, and what that does to the figures; `rates`: all seconds before the first slot.
+fn unsteady(rates: &[f64], healthy: &Healthy) -> Option<String> {
+    let Trend { from, to } = Trend::of(rates)?;
+    let verb = if to < from { "fell" } else { "rose" };
+    let what = format!(
+        "the rate was not steady without a fault: in the {} s before the first slot it {verb} from {from:.1}/s to {to:.1}/s",
+        rates.len()
+    );
+    let last = healthy.to - healthy.from;
+    let with = if last < rates.len() {
+        format!("; slots are compared with the last {last} s of them")
     } else {
-        ("rose", "what goes on rising hides what is lost")
+        String::new()
     };
-    Some(format!(
-        "the rate was not steady without a fault: in the {} s before the first slot it {verb} by about {:.0} %, and {means}; \
-         begin later (at: steady)",
-        rates.len(),
-        drift.relative.abs() * 100.0
-    ))
+    let means = if to < from {
+        "what goes on falling is counted as lost"
+    } else {
+        "what goes on rising hides what is lost"
+    };
+    let is_steady_now = Trend::of(rates.get(rates.len().checked_sub(last)?..)?).is_none();
+    let remedy = if is_steady_now { "" } else { "; begin later (at: steady)" };
+    Some(format!("{what}{with}; {means}{remedy}"))
 }
 
 /// What has to be known with the figures of a fault.
@@ -195,6 +203,7 @@ pub(crate) struct Healthy {
 
 impl Healthy {
     fn of(seconds: &Seconds, from: usize, to: usize) -> Option<Self> {
+        let from = from + steady_from(seconds.ok.get(from..to)?);
         let rates = seconds.ok.get(from..to)?;
         let band = Band::of(rates)?;
         let within = |rate: &f64| (band.low..=band.high).contains(rate);

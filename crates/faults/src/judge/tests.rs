@@ -256,11 +256,29 @@ fn a_rate_that_is_not_steady_before_the_first_slot_is_said_with_what_it_does_to_
         found.remarks.into_iter().find(|one| one.contains("was not steady")).unwrap_or_default()
     };
     let falls = said(&|at| 1000 - at);
-    assert!(falls.contains("it fell by about 10 %") && falls.contains("counted as lost"), "{falls}");
+    assert!(falls.contains("it fell from 98") && falls.contains("counted as lost"), "{falls}");
     let rises = said(&|at| 1000 + at);
-    assert!(rises.contains("it rose by about 9 %") && rises.contains("hides what is lost"), "{rises}");
+    assert!(rises.contains("it rose from 101") && rises.contains("hides what is lost"), "{rises}");
     for steady in [|_: u64| 1000_u64, |at: u64| 1000 + at % 7 * 20, |at: u64| 1000 - at / 10] {
         assert_eq!(said(&steady), "");
+    }
+}
+
+#[test]
+fn a_load_that_warms_up_is_compared_with_what_it_was_when_the_fault_came() {
+    for (warm_s, begins) in [(50, 60), (30, 20), (40, 80)] {
+        let warming = |at: u64| begins + (100 - begins) * at.min(warm_s) / warm_s;
+        let found = judged(
+            &rates(|at| if (100..110).contains(&at) { 20 } else { warming(at) }),
+            &[played(100.0)],
+            30,
+        );
+        let healthy = found.healthy.as_ref().unwrap();
+        assert!(healthy.from_s > 2.0 && healthy.median_per_s == 100.0, "{warm_s} {begins}: {healthy:?}");
+        let lost = found.slots[0].lost_operations.unwrap();
+        assert!((lost / 800.0 - 1.0).abs() < 0.02, "{warm_s} {begins}: {lost}");
+        let said = found.remarks.iter().any(|one| one.contains("slots are compared with the last"));
+        assert!(said, "{warm_s} {begins}: {:?}", found.remarks);
     }
 }
 
