@@ -108,7 +108,7 @@ run_bed() {
     failed "bed $bed: up ended with exit code $status; its ${#tests[@]} tests did not run"
   else
     # One at a time: what they measure and break is the same bed.
-    step "bed $bed: tests" 1200 "${BUILT_RUN[@]}" --test beds -- --ignored --test-threads=1 --exact "${tests[@]}" && return 0
+    step "bed $bed: tests" 2400 "${BUILT_RUN[@]}" --test beds -- --ignored --test-threads=1 --exact "${tests[@]}" && return 0
     cp "$OUTPUT" "$WORK/log"
     step "bed $bed: tests that failed, alone" 1200 scripts/repeat_failed.sh "$WORK/log" --ignored "${BUILT_RUN[@]}" || STATUS=1
   fi

@@ -280,7 +280,7 @@ async function byForm() {
 }
 
 async function queueAndCancel() {
-  for (const [name, runtime] of [["long", 120], ["second", 3], ["third", 3]]) {
+  for (const [name, runtime] of [["long", 1200], ["second", 3], ["third", 3]]) {
     await page.goto(`${base}/submit/editor`);
     await page.locator(".cm-content").waitFor();
     await write(workload(name, runtime));
@@ -295,7 +295,7 @@ async function queueAndCancel() {
   await page.locator(".run-card .progress").waitFor();
   await both("home-busy");
 
-  // The controller is killed; the page says so, and goes on when it is back.
+  // Long enough for all of that on a slow machine: the controller is killed, the page says so, and goes on when it is back.
   const long = ids[ids.length - 3];
   await page.goto(`${base}/runs/${long}`);
   await page.locator('[data-chart="throughput"] canvas').waitFor();
