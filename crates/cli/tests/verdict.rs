@@ -6,7 +6,7 @@ mod support;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::{Check, CheckStatus, Overall, RunRecord, Verdict};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
@@ -162,7 +162,14 @@ fn a_store_that_dies_in_a_closed_loop_does_not_look_fine() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(5));
+    // Some seconds of load, whenever it began.
+    let intervals = directory.path().join("archive/w1-v/intervals.csv");
+    let patience = Instant::now();
+    while std::fs::read_to_string(&intervals).map_or(0, |text| text.lines().count()) < 5 {
+        assert!(patience.elapsed() < Duration::from_secs(120), "no load");
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its store");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     store.stop();
     child.wait().unwrap();
     let run = cosmark_archive::open_run(&directory.path().join("archive/w1-v")).unwrap();

@@ -218,7 +218,7 @@ fn a_nats_that_is_away_for_less_than_lost_after_changes_nothing_and_a_longer_tim
     let login = SlowLogin::start(&bed.host);
     login.go_on();
     let text = format!(
-        "name: pause\n{}lost_after: 6s\nstages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    total_ops: 800\n    \
+        "name: pause\n{}lost_after: 12s\nstages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    total_ops: 1600\n    \
          pace: {{rate_per_worker: 10/s}}\n    operations:\n    - {{type: write, ratio: 1, containers: c(1), objects: \
          's(1,100000)', sizes: c(1)KB}}\n",
         login.target()
@@ -247,7 +247,7 @@ fn a_nats_that_is_away_for_less_than_lost_after_changes_nothing_and_a_longer_tim
     bed.start_nats();
     assert_eq!(run.wait(), 0, "{}", bed.logs());
     let main = &record(&bed, "w1-").stages[0];
-    assert_eq!(main.operations[0].ok, 800, "{}", bed.logs());
+    assert_eq!(main.operations[0].ok, 1600, "{}", bed.logs());
     assert!(main.missing.is_empty() && main.pauses.len() == 1, "{main:#?}");
     let pause = &main.pauses[0];
     assert!(pause.driver == "d1" && pause.to_s > pause.from_s && pause.reason.contains("lease"), "{pause:?}");

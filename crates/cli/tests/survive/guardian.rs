@@ -185,7 +185,7 @@ fn a_run_that_is_killed_while_it_makes_a_fault_leaves_nothing_broken_whoever_goe
     // By the command itself, which is ended; by what that has started beyond its reach.
     for (inject, comes) in [
         ("touch begun; sleep 2; touch there came", false),
-        ("touch begun; setsid sh -c \"sleep 2; touch there came\"; true", true),
+        ("setsid sh -c \"touch begun; sleep 2; touch there came\"; true", true),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();

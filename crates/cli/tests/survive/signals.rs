@@ -109,10 +109,11 @@ fn more_arrivals_than_a_processor_can_count_are_ended_by_the_second_ctrl_c() {
 fn assert_ends_by_the_second_ctrl_c(workload: &str) {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("endless.yaml"), workload).unwrap();
+    let said = directory.path().join("said");
     let mut child = cosmark(directory.path())
         .args(["run", "endless.yaml", "--no-report", "--quiet"])
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(fs::File::create(&said).unwrap())
         .spawn()
         .unwrap();
     let path = directory.path().join("archive/w1-long/run.json");
@@ -120,7 +121,10 @@ fn assert_ends_by_the_second_ctrl_c(workload: &str) {
         fs::read_to_string(&path).is_ok_and(|text| text.contains("\"running\",\n          \"at\""))
     });
     signal(&child, libc::SIGINT);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Of two that come before it gets a processor it hears one.
+    eventually("what it does then", || {
+        fs::read_to_string(&said).is_ok_and(|text| text.contains("Ctrl-C again"))
+    });
     signal(&child, libc::SIGINT);
     let mut code = None;
     eventually("its end", || {

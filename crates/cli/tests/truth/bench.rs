@@ -83,7 +83,7 @@ pub fn against_store(store: Handle, timeout: &str, workload: &str) -> Ran {
     let patience = Instant::now();
     // Before each stage Cosmark asks one cheap question, which is no part of any operation.
     let counted = |counters: &Counters| counters.total() - counters.of_op(Op::ListContainers);
-    while counted(&store.counters().unwrap()) < expected && patience.elapsed() < Duration::from_secs(5) {
+    while counted(&store.counters().unwrap()) < expected && patience.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
     }
     ran.counters = store.counters().unwrap();

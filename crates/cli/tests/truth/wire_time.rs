@@ -192,8 +192,15 @@ fn g26_stamps_of_10_000_operations_are_those_of_a_packet_capture() {
     }
     let workload = one_work(&format!("workers: 1, total_ops: 10000, {READS}"));
     let ran = against_store(store, "30s, wire_time: all", &workload);
-    // What is under way to it arrives before it ends.
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    // What is under way to it arrives before it ends: it is behind where it gets no processor.
+    let captured = || std::fs::metadata(&file).map_or(0, |file| file.len());
+    for _ in 0..60 {
+        let before = captured();
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        if before > 0 && captured() == before {
+            break;
+        }
+    }
     // SAFETY: the process is a child that was not waited for.
     unsafe { libc::kill(tcpdump.id().cast_signed(), libc::SIGINT) };
     tcpdump.wait().unwrap();
