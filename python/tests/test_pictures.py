@@ -197,7 +197,7 @@ def test_every_example_ends_well_and_says_something(
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
     done = subprocess.run(
-        [python, str(example), str(study if "study" in example.stem else archive)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        [python, str(example), str(study if "study" in example.stem else archive)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 2, done.stdout

@@ -483,7 +483,7 @@ def test_students_quantiles_are_those_of_the_tables() -> None:
 def test_a_workload_is_run_from_python(tmp_path: Path) -> None:
     from conftest import CLOSED
 
-    run = cosmark.run(CLOSED, archive=tmp_path, fields={"main.runtime": "1s", "main.workers": 2}, timeout_s=60)
+    run = cosmark.run(CLOSED, archive=tmp_path, fields={"main.runtime": "1s", "main.workers": 2}, timeout_s=300)
     assert run.state == "finished" and run.operation("main", "read").record["workers"] == 2
     with pytest.raises(CosmarkError, match="exit code 2"):
         cosmark.run("name: wrong\nstages: 3\n", archive=tmp_path)
@@ -492,26 +492,34 @@ def test_a_workload_is_run_from_python(tmp_path: Path) -> None:
 def test_a_run_that_takes_too_long_or_is_interrupted_finishes_its_archive(tmp_path: Path, python: str) -> None:
     from conftest import CLOSED
 
-    with pytest.raises(CosmarkError, match="took longer than 2 s.* is in .*w1-closed"):
-        cosmark.run(CLOSED, archive=tmp_path, fields={"main.runtime": "5m"}, timeout_s=2)
+    def counted(directory: Path) -> bool:
+        """Whether the run has counted something after its rampup."""
+        files = list(directory.glob("w1-closed/intervals.csv"))
+        return bool(files) and any(",window," in line for line in files[0].read_text().splitlines())
+
+    # A machine that is busy may need longer until the load begins.
+    for limit_s in (2, 10, 60):
+        late = tmp_path / f"late-{limit_s}"
+        with pytest.raises(CosmarkError, match=f"took longer than {limit_s} s.* is in .*w1-closed"):
+            cosmark.run(CLOSED, archive=late, fields={"main.runtime": "5m"}, timeout_s=limit_s)
+        if counted(late):
+            break
     # As in a notebook, whose kernel alone gets the signal.
+    interrupted = tmp_path / "interrupted"
     script = "import cosmark, sys; cosmark.run(sys.argv[1], archive=sys.argv[2], fields={'main.runtime': '5m'})"
     environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
     with subprocess.Popen(
-        [python, "-c", script, CLOSED, str(tmp_path)],
+        [python, "-c", script, CLOSED, str(interrupted)],
         env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True,
     ) as kernel:
-        for _ in range(200):
+        until = time.monotonic() + 120
+        while not counted(interrupted) and time.monotonic() < until and kernel.poll() is None:
             time.sleep(0.1)
-            began = list(tmp_path.glob("w2-*/run.json"))
-            if began and "load_started\": \"" in began[0].read_text():
-                break
-        time.sleep(1)
         kernel.send_signal(signal.SIGINT)
-        said = kernel.communicate(timeout=60)[1]
-    assert "ended by Ctrl-C; what it measured is in" in said and "w2-closed" in said, said
-    for name in ("w1", "w2"):
-        run = cosmark.open(name, tmp_path)
+        said = kernel.communicate(timeout=120)[1]
+    assert "ended by Ctrl-C; what it measured is in" in said and "w1-closed" in said, said
+    for directory in (late, interrupted):
+        run = cosmark.open("w1", directory)
         assert run.state == "cancelled" and run.operation("main", "read").count > 0, (run, run.reason)
 
 
@@ -631,6 +639,6 @@ def test_pictures_are_there_as_the_guide_calls_them_and_load_matplotlib_only_whe
     said = "import sys, cosmark; print(callable(cosmark.plot.study), 'matplotlib' in sys.modules)"
     source = str(Path(cosmark.__file__).parent.parent)
     done = subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source}, timeout=60
+        [sys.executable, "-c", said], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source}, timeout=300
     )
     assert done.stdout.split() == ["True", "False"], done
