@@ -43,6 +43,10 @@ pub fn run(args: &ListArgs) -> Outcome {
     let now = Timestamp::now();
     let rows: Vec<Vec<String>> = runs.iter().map(|run| row(run, now)).collect();
     println!("{}", fit::table(COLUMNS, &rows, ink));
+    // In a cell such a sentence would make the table as wide as it is long, or be cut.
+    for run in runs.iter().filter(|run| run.state.is_none()) {
+        println!("w{}: {}", run.number, run.problem.as_deref().unwrap_or("it cannot be read"));
+    }
     tell_of_more(fitting - runs.len());
     Ok(Exit::Done)
 }
@@ -269,7 +273,6 @@ fn row(run: &RunGlance, now: Timestamp) -> Vec<String> {
         let state = if run.is_hollow { "no run" } else { "damaged" };
         let mut cells = vec![id, run.directory.clone(), state.to_owned()];
         cells.resize(COLUMNS.len() - 1, String::new());
-        cells[TARGET] = run.problem.clone().unwrap_or_default();
         cells.push(tags.join(" "));
         return cells;
     };
@@ -296,9 +299,6 @@ fn row(run: &RunGlance, now: Timestamp) -> Vec<String> {
         tags.join(" "),
     ]
 }
-
-/// Where the target stands among the columns.
-const TARGET: usize = 7;
 
 #[cfg(test)]
 mod tests {

@@ -216,6 +216,18 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
         none.0 == Some(2) && none.1.contains("no archive at nowhere") && !none.1.contains("COSBench"),
         "{none:?}"
     );
+    // What is wrong with a run stands below the table, whole, and makes it no wider.
+    fs::create_dir_all(home.join("hollow/w4-damaged")).unwrap();
+    fs::write(home.join("hollow/w4-damaged/run.json"), "{\"schema\":").unwrap();
+    let damaged = good(home, "list --archive hollow");
+    let is_framed = |line: &&str| line.contains(|sign| ('\u{2500}'..='\u{259f}').contains(&sign));
+    assert!(damaged.lines().filter(is_framed).all(|line| line.chars().count() <= 80), "{damaged}");
+    let said = damaged.lines().find(|line| line.starts_with("w4: "));
+    assert!(said.is_some_and(|said| said.contains("w4-damaged/run.json: line ")), "{damaged}");
+    assert!(damaged.contains("\nw3: an empty folder\n") && damaged.contains("damaged"), "{damaged}");
+    let (text, ..) = on_terminal(home, "list --archive hollow", 60, 24);
+    assert!(plain(&text).lines().all(|line| line.trim_end().chars().count() <= 60), "{text}");
+    fs::remove_dir_all(home.join("hollow/w4-damaged")).unwrap();
     for first in ["show last", "watch 1", "note last hi", "plot last", "datasets list --archive nowhere"] {
         let output = said(&home.join("hollow"), first);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
