@@ -541,6 +541,23 @@ fn who_is_not_logged_in_gets_nothing_and_who_may_look_changes_nothing() {
     let form = ["-F", "config=x"];
     assert_eq!(c.with_token(&viewer, &form, "/controller/cli/submit.action").0, 403);
     assert_eq!(c.get("runs"), json!([]), "nothing was submitted");
+    // One of the same name would take its place, and whoever has it would be shut out.
+    let again = cosmark(dir.path())
+        .args(["controller", "--state", "state", "--add-token", "wall", "--role", "operate"])
+        .output()
+        .unwrap();
+    let said = stderr(&again);
+    assert!(again.status.code() == Some(2) && again.stdout.is_empty(), "{said}");
+    assert!(
+        said.contains("called wall already (role view)") && said.contains("--remove-token wall"),
+        "{said}"
+    );
+    assert_eq!(c.with_token(&viewer, &[], "/api/v1/status").0, 200);
+    // Who has a slip in a token hears of that, and who has none of what to give.
+    let (status, text) = c.with_token(&viewer[1..], &[], "/api/v1/status");
+    assert!(status == 401 && text.contains("this token is not known here"), "{text}");
+    let (status, text) = c.curl(&[], "/api/v1/status");
+    assert!(status == 401 && text.contains("Authorization: Bearer TOKEN"), "{text}");
     // A token that is taken back is worth nothing at once.
     let removed = cosmark(dir.path())
         .args(["controller", "--state", "state", "--remove-token", "wall"])

@@ -290,10 +290,21 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
     Ok(Exit::Done)
 }
 
+fn role_word(role: TokenRole) -> &'static str {
+    if role == TokenRole::Operate { "operate" } else { "view" }
+}
+
 fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
     let state = StateDir::open(state)?;
     if let Some(name) = &args.add_token {
         let role = role_of(&args.role).unwrap_or(TokenRole::View);
+        if let Some(there) = tokens::list(&state)?.iter().find(|who| who.name == *name) {
+            return Err(Problem::usage(format!(
+                "a token is called {name} already (role {}), and whoever has it would be shut out: give another name, or take it \
+                 away first with --remove-token {name}",
+                role_word(there.role)
+            )));
+        }
         verbatim!("{}", tokens::add(&state, name, role)?);
     }
     if let Some(name) = &args.remove_token
@@ -303,8 +314,7 @@ fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
     }
     if args.tokens {
         for who in tokens::list(&state)? {
-            let role = if who.role == TokenRole::Operate { "operate" } else { "view" };
-            println!("{:<20} {role}", who.name);
+            println!("{:<20} {}", who.name, role_word(who.role));
         }
     }
     Ok(Exit::Done)

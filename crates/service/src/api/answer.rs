@@ -86,6 +86,11 @@ impl From<Closed> for No {
                 StatusCode::UNAUTHORIZED,
                 "log in with a token: `Authorization: Bearer TOKEN`; the controller showed one at its first start",
             ),
+            Closed::Wrong => Self::new(
+                StatusCode::UNAUTHORIZED,
+                "this token is not known here: look whether all of it was copied and whether it was removed; \
+                 `cosmark controller --tokens` lists names, `--add-token NAME` makes another",
+            ),
             Closed::TooMany => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many wrong tokens came from this address; wait half a minute",

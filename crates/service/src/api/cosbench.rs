@@ -85,10 +85,8 @@ fn identify(
                 "too many wrong tokens came from this address; wait half a minute".to_owned(),
             ),
             Closed::Foreign => (StatusCode::FORBIDDEN, No::from(closed).text().to_owned()),
-            Closed::Unknown if given("username").is_some() && given("password").is_some() => {
-                // The password may be a token with a slip in it.
-                (StatusCode::UNAUTHORIZED, format!("User info [{user}:***] incorrect !"))
-            }
+            // The password may be a token with a slip in it.
+            Closed::Wrong => (StatusCode::UNAUTHORIZED, format!("User info [{user}:***] incorrect !")),
             Closed::Unknown => (
                 StatusCode::UNAUTHORIZED,
                 "Please input complete user info [username:password] to get authentication!".to_owned(),

@@ -52,8 +52,10 @@ const MOST_ENDED: usize = 10_000;
 /// Why somebody is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// No token, a wrong one, or a session that is over.
+    /// No token, or a session that is over.
     Unknown,
+    /// A token that is not one of ours, or no longer.
+    Wrong,
     /// Too many wrong tokens from this address.
     TooMany,
     /// A cookie without the header and the origin that a change needs.
@@ -212,7 +214,7 @@ impl Access {
             return Err(Closed::TooMany);
         }
         self.note_wrong(from);
-        Err(Closed::Unknown)
+        Err(Closed::Wrong)
     }
 
     fn with_wrong<T>(&self, look: impl FnOnce(&mut HashMap<IpAddr, (f64, Instant)>) -> T) -> T {
@@ -403,12 +405,12 @@ mod tests {
     fn guessing_is_slowed_down_for_the_address_that_guesses() {
         let (_dir, access, token) = access();
         let answers: Vec<Closed> = (0..30).map(|_| access.by_token("wrong", HERE).unwrap_err()).collect();
-        assert!(answers.starts_with(&[Closed::Unknown; 9]), "{answers:?}");
+        assert!(answers.starts_with(&[Closed::Wrong; 9]), "{answers:?}");
         assert_eq!(answers.last(), Some(&Closed::TooMany));
         assert!(access.by_token(&token, HERE).is_ok(), "who has a token is not locked out by who has none");
         assert_eq!(access.by_token("wrong", HERE), Err(Closed::TooMany));
         let elsewhere = "192.0.2.1".parse().unwrap();
-        assert_eq!(access.by_token("wrong", elsewhere), Err(Closed::Unknown));
+        assert_eq!(access.by_token("wrong", elsewhere), Err(Closed::Wrong));
     }
 
     #[test]
