@@ -725,6 +725,8 @@ bed_down() {
   local names
   bed_open
   mapfile -t names < <(process_names)
+  # A limit that cannot be lifted is seen again, and said, where its device is unmounted.
+  ! declare -F limits_lift >/dev/null || (limits_lift) || true
   process_stop 10 "${names[@]}"
   fault_clear_all
   if declare -F bed_release >/dev/null; then bed_release; fi

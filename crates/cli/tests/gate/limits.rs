@@ -190,6 +190,25 @@ fn one_slow_disk_below_all_devices_is_shared_by_them_and_goes_with_down() {
 }
 
 #[test]
+fn what_a_slow_disk_has_not_written_yet_holds_up_no_down() {
+    let bed = Bed::new();
+    let (code, said) = bed.says("up", &[("SLOW_DISKS", "one"), ("SLOW_DISK_RATE", "4M")]);
+    if code != Some(0) && cannot(&said) {
+        return skipped("no disk may be throttled here");
+    }
+    assert_eq!(code, Some(0), "{said}");
+    // In memory: at the rate of the disk it takes 20 s and more.
+    let to = format!("of={}", bed.data("srv/1/file").display());
+    let written =
+        Command::new("dd").args(["if=/dev/zero", &to, "bs=1M", "count=90", "status=none"]).status().unwrap();
+    assert!(written.success());
+    let began = Instant::now();
+    let (code, said) = bed.says("down", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+}
+
+#[test]
 fn what_an_up_that_was_killed_has_limited_goes_with_down() {
     let bed = Bed::new();
     let knobs = [("SLOW_DISK_IOPS", "100"), ("SLOW_CPU", "20")];
