@@ -117,6 +117,36 @@ pub struct Order<'a> {
     pub run: &'a str,
 }
 
+/// Points of a system that are not run for the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Number of the system.
+    pub system: usize,
+    /// Why.
+    pub why: String,
+    /// Levels of each, in the order of the study; never empty.
+    pub points: Vec<Levels>,
+}
+
+impl Refused {
+    /// The levels that all of its points have.
+    #[must_use]
+    pub fn common(&self) -> Levels {
+        let mut levels = self.points.first().cloned().unwrap_or_default();
+        levels.retain(|factor, level| self.points.iter().all(|one| one.get(factor) == Some(&*level)));
+        levels
+    }
+
+    /// How many they are, as words behind others; nothing for a single one.
+    #[must_use]
+    pub fn how_many(&self) -> String {
+        match self.points.len() {
+            1 => String::new(),
+            count => format!(", {count} points"),
+        }
+    }
+}
+
 impl Cell {
     /// True when one of its points is run.
     #[must_use]
@@ -406,6 +436,26 @@ impl<'a> Design<'a> {
             rows: number("rows", &prefill.rows)?,
         };
         Ok((rows.rows > 0 && rows.containers > 0).then_some(rows))
+    }
+
+    /// Points that are not run, those of a system and a reason together, in the order of the study.
+    #[must_use]
+    pub fn refused(&self) -> Vec<Refused> {
+        let mut all: Vec<Refused> = Vec::new();
+        for cell in &self.cells {
+            for point in &cell.points {
+                let Some(why) = &point.refused else { continue };
+                let mut levels = cell.levels.clone();
+                levels.extend(point.levels.clone());
+                let same = all.iter_mut().find(|one| one.system == cell.system && one.why == *why);
+                if let Some(one) = same {
+                    one.points.push(levels);
+                } else {
+                    all.push(Refused { system: cell.system, why: why.clone(), points: vec![levels] });
+                }
+            }
+        }
+        all
     }
 
     /// What was chosen of factors that are within a run, as `--only` says it.

@@ -61,28 +61,21 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
     let series = series(design, all);
     let shown = series.iter().filter(|one| !is_said_already(one, &series));
     let mut rows: Vec<Vec<Field>> = shown.map(|one| cell_row(design, one)).collect();
-    for cell in &design.cells {
-        for point in cell.points.iter() {
-            if let Some(why) = &point.refused {
-                let mut row = vec![Field::new(design.spec.systems[cell.system].name.clone())];
-                let level = |name: &String| cell.levels.get(name).or_else(|| point.levels.get(name)).cloned();
-                row.extend(
-                    design
-                        .spec
-                        .factors
-                        .iter()
-                        .map(|factor| Field::new(level(&factor.name).unwrap_or_default())),
-                );
-                row.push(Field::with(format!("not run: {why}"), Look::NotRun));
-                row.resize(columns.len(), Field::default());
-                rows.push(row);
-            }
-        }
+    for refused in design.refused() {
+        let common = refused.common();
+        let mut row = vec![Field::new(design.spec.systems[refused.system].name.clone())];
+        let level = |name: &String| common.get(name).cloned().unwrap_or_default();
+        row.extend(design.spec.factors.iter().map(|factor| Field::new(level(&factor.name))));
+        let words = format!("not run{}: {}", refused.how_many(), refused.why);
+        row.push(Field::with(words, Look::NotRun));
+        row.resize(columns.len(), Field::default());
+        rows.push(row);
     }
     let caption = "Every cell, which is one system at one combination of levels: the median of its runs, in brackets the 95 % interval \
                    (of logarithms) where there are several. The verdict says whether the numbers can be believed: TRUE, TRUE WITH \
                    LIMITS that the last column names, NOT PROVEN where too little was measured to tell, FALSE where they are wrong. \
-                   Hatched: FALSE, or its search found no load. Dashed: responses too long for the window.";
+                   Hatched: FALSE, or its search found no load. Dashed: responses too long for the window. Points that were not \
+                   run for the same reason are one row, with the levels that they share.";
     Part::Table { caption: caption.to_owned(), columns, rows }
 }
 

@@ -520,16 +520,15 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
             }
         }
     }
-    let mut refused: Vec<String> = Vec::new();
-    for cell in &design.cells {
-        for point in &cell.points {
-            if let Some(why) = &point.refused {
-                let levels: Vec<String> =
-                    point.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-                refused.push(format!("  {} {}: {why}", cell.id, levels.join(" ")));
-            }
-        }
-    }
+    let refused: Vec<String> = design
+        .refused()
+        .iter()
+        .map(|one| {
+            let mut levels = one.common();
+            levels.insert("system".to_owned(), spec.systems[one.system].name.clone());
+            format!("  {}{}: {}", design.named(&levels), one.how_many(), one.why)
+        })
+        .collect();
     if !refused.is_empty() {
         let _ = writeln!(out, "\nnot run:\n{}", refused.join("\n"));
     }

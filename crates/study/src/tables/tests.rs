@@ -159,6 +159,19 @@ fn the_sum_of_one_operation_is_not_said_again_and_that_of_two_is() {
 }
 
 #[test]
+fn points_that_are_not_run_for_one_reason_are_one_row() {
+    let skip = "skip: [{when: {system: slow, n: [8, 64]}, why: it is slow}, {when: {system: fast, size: 1MB, n: 1}, why: it is large}]";
+    let (spec, mistakes) = read(&TEXT.replace("\nslas:", &format!("\n{skip}\nslas:")));
+    let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+    let (_, rows) = parts(cells(&design(&spec), &[]));
+    let said: Vec<[&str; 4]> = rows.iter().map(|row| [0, 1, 2, 3].map(|at| row[at].as_str())).collect();
+    assert_eq!(
+        said,
+        [["slow", "", "", "not run, 6 points: it is slow"], ["fast", "1MB", "1", "not run: it is large"]]
+    );
+}
+
+#[test]
 fn no_interval_of_a_rate_reaches_below_0() {
     let spec = spec();
     let run = |repetition: u32, rate: f64| Observation {
