@@ -60,6 +60,8 @@ struct Seen {
     center: f64,
     interval: Option<Interval>,
     is_false: bool,
+    /// Names of the FALSE cells among those that were asked for.
+    doubted: Vec<String>,
 }
 
 /// Judges every claim.
@@ -186,7 +188,41 @@ fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Resu
         let mean = cosmark_stats::bootstrap::mean(&values);
         (mean, interval_of_amount(&values))
     });
-    Ok(Seen { values, center, interval, is_false })
+    let doubted = if is_false { false_cells(design, all, condition) } else { Vec::new() };
+    Ok(Seen { values, center, interval, is_false, doubted })
+}
+
+/// Cells are named up to this many.
+const MOST_NAMED: usize = 3;
+
+/// The FALSE cells of a condition, each once.
+fn false_cells(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Vec<String> {
+    let sides = sides(condition);
+    let is_asked = |one: &&Observation| {
+        one.is_false()
+            && sides.iter().any(|side| one.is_in(&side.cells) && one.values.contains_key(&side.metric))
+    };
+    let mut names: Vec<String> = Vec::new();
+    for one in all.iter().filter(is_asked) {
+        let name = design.named(&one.all_levels());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// What is said of a value that a FALSE cell is in.
+fn of_doubted(names: &[String]) -> String {
+    let shown = names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "from a cell that is FALSE".to_owned(),
+        1 => format!("from a cell that is FALSE ({shown})"),
+        count if count > MOST_NAMED => {
+            format!("from cells that are FALSE ({shown} and {} more)", count - MOST_NAMED)
+        }
+        _ => format!("from cells that are FALSE ({shown})"),
+    }
 }
 
 /// Values go through logarithms and back: what differs by less is rounding.
@@ -195,8 +231,12 @@ const ROUNDING: f64 = 1e-9;
 fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     // A ratio has no unit, and neither has the level of a greatest value.
     let is_ratio = condition.to.is_some() || condition.than.is_some();
-    let has_unit = !is_ratio && !matches!(condition.of.take, Take::ArgMax | Take::ArgBest);
-    let short = |value: f64| if has_unit { with_unit(&condition.of.metric, value) } else { short(value) };
+    let is_level = matches!(condition.of.take, Take::ArgMax | Take::ArgBest);
+    let short = |value: f64| match (is_ratio, is_level) {
+        (true, _) => short(value),
+        (false, true) => as_level(value),
+        (false, false) => with_unit(&condition.of.metric, value),
+    };
     let (least, most) =
         (condition.least.unwrap_or(f64::NEG_INFINITY), condition.most.unwrap_or(f64::INFINITY));
     let wanted = match (condition.least, condition.most) {
@@ -210,7 +250,7 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     let points = if inside { "points the way of the claim" } else { "points against it" };
     let what = format!("{} where {wanted} is claimed", short(seen.center));
     if seen.is_false {
-        return (Finding::NotShown, format!("{what}, from a cell that is FALSE"));
+        return (Finding::NotShown, format!("{what}, {}", of_doubted(&seen.doubted)));
     }
     let runs = seen.values.len();
     if runs < LEAST_REPETITIONS {
@@ -241,6 +281,14 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
 #[must_use]
 pub fn with_unit(metric: &str, value: f64) -> String {
     if is_bandwidth(metric) { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
+}
+
+/// A level as a number: one that is whole has no digits behind it, as 64 workers.
+#[must_use]
+pub fn as_level(value: f64) -> String {
+    let whole = value.round();
+    // Also one that went through logarithms and back.
+    if (value - whole).abs() <= whole.abs() * ROUNDING { format!("{whole:.0}") } else { short(value) }
 }
 
 /// A number that somebody has printed, with its digits; three of one that was computed and has many.
@@ -275,7 +323,7 @@ mod tests {
         for level in [8.0, 128.0, 320.0, 512.0, 1280.0] {
             let values = vec![level; 5];
             let (center, interval) = interval_of_ratio(&values).unwrap();
-            let seen = Seen { values, center, interval, is_false: false };
+            let seen = Seen { values, center, interval, is_false: false, doubted: Vec::new() };
             let finds = |limit: serde_json::Value| {
                 let condition: Condition = serde_json::from_value(limit).unwrap();
                 weigh(&condition, &seen).0
@@ -320,6 +368,46 @@ claims:
     }
 
     #[test]
+    fn a_claim_names_the_false_cells_that_it_comes_from_and_says_levels_as_levels() {
+        use cosmark_archive::Overall::{False, True};
+        let text = "
+name: t
+title: t
+question: q
+systems: [{name: a}]
+factors: [{name: n, within: true, levels: [1, 8, 64, 128, 256]}]
+scales: {quick: {}}
+workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
+claims:
+  - {id: ONE, says: s, test: [{of: {where: {n: 8}}, least: 5}]}
+  - {id: PEAK, says: s, test: [{of: {take: arg_max, over: n, where: {n: [1, 8]}}, most: 64}]}
+  - {id: ALL, says: s, test: [{of: {take: max, over: n}, least: 5}]}
+";
+        let (spec, mistakes) = crate::spec::read(text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let choice = crate::design::Choice { scale: "quick".into(), ..crate::design::Choice::default() };
+        let design = Design::new(&spec, choice).unwrap();
+        let seen = |n: &str, rate: f64, verdict: cosmark_archive::Overall| Observation {
+            levels: [("system", "a"), ("n", n)].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            op: "read".into(),
+            repetition: 1,
+            values: [("throughput_per_s".to_owned(), rate)].into(),
+            verdict,
+            ..Observation::default()
+        };
+        let few = judge(&design, &[seen("1", 6.0, True), seen("8", 7.0, False)]);
+        assert_eq!(few[0].why, "7.00 where at least 5.00 is claimed, from a cell that is FALSE (a n=8 read)");
+        assert_eq!(few[1].why, "8 where at most 64 is claimed, from a cell that is FALSE (a n=8 read)");
+        let good = judge(&design, &[seen("1", 6.0, True), seen("8", 7.0, True)]);
+        assert_eq!(good[1].why, "8 where at most 64 is claimed: one run; points the way of the claim");
+        let all: Vec<Observation> =
+            ["1", "8", "64", "128", "256"].iter().map(|n| seen(n, 9.0, False)).collect();
+        let many = judge(&design, &all);
+        let words = "from cells that are FALSE (a n=1 read, a n=8 read, a n=64 read and 2 more)";
+        assert!(many[2].why.ends_with(words), "{}", many[2].why);
+    }
+
+    #[test]
     fn a_printed_number_keeps_its_digits() {
         for (value, text) in
             [(0.885, "0.885"), (1.0, "1"), (143.0, "143"), (1.0 / 3.0, "0.33"), (26_500.0, "26500")]
@@ -337,7 +425,8 @@ claims:
             text["to"] = to;
             serde_json::from_value(text).unwrap()
         };
-        let seen = Seen { values: vec![9.668e8], center: 9.668e8, interval: None, is_false: false };
+        let (values, center) = (vec![9.668e8], 9.668e8);
+        let seen = Seen { values, center, interval: None, is_false: false, doubted: Vec::new() };
         let says = |condition: &Condition| weigh(condition, &seen).1;
         assert!(
             says(&bandwidth(serde_json::Value::Null))

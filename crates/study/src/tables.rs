@@ -8,7 +8,7 @@ use cosmark_archive::Overall;
 
 pub use found::{faults, knees};
 
-use crate::claims::{as_printed, short, with_unit};
+use crate::claims::{as_level, as_printed, short, with_unit};
 use crate::design::{Design, matches};
 use crate::figures::axis_label;
 use crate::formula::efficiency;
@@ -25,17 +25,14 @@ use crate::statistics::{interval_of_amount, interval_of_ratio, median};
 
 /// A value over repetitions with its interval.
 fn with_interval(metric: &str, values: &[f64]) -> String {
+    said_with_interval(&|value| with_unit(metric, value), values)
+}
+
+fn said_with_interval(words: &dyn Fn(f64) -> String, values: &[f64]) -> String {
     let Some(middle) = median(values) else { return "-".to_owned() };
     match interval_of_amount(values) {
-        Some(known) => {
-            format!(
-                "{} ({} to {})",
-                with_unit(metric, middle),
-                with_unit(metric, known.low),
-                with_unit(metric, known.high)
-            )
-        }
-        None => with_unit(metric, middle),
+        Some(known) => format!("{} ({} to {})", words(middle), words(known.low), words(known.high)),
+        None => words(middle),
     }
 }
 
@@ -203,13 +200,15 @@ fn beside_row(design: &Design<'_>, one: &Published, system: &str, found: &[Found
     if !one.to.is_empty() {
         what = format!("{what}, ratio to {}", words(&one.to));
     }
+    let is_level = one.take == Take::ArgMax && one.to.is_empty();
     let has_unit = one.take != Take::ArgMax && one.to.is_empty();
     let metric = if has_unit { one.metric.as_str() } else { "" };
+    let here = if is_level { said_with_interval(&as_level, &values) } else { with_interval(metric, &values) };
     vec![
         Field::new(words(&one.quantity(system).cells)),
         Field::new(what),
         Field::new(if is_bandwidth(metric) { with_unit(metric, one.value) } else { as_printed(one.value) }),
-        Field::with(with_interval(metric, &values), look),
+        Field::with(here, look),
         Field::new(ratio),
         Field::new(one.table.clone()),
     ]
@@ -287,11 +286,12 @@ pub fn efficiencies(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
     let mut rows = Vec::new();
     for one in &design.spec.efficiencies {
         let factor = design.spec.factors.iter().find(|factor| factor.name == one.over)?;
-        let mut means = Vec::new();
+        let (mut means, mut is_doubted) = (Vec::new(), false);
         for level in factor.levels.iter().map(crate::spec::Level::name) {
             let (values, is_false) = efficiency(design, all, one, level);
             let Some((mean, known)) = interval_of_ratio(&values) else { continue };
             means.push(mean);
+            is_doubted |= is_false;
             let text = known.map_or_else(
                 || short(mean),
                 |known| format!("{} ({} to {})", short(mean), short(known.low), short(known.high)),
@@ -306,11 +306,12 @@ pub fn efficiencies(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         }
         if let Some((mean, _)) = interval_of_ratio(&means) {
             let published = one.published.map(as_printed).unwrap_or_default();
-            let what = format!("{}: {}", one.name, one.note.clone().unwrap_or_default());
+            let note = one.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+            let look = if is_doubted { Look::False } else { Look::Plain };
             rows.push(vec![
-                Field::new(what),
+                Field::new(format!("{}{note}", one.name)),
                 Field::new("geometric mean"),
-                Field::new(short(mean)),
+                Field::with(short(mean), look),
                 Field::new(published),
             ]);
         }

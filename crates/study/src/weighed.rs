@@ -1,6 +1,6 @@
 //! What the original got wrong, and how much that matters: the same cells looked at the original's way and the right way.
 
-use crate::claims::{short, with_unit};
+use crate::claims::{as_level, short, with_unit};
 use crate::design::Design;
 use crate::formula::efficiency;
 use crate::measured::Observation;
@@ -130,8 +130,13 @@ fn words(one: &Weigh, pairs: &[(f64, f64)]) -> String {
     let middle =
         |of: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(of).collect::<Vec<f64>>()).unwrap_or(f64::NAN);
     let says = |way: &Way, value: f64| {
-        let has_unit = way.formula.is_none() && !matches!(way.take, Take::ArgMax | Take::ArgBest);
-        if has_unit { with_unit(&way.metric, value) } else { short(value) }
+        if way.formula.is_some() {
+            short(value)
+        } else if matches!(way.take, Take::ArgMax | Take::ArgBest) {
+            as_level(value)
+        } else {
+            with_unit(&way.metric, value)
+        }
     };
     let (original, right) =
         (says(&one.original, middle(|pair| pair.0)), says(&one.right, middle(|pair| pair.1)));
