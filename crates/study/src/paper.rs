@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{Timestamp, open_run};
 
-use crate::claims::{Finding, judge};
+use crate::claims::{Finding, Judged, judge};
 use crate::course::Courses;
 use crate::design::Design;
 use crate::differences::differences;
@@ -52,6 +52,7 @@ pub fn paper(
         ));
     }
     state(design, steps, parts);
+    parts.extend(tables::verdicts(design, &all).map(Part::Text));
     claims(design, &all, parts);
     parts.extend(results(design, &all, published, files));
     bottlenecks(design, steps, files, parts);
@@ -172,7 +173,9 @@ fn claims(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
     if design.spec.claims.is_empty() {
         return;
     }
-    let rows = judge(design, all)
+    let judged = judge(design, all);
+    let sum = in_one_sentence(&judged);
+    let rows = judged
         .into_iter()
         .map(|one| {
             let look = match one.finding {
@@ -192,6 +195,7 @@ fn claims(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
         })
         .collect();
     parts.push(Part::Heading(2, "Claims".to_owned()));
+    parts.push(Part::Text(sum));
     parts.push(Part::Table {
         caption: "A claim agrees or disagrees only where the whole 95 % interval over at least 5 runs does; \"emulated\" holds with a \
                   throttle or a shaped link that stands for hardware."
@@ -199,6 +203,20 @@ fn claims(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
         columns: ["id", "claim", "finding", "why"].map(str::to_owned).to_vec(),
         rows,
     });
+}
+
+/// How many claims have which finding.
+fn in_one_sentence(judged: &[Judged]) -> String {
+    const ORDER: [Finding; 5] =
+        [Finding::Agrees, Finding::Disagrees, Finding::Emulated, Finding::NotShown, Finding::NotTestable];
+    let count = |finding: Finding| judged.iter().filter(|one| one.finding == finding).count();
+    let said: Vec<String> = ORDER
+        .into_iter()
+        .filter(|finding| count(*finding) > 0)
+        .map(|finding| format!("{} {}", count(finding), finding.words()))
+        .collect();
+    let claims = if judged.len() == 1 { "claim" } else { "claims" };
+    format!("Of {} {claims}: {}.", judged.len(), said.join(", "))
 }
 
 fn between_systems(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
@@ -382,6 +400,14 @@ fn original(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
 mod tests {
     use super::*;
     use crate::design::Choice;
+
+    #[test]
+    fn claims_are_counted_by_their_findings_before_their_table() {
+        let one = |finding| Judged { id: "C".into(), says: "s".into(), finding, why: String::new() };
+        let found = [Finding::NotShown, Finding::Disagrees, Finding::NotShown, Finding::Emulated];
+        assert_eq!(in_one_sentence(&found.map(one)), "Of 4 claims: 1 disagrees, 1 emulated, 2 not shown.");
+        assert_eq!(in_one_sentence(&[one(Finding::Agrees)]), "Of 1 claim: 1 agrees.");
+    }
 
     #[test]
     fn working_sets_that_are_all_the_same_are_one_row() {

@@ -76,6 +76,28 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
     Part::Table { caption: caption.to_owned(), columns, rows }
 }
 
+/// How many points have which verdict, the worst of their runs, in a sentence; `None` before anything was measured.
+#[must_use]
+pub fn verdicts(design: &Design<'_>, all: &[Observation]) -> Option<String> {
+    let series = series(design, all);
+    let mut counts: BTreeMap<Overall, usize> = BTreeMap::new();
+    for one in series.iter().filter(|one| !is_said_already(one, &series)) {
+        if let Some(worst) = one.all.iter().map(|one| one.verdict).max() {
+            *counts.entry(worst).or_default() += 1;
+        }
+    }
+    let points: usize = counts.values().sum();
+    let said: Vec<String> =
+        counts.iter().map(|(verdict, count)| format!("{count} {}", verdict.words())).collect();
+    (points > 0).then(|| {
+        format!(
+            "Whether the numbers can be believed, of each operation of each point: {}, {points} in all. The table of every cell \
+             says why.",
+            said.join(", ")
+        )
+    })
+}
+
 /// What a point measured: its levels, its verdict, its figures.
 fn cell_row(design: &Design<'_>, one: &Series) -> Vec<Field> {
     let level = |name: &str| one.levels.get(name).cloned().unwrap_or_default();

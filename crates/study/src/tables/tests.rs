@@ -159,6 +159,27 @@ fn the_sum_of_one_operation_is_not_said_again_and_that_of_two_is() {
 }
 
 #[test]
+fn verdicts_are_counted_once_for_each_point_by_its_worst_run() {
+    let spec = spec();
+    let with = |verdict: Overall, repetition: u32, clients: &str, op: &str| Observation {
+        verdict,
+        repetition,
+        op: op.to_owned(),
+        ..seen("fast", "4KB", clients, &[("throughput_per_s", 10.0)])
+    };
+    let all = [
+        with(Overall::True, 1, "1", "read"),
+        with(Overall::False, 2, "1", "read"),
+        with(Overall::NotProven, 1, "8", "read"),
+        // The sum of one operation is that operation.
+        with(Overall::NotProven, 1, "8", "all"),
+    ];
+    let said = verdicts(&design(&spec), &all).unwrap();
+    assert!(said.contains(": 1 NOT PROVEN, 1 FALSE, 2 in all."), "{said}");
+    assert_eq!(verdicts(&design(&spec), &[]), None);
+}
+
+#[test]
 fn points_that_are_not_run_for_one_reason_are_one_row() {
     let skip = "skip: [{when: {system: slow, n: [8, 64]}, why: it is slow}, {when: {system: fast, size: 1MB, n: 1}, why: it is large}]";
     let (spec, mistakes) = read(&TEXT.replace("\nslas:", &format!("\n{skip}\nslas:")));
