@@ -413,10 +413,12 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     // A bed in which a killed cell's fault is in force would be called broken.
     faults::heal_left_if_possible(&directory.join("archive"));
     let ending = engine.on_call(call).run(&mut runner);
-    forget_stop(directory).map_err(Problem::usage)?;
-    // What was measured is shown however it ended.
-    let shown = write_report(design, &journal.steps, directory, published, false)?;
+    let forgotten = forget_stop(directory).map_err(Problem::usage);
+    // What was measured is shown however it ended; why it ended is said before why that cannot be written.
+    let shown = write_report(design, &journal.steps, directory, published, false);
     let ending = ending.map_err(|why| Problem::from(std::io::Error::other(why)))?;
+    forgotten?;
+    let shown = shown?;
     let (done, of, left_s) = how_far(design, &journal.steps);
     match ending {
         Ending::Complete => {}
