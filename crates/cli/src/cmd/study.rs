@@ -417,8 +417,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
     // What was measured is shown however it ended; why it ended is said before why that cannot be written.
     let shown = write_report(design, &journal.steps, directory, published, false);
     let ending = ending.map_err(|why| Problem::from(std::io::Error::other(why)))?;
-    forgotten?;
-    let shown = shown?;
+    let shown = forgotten.and(shown)?;
     let (done, of, left_s) = how_far(design, &journal.steps);
     match ending {
         Ending::Complete => {}
