@@ -416,7 +416,7 @@ impl<'a> Engine<'a> {
             .map(|(_, end)| end.took_s)
             .collect();
         if took.is_empty() {
-            estimate::cell_s(self.design, cell)
+            Ok(estimate::cell_s(self.design, cell)? + estimate::fill_s(self.design, cell)?)
         } else {
             Ok(cosmark_stats::bootstrap::mean(&took))
         }

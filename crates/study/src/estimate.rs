@@ -11,6 +11,8 @@ use crate::design::{Cell, Design, product, seconds};
 
 /// A run's own time: looking at machines before the load, logging in, writing the archive.
 const RUN_S: f64 = 8.0;
+/// The same of a job of fio, whose JSON is all that there is.
+const JOB_S: f64 = 2.0;
 /// Between two stages.
 const STAGE_S: f64 = 1.0;
 /// Starting and stopping a bed.
@@ -40,13 +42,13 @@ fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// Seconds that one run of a cell takes.
+/// Seconds that one run of a cell takes; of fio without [`fill_s`].
 ///
 /// # Errors
 /// A value that is no number or duration.
 pub fn cell_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
     let spec = design.spec;
-    let mut time_s = RUN_S;
+    let mut time_s = if spec.fio.is_some() { JOB_S } else { RUN_S };
     let planned = planned(design, cell)?;
     for point in cell.points.iter().filter(|point| point.refused.is_none()) {
         time_s += match planned.get(&point.stage) {
@@ -60,8 +62,7 @@ pub fn cell_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
         };
     }
     if spec.fio.is_some() {
-        let bytes = data_bytes(design, cell)?;
-        return Ok(time_s + real(bytes) / FILL_BYTES_PER_S);
+        return Ok(time_s);
     }
     if !spec.objects.is_empty() {
         let objects = product(&spec.objects, &cell.values)?;
@@ -71,6 +72,18 @@ pub fn cell_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
         time_s += real(rows.containers.saturating_mul(rows.rows)) / ROWS_PER_S;
     }
     Ok(time_s)
+}
+
+/// Seconds in which the file or image of a cell of fio is written, once for all cells of a system that are run one after the
+/// other; 0 without fio.
+///
+/// # Errors
+/// A value that is no size.
+pub fn fill_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
+    if design.spec.fio.is_none() {
+        return Ok(0.0);
+    }
+    Ok(real(data_bytes(design, cell)?) / FILL_BYTES_PER_S)
 }
 
 /// Seconds of the stages with a search, which is many trials, or with faults, whose slots need their time: the variables of a
@@ -143,9 +156,13 @@ pub fn cost(design: &Design<'_>) -> Result<Cost, String> {
     let mut cost = Cost::default();
     let times = u64::from(design.scale.repetitions.least);
     let mut groups = std::collections::BTreeSet::new();
+    let mut filled = std::collections::BTreeSet::new();
     for cell in design.cells.iter().filter(|cell| cell.is_run()) {
         let system = &design.spec.systems[cell.system];
         cost.time_s += cell_s(design, cell)? * real(times);
+        if filled.insert((design.part(cell), cell.system, data_bytes(design, cell)?)) {
+            cost.time_s += fill_s(design, cell)? * real(times);
+        }
         cost.space_bytes = cost.space_bytes.max(stored_bytes(design, cell)?);
         cost.runs += times;
         cost.points += times * cell.points.iter().filter(|point| point.refused.is_none()).count() as u64;
@@ -205,6 +222,31 @@ workload:
         assert_eq!(seconds_of(&soon), RUN_S + 30.0 + 16.0);
         let fault = "faults: [{name: slow, type: none, at: 5s, slot: 4s, repeats: 1}]";
         assert_eq!(seconds_of(fault), plain);
+    }
+
+    #[test]
+    fn the_image_of_fio_is_filled_once_for_all_cells_of_a_system() {
+        let text = "name: t
+title: t
+question: q
+systems: [{name: a, block: file}, {name: b, block: file}]
+factors: [{name: block, levels: [4k, 64k, 1m]}]
+variables: {image: 1000MB}
+data_bytes: [image]
+scales: {quick: {repetitions: {least: 2}}}
+fio: {rw: randread, bs: 4KiB, iodepth: 1, size: '${{ image }}', runtime: 10s}
+";
+        let of = |text: &str| {
+            let (spec, mistakes) = crate::spec::read(text);
+            let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+            let choice = Choice { scale: "quick".into(), ..Choice::default() };
+            let design = Design::new(&spec, choice).unwrap();
+            (cost(&design).unwrap().time_s, cell_s(&design, &design.cells[0]).unwrap())
+        };
+        let (all_s, one_s) = of(text);
+        assert_eq!(all_s, 2.0 * (6.0 * one_s + 2.0 * 10.0), "two repetitions of two systems");
+        // Twice the image: twice the time to write it, and no more.
+        assert_eq!(of(&text.replace("1000MB", "2000MB")), (all_s + 2.0 * 2.0 * 10.0, one_s));
     }
 
     #[test]
