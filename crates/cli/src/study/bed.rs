@@ -122,7 +122,7 @@ impl Bed {
     /// # Errors
     /// What its script says.
     pub async fn down(&self, system: &System) -> Result<(), String> {
-        let arguments: &[&str] = if system.environment.is_empty() { &[] } else { &["--wipe"] };
+        let arguments: &[&str] = if wipes(system) { &["--wipe"] } else { &[] };
         self.done("down", arguments, &variant(system), OTHER_LIMIT).await.map(drop)
     }
 
@@ -241,6 +241,12 @@ impl Bed {
         }
         Ok((status.map_err(failed)?.code().unwrap_or(-1), said))
     }
+}
+
+/// Whether the data of a system go with it when its bed is stopped.
+#[must_use]
+pub fn wipes(system: &System) -> bool {
+    !system.environment.is_empty()
 }
 
 /// The name of the data of a bed in the variant of a system, such as `ceph-journal`.

@@ -204,6 +204,14 @@ fn variant_of_the_bed(system: &System) -> Option<(PathBuf, PathBuf)> {
     Some((data.join("ceph.conf"), data.join("keys/client.admin")))
 }
 
+/// Whether the file or image of a system lies in the data of its bed.
+fn is_of_the_bed(system: &System) -> bool {
+    match system.block {
+        Some(Block::Rbd) => variant_of_the_bed(system).is_some(),
+        _ => system.bed.is_some() && system.place.is_some(),
+    }
+}
+
 impl Device {
     /// For the study in a directory: on a directory, and a Ceph if one is known.
     #[must_use]
@@ -346,13 +354,17 @@ impl Device {
         Shell::local().run(&script, Duration::from_secs(limit + 200)).await.map(drop)
     }
 
-    /// Removes what was made for the systems that are up.
+    /// Removes what was made for the systems that are up; where their bed is about to be wiped, what goes with its data is left
+    /// to that, for a slow disk may take minutes to delete it.
     ///
     /// # Errors
     /// When something stays; what can go goes in any case.
-    pub async fn remove(&mut self) -> Result<(), String> {
+    pub async fn remove(&mut self, is_bed_wiped: bool) -> Result<(), String> {
         let mut all = Ok(());
         for (system, bytes) in std::mem::take(&mut self.filled).into_values() {
+            if is_bed_wiped && is_of_the_bed(&system) {
+                continue;
+            }
             all = all.and(self.remove_of(&system, bytes).await);
         }
         all
@@ -381,6 +393,38 @@ impl Device {
 mod tests {
     use super::*;
     use cosmark_study::journal::Call;
+
+    #[test]
+    fn what_goes_with_a_bed_that_is_wiped_is_left_to_that_and_nothing_else() {
+        let system = |more: serde_json::Value| -> System {
+            let mut text =
+                serde_json::json!({"name": "one", "bed": "ceph", "environment": {"CEPH_BED": "slow"}});
+            text.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(text).unwrap()
+        };
+        let all = [
+            (serde_json::json!({"block": "file", "place": "images"}), true),
+            (serde_json::json!({"block": "rbd"}), true),
+            // On the disk of the user, and on a Ceph that the environment names.
+            (serde_json::json!({"block": "file"}), false),
+            (serde_json::json!({"block": "rbd", "environment": {"CEPH_STORE": "xfs"}}), false),
+        ];
+        let study = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for (more, goes) in all {
+            let system = system(more);
+            assert_eq!(is_of_the_bed(&system), goes, "{system:?}");
+            if system.block != Some(Block::File) || system.place.is_some() {
+                continue;
+            }
+            let mut device = Device::new(study.path(), study.path().to_owned(), None);
+            let file = study.path().join(file_of(study.path()));
+            std::fs::write(&file, "x").unwrap();
+            device.filled.insert(system.name.clone(), (system, 1));
+            runtime.block_on(device.remove(true)).unwrap();
+            assert!(!file.exists(), "a bed's wipe does not reach it");
+        }
+    }
 
     #[test]
     fn a_file_that_a_killed_call_left_goes_and_no_other_does() {

@@ -19,7 +19,7 @@ use crate::cmd::run::execute_and_tidy_up;
 use crate::fio::{described, fill};
 use crate::load::load_text;
 use crate::registry::CATALOG;
-use crate::study::bed::{Bed, Hold};
+use crate::study::bed::{Bed, Hold, wipes};
 use crate::study::fio::Device;
 use crate::study::room;
 use crate::study::stops::Stops;
@@ -449,7 +449,7 @@ impl Runner for Here {
         }
         let Self { runtime, device, .. } = self;
         runtime.block_on(async {
-            device.remove().await.map_err(Trouble::Failed)?;
+            device.remove(bed.is_some() && wipes(system)).await.map_err(Trouble::Failed)?;
             if let Some(bed) = &bed {
                 bed.down(system).await.map_err(Trouble::Failed)?;
             }
