@@ -10,11 +10,13 @@ import { Dialog } from "../ui/Dialog";
 import { useAddress } from "../ui/address";
 import { Empty } from "../ui/states";
 import { VerdictMark } from "../ui/marks";
-import { coloursOf, nameOf, onlyRun, overOf, paintOf, placesOf, shareOf, spanOf, stateWords, tableOf, valueAt, type Colours, type Head, type Table } from "./grid";
+import { coloursOf, nameOf, onlyRun, overOf, paintOf, placesOf, reasonsOf, shareOf, spanOf, stateWords, tableOf, valueAt, type Colours, type Head, type Table } from "./grid";
 import { runPath } from "./paths";
 
 /** More cells make a page slow: the choice has to be narrower. */
 const MOST_CELLS = 6000;
+/** Reasons for which points are not run are named up to this many. */
+const MOST_REASONS = 3;
 
 export function Choices({ study, grid }: { study: Study; grid: StudyGrid | undefined }) {
   const [address, setAddress] = useAddress();
@@ -88,6 +90,7 @@ export function Grid({ study, grid }: { study: Study; grid: StudyGrid }) {
         </table>
       </div>
       <Legend colours={colours} palette={palette} grid={grid} />
+      {table.hidden.length > 0 && <p className="hint">{table.hidden.length} points are not shown, of rows and columns in which nothing is run: {reasonsOf(table.hidden).slice(0, MOST_REASONS).join("; ")}{reasonsOf(table.hidden).length > MOST_REASONS ? "; and others" : ""}.</p>}
       {grid.left_out > 0 && <p className="hint">{grid.left_out} more points are not shown: the answer would be too large.</p>}
       <Runs point={open} study={study} grid={grid} unit={unit} onClose={() => setOpen(null)} />
     </>

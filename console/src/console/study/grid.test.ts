@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { PALETTES } from "../../charts/palette";
 import type { StudyCell, StudyFactor, StudyGrid, StudyPoint } from "../../data/api";
-import { coloursOf, nameOf, onlyRun, overOf, paintOf, placesOf, shareOf, spanOf, tableOf, usualPlaces, valueAt } from "./grid";
+import { coloursOf, nameOf, onlyRun, overOf, paintOf, placesOf, reasonsOf, shareOf, spanOf, tableOf, usualPlaces, valueAt } from "./grid";
 
 const factor = (name: string, levels: string[], within = false): StudyFactor => ({ name, label: name, levels, within });
 const FACTORS = [factor("system", ["swift", "ceph"]), factor("size", ["4KB", "1MB"]), factor("copies", ["3"]), factor("workers", ["1", "8", "64"], true)];
@@ -44,6 +44,23 @@ describe("the table", () => {
     const table = tableOf(grid(), [0, 0, 0, 2]);
     expect(table.rows.map((row) => table.cols.map((col) => table.at(row, col)?.value))).toEqual([[2]]);
     expect(tableOf({ ...grid(), points: [] }, [0, 0, 0, 2]).rows).toEqual([]);
+  });
+
+  test("has no row and no column in which nothing is run, and says how many points that are", () => {
+    const refuse = (point: StudyPoint): StudyPoint => {
+      const [system, size, , workers] = point.levels;
+      if (system === 1 && size === 0) return { ...point, refused: "too small" };
+      return workers === 2 ? { ...point, refused: "too many" } : point;
+    };
+    const some = { ...grid(), points: grid().points.map(refuse) };
+    const table = tableOf(some, ["rows", "rows", 0, "cols"]);
+    expect(table.rows.map((row) => table.cols.map((col) => table.at(row, col)?.value ?? null))).toEqual([[0, 1], [10, 11], [110, 111]]);
+    expect([table.points.length, table.hidden.length, reasonsOf(table.hidden)]).toEqual([6, 5, ["too small", "too many"]]);
+    // One that is not run beside one that is stays.
+    const beside = tableOf({ ...grid(), points: grid().points.map((point) => (point.value === 1 ? { ...point, refused: "once" } : point)) }, ["rows", "rows", 0, "cols"]);
+    expect([beside.points.length, beside.hidden.length]).toEqual([11, 0]);
+    const none = tableOf({ ...grid(), points: grid().points.map((point) => ({ ...point, refused: "no" })) }, ["rows", "rows", 0, "cols"]);
+    expect([none.rows.length, none.cols.length, none.hidden.length]).toEqual([4, 3, 0]);
   });
 
   test("joins heads of the same levels", () => {

@@ -38,6 +38,8 @@ export interface Table {
   at(row: Head, col: Head): StudyPoint | null;
   /** Points that are shown. */
   points: StudyPoint[];
+  /** Points of rows and columns that are left out, since nothing of them is run. */
+  hidden: StudyPoint[];
 }
 
 function heads(points: StudyPoint[], factors: number[]): Head[] {
@@ -56,13 +58,27 @@ function heads(points: StudyPoint[], factors: number[]): Head[] {
 export function tableOf(grid: StudyGrid, places: Place[]): Table {
   const of = (place: Place) => places.flatMap((one, at) => (one === place ? [at] : []));
   const [rowFactors, colFactors] = [of("rows"), of("cols")];
-  const points = grid.points.filter((point) => places.every((place, at) => typeof place !== "number" || point.levels[at] === place));
+  const all = grid.points.filter((point) => places.every((place, at) => typeof place !== "number" || point.levels[at] === place));
   const key = (point: StudyPoint, factors: number[]) => factors.map((factor) => point.levels[factor] ?? 0).join(".");
+  const run = all.filter((point) => point.refused === null);
+  // Where nothing at all is run, that is what there is to see.
+  const seen = run.length > 0 ? run : all;
+  const [rows, cols] = [heads(seen, rowFactors), heads(seen, colFactors)];
+  const [rowKeys, colKeys] = [new Set(rows.map((row) => row.key)), new Set(cols.map((col) => col.key))];
+  const isShown = (point: StudyPoint) => rowKeys.has(key(point, rowFactors)) && colKeys.has(key(point, colFactors));
+  const points = all.filter(isShown);
   const by = new Map(points.map((point) => [`${key(point, rowFactors)}|${key(point, colFactors)}`, point]));
   return {
-    rowFactors, colFactors, rows: heads(points, rowFactors), cols: heads(points, colFactors), points,
+    rowFactors, colFactors, rows, cols, points, hidden: all.filter((point) => !isShown(point)),
     at: (row, col) => by.get(`${row.key}|${col.key}`) ?? null,
   };
+}
+
+/** Why points are not run, the reasons of most of them first. */
+export function reasonsOf(points: StudyPoint[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { refused } of points) if (refused !== null) counts.set(refused, (counts.get(refused) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]).map(([reason]) => reason);
 }
 
 /** How many heads that follow share their levels up to `depth` with this one; 0 where the one before it does: it stands for both. */

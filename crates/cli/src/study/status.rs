@@ -17,10 +17,13 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::study::json;
 use crate::study::runner::minutes;
+use crate::units;
 
 /// More columns or rows than these are not read in a terminal.
 const MOST_COLUMNS: usize = 12;
 const MOST_ROWS: usize = 60;
+/// What stands for a point that is not run.
+const NOT_RUN: &str = "-";
 
 /// Shows the studies of this directory, or one of them with its cells.
 pub fn status(name: Option<&str>, directory: Option<&Path>, as_json: bool) -> Outcome {
@@ -187,6 +190,7 @@ fn cells(place: &Path, look: &Look, design: &Design<'_>, held: bool) -> String {
             rows[at].1[column] = text_of(spot, state);
         }
     }
+    let refused = leave_out_what_is_not_run(&mut rows);
     let first = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(across.len());
     let mut out = String::new();
     if !metric.is_empty() {
@@ -202,7 +206,21 @@ fn cells(place: &Path, look: &Look, design: &Design<'_>, held: bool) -> String {
     if rows.len() > MOST_ROWS || columns.len() > MOST_COLUMNS {
         out.push_str("  and more, which `cosmark controller` shows in the browser\n");
     }
+    if refused > 0 {
+        let _ = writeln!(out, "  {} of which nothing is run: --plan says why", units::count(refused, "row"));
+    }
     out
+}
+
+/// Takes away the rows in which nothing is run, where others are, and says how many they were: they would hide those that are.
+fn leave_out_what_is_not_run(rows: &mut Vec<(String, Vec<String>)>) -> u64 {
+    let is_run = |fields: &[String]| fields.iter().any(|field| !field.is_empty() && field != NOT_RUN);
+    if !rows.iter().any(|(_, fields)| is_run(fields)) {
+        return 0;
+    }
+    let before = rows.len();
+    rows.retain(|(_, fields)| is_run(fields));
+    (before - rows.len()) as u64
 }
 
 /// The levels of a factor that points have, in the order of the study.
@@ -215,7 +233,7 @@ fn levels(spots: &[Spot], design: &Design<'_>, factor: &str) -> Vec<String> {
 
 fn text_of(spot: &Spot, state: RunState) -> String {
     if spot.refused.is_some() {
-        return "-".to_owned();
+        return NOT_RUN.to_owned();
     }
     let sign = match state {
         RunState::Running => ">",
@@ -227,5 +245,27 @@ fn text_of(spot: &Spot, state: RunState) -> String {
         Some(worth) => format!("{sign}{}{doubt}", short(worth.mean)),
         None if sign.is_empty() && doubt.is_empty() => ".".to_owned(),
         None => format!("{sign}{doubt}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_in_which_nothing_is_run_hide_no_others() {
+        let row = |name: &str, fields: [&str; 3]| (name.to_owned(), fields.map(str::to_owned).to_vec());
+        let mut rows = vec![
+            row("a", ["12.5", "-", ""]),
+            row("b", ["-", "-", "-"]),
+            row("c", [".", "-", "-"]),
+            row("d", ["-", "", "-"]),
+        ];
+        assert_eq!(leave_out_what_is_not_run(&mut rows), 2);
+        let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "c"]);
+        // Where that is all, it is what there is to see.
+        let mut rows = vec![row("b", ["-", "-", "-"])];
+        assert_eq!((leave_out_what_is_not_run(&mut rows), rows.len()), (0, 1));
     }
 }
