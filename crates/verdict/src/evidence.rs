@@ -34,6 +34,8 @@ pub struct Evidence {
     pub start_skew_error_s: Option<f64>,
     /// Drivers whose part is missing from some moment on.
     pub missing: Vec<GapEvidence>,
+    /// Its load was cut, or goes on: what is under way at the end of what is known was counted by nobody.
+    pub is_cut: bool,
     /// Other runs that loaded its drivers or its stores at the same time: who, and how much, in words.
     pub beside: Vec<String>,
     /// Operations that will not find their object, as far as the workload alone tells; `None` when it is not at hand.

@@ -36,6 +36,18 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
     // What the edge hides is whole operations, also where less than one is in flight on average.
     let edges = room_s / evidence.window_s.max(f64::MIN_POSITIVE) * in_flight.max(1.0) / in_flight;
     let off = (in_flight - product).abs() / in_flight;
+    let (warn, fail) = (0.02 + edges, 0.05 + edges);
+    if off > warn
+        && in_flight > product
+        && let Some(why) = not_counted(evidence, exact)
+    {
+        return Finding::unknown(format!(
+            "{} in flight on average, of which {} are of operations whose times are known: {why}, so whether operations are \
+             missing from the record cannot be told",
+            plain(in_flight),
+            plain(product)
+        ));
+    }
     let numbers = format!(
         "{} in flight on average; rate times time gives {} (off by {})",
         plain(in_flight),
@@ -50,7 +62,23 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
         };
         format!("{numbers}: {what}, so operations are missing from the record")
     };
-    Finding::graded(off, 0.02 + edges, 0.05 + edges, || numbers.clone(), bad)
+    Finding::graded(off, warn, fail, || numbers.clone(), bad)
+}
+
+/// Why time that was in flight may be in no operation that ended, although none is missing from the record.
+fn not_counted(evidence: &Evidence, ages_known: bool) -> Option<&'static str> {
+    let untimed = |op: &crate::evidence::OperationEvidence| {
+        (op.failed > 0 && op.failed_service.mean.is_none()) || (op.ok > 0 && op.service.mean.is_none())
+    };
+    if evidence.operations.iter().any(untimed) {
+        return Some("how long some of the others took is not recorded");
+    }
+    let who = match (evidence.is_cut, evidence.missing.is_empty()) {
+        (true, _) => "what was under way when the load was cut ended in no record",
+        (false, false) => "what a driver that was lost had under way ended in no record",
+        (false, true) => return None,
+    };
+    Some(who).filter(|_| !ages_known)
 }
 
 /// V2. Of the work that idles most.

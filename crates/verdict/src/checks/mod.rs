@@ -108,7 +108,7 @@ pub const CHECKS: &[CheckRow] = &[
         name: "littles_law",
         question: "Do concurrency, rate and time in the store fit together (N = X R), each measured on its own?",
         needs: "a measured window",
-        warns: "off by more than 2 %, and what the client's longest pause may hide of whole operations; what is under way at the edges of the window is accounted for by its age, or where that is not recorded allowed for by 2 R / T",
+        warns: "off by more than 2 %, and what the client's longest pause may hide of whole operations; what is under way at the edges of the window is accounted for by its age, or where that is not recorded allowed for by 2 R / T; what a load that was cut, or a driver that was lost, had under way is in no record, and then a lack says nothing",
         fails: "off by more than 5 %, and the same",
         remedy: "operations are missing from the record: report it as a bug of Cosmark, with the archive",
         moves: Moves::Share(RATE),

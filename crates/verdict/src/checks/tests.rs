@@ -27,6 +27,19 @@ fn stood_still_at_the_edge(evidence: &mut Evidence, share: f64, pause_ms: f64) {
     evidence.clients[0].pause_max_ms = Some(pause_ms);
 }
 
+/// So much was in flight on average, the ages of what was are not known, and the load was cut or was not.
+fn cut_while_frozen(evidence: &mut Evidence, is_cut: bool, in_flight: f64) {
+    evidence.is_cut = is_cut;
+    evidence.operations[0].in_flight_mean = Some(in_flight);
+}
+
+/// As a run that was put together again has it: failures by class, without their times.
+fn failures_without_times(evidence: &mut Evidence, in_flight: f64) {
+    wrong(evidence, "timeout", 48);
+    evidence.operations[0].failed = 48;
+    evidence.operations[0].in_flight_mean = Some(in_flight);
+}
+
 /// 0.03 in flight, of which so much was counted, and the client once paused for so long.
 fn hardly_any(evidence: &mut Evidence, share: f64, pause_ms: f64) {
     let op = &mut evidence.operations[0];
@@ -292,6 +305,23 @@ const CASES: &[Case] = &[
     ("V1", healthy, |e| few_long(e, Some((9.0, 3.0))), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| few_long(e, None), Status::Pass, "off by 6.3 %"),
     ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 200.0), Status::Warn, "off by"),
+    // Killed while its store was frozen: every worker was in an operation that ended in no record.
+    ("V1", healthy, |e| cut_while_frozen(e, true, 16.0), Status::NotRun, "when the load was cut"),
+    ("V1", healthy, |e| cut_while_frozen(e, false, 16.0), Status::Fail, "missing from the record"),
+    ("V1", healthy, |e| cut_while_frozen(e, true, 4.0), Status::Fail, "more ended than was under way"),
+    ("V1", healthy, |e| cut_while_frozen(e, true, 7.95), Status::Pass, "off by"),
+    (
+        "V1",
+        healthy,
+        |e| {
+            cut_while_frozen(e, false, 16.0);
+            e.missing = vec![gap(15.0)];
+        },
+        Status::NotRun,
+        "a driver that was lost had under way",
+    ),
+    ("V1", healthy, |e| failures_without_times(e, 16.0), Status::NotRun, "is not recorded"),
+    ("V1", healthy, |e| failures_without_times(e, 4.0), Status::Fail, "more ended than was under way"),
     (
         "V2",
         healthy,

@@ -69,6 +69,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
         start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
+        is_cut: stage.cut_s.is_some() || !stage.state.is_over(),
         beside: stage.beside.iter().map(beside_of).collect(),
         misses,
         store: store_of(workload, own, &counts),
