@@ -75,6 +75,25 @@ fn a_range_gives_its_bytes_and_says_which() {
 }
 
 #[test]
+fn a_part_is_given_only_of_the_version_that_if_range_names() {
+    let (_store, client) = started();
+    client.put("/bucket/key", &pattern(900));
+    let old = client.get("/bucket/key").header("etag").unwrap().to_owned();
+    let content = pattern(1000);
+    client.put("/bucket/key", &content);
+    let read = client.get("/bucket/key");
+    let [new, date] = ["etag", "last-modified"].map(|name| read.header(name).unwrap().to_owned());
+    let weak = format!("W/{new}");
+    let cases = [(&new, true), (&old, false), (&weak, false), (&date, false)];
+    for (given, is_part) in cases {
+        let lines = [("Range", "bytes=500-999"), ("If-Range", given.as_str())];
+        let answer = client.send("GET", "/bucket/key", "", &lines, b"");
+        assert_eq!(answer.status, if is_part { 206 } else { 200 }, "{given}");
+        assert!(answer.body == content[if is_part { 500 } else { 0 }..], "{given}");
+    }
+}
+
+#[test]
 fn signatures_are_checked() {
     let (_store, client) = started();
     client.put("/bucket/key", b"x");

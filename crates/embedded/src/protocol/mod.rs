@@ -111,7 +111,8 @@ impl S3 for Protocol {
     }
 
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
-        answer(self.object_get(request.input))
+        let if_range = request.headers.get(hyper::header::IF_RANGE).cloned();
+        answer(self.object_get(request.input, if_range.as_ref()))
     }
 
     async fn head_object(&self, request: S3Request<HeadObjectInput>) -> Answer<HeadObjectOutput> {
