@@ -33,6 +33,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(read_if_modified),
     ),
     row(
+        "s3.read.conditions-together",
+        CONDITION,
+        (
+            "Of two conditions on one read, does the ETag count before the date, and If-Match before If-None-Match?",
+            "200 where If-Match holds or If-None-Match does, whatever the date; 304 and 412 by the ETag alone",
+            "RFC 9110, section 13.2.2; S3 API, GetObject",
+        ),
+        by!(read_together),
+    ),
+    row(
         "s3.write.create-once",
         CONDITION,
         (
@@ -138,6 +148,8 @@ pub(super) const ROWS: &[Question] = &[
     ),
 ];
 
+/// Before any store.
+const LONG_AGO: &str = "Sat, 01 Jan 2000 00:00:00 GMT";
 /// An ETag that no object has.
 const OTHER: &str = "\"00000000000000000000000000000000\"";
 
@@ -188,15 +200,50 @@ async fn read_if_modified(room: &mut Room) -> Found {
     let Some(modified) = head.line("last-modified").map(str::to_owned) else {
         return Ok(Finding::differs("there is no Last-Modified"));
     };
-    let long_ago = "Sat, 01 Jan 2000 00:00:00 GMT";
     let since = room.send(Request::get(&key).line("if-modified-since", modified)).await?;
-    let unmodified = room.send(Request::get(&key).line("if-unmodified-since", long_ago)).await?;
+    let unmodified = room.send(Request::get(&key).line("if-unmodified-since", LONG_AGO)).await?;
     let seen = format!("{} and {}", status_of(&since), status_of(&unmodified));
     Ok(match (since.status, unmodified.status) {
         (304, 412) => Finding::yes(seen),
         // Who ignores the first sends what the client has; who ignores the second breaks a promise.
         (_, 200) => Finding::no(format!("ignored: {seen}")),
         _ => Finding::differs(seen),
+    })
+}
+
+async fn read_together(room: &mut Room) -> Found {
+    let key = room.key("together");
+    let etag = written(room, &key).await?;
+    let head = room.send(Request::head(&key)).await?;
+    let Some(now) = head.line("last-modified").map(str::to_owned) else {
+        return Ok(Finding::differs("there is no Last-Modified"));
+    };
+    let (etag, now) = (etag.as_str(), now.as_str());
+    let cases = [
+        (("if-match", etag), ("if-unmodified-since", LONG_AGO), 200),
+        (("if-match", OTHER), ("if-unmodified-since", now), 412),
+        (("if-none-match", etag), ("if-modified-since", LONG_AGO), 304),
+        (("if-none-match", OTHER), ("if-modified-since", now), 200),
+        (("if-match", OTHER), ("if-none-match", etag), 412),
+    ];
+    let mut others = Vec::new();
+    for (one, other, right) in cases {
+        let request = Request::get(&key).line(one.0, one.1).line(other.0, other.1);
+        let reply = room.send(request).await?;
+        let seen = format!("{} and {}: {} where {right} is right", one.0, other.0, status_of(&reply));
+        match reply.status {
+            200 if reply.body != b"first" => return Ok(Finding::no(format!("{seen}, with other bytes"))),
+            status if status == right => {}
+            // The version that was asked for is not there, and another one is given.
+            200 if right == 412 => return Ok(Finding::no(format!("If-Match is ignored: {seen}"))),
+            200 | 304 | 400..=499 | 501 => others.push(seen),
+            _ => return Ok(Finding::no(seen)),
+        }
+    }
+    Ok(if others.is_empty() {
+        Finding::yes(format!("{} pairs", cases.len()))
+    } else {
+        Finding::differs(others.join("; "))
     })
 }
 

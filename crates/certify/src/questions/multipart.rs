@@ -155,7 +155,7 @@ pub(super) async fn begin(room: &mut Room, key: &str) -> Result<String, Finding>
     begin_by(room, Request::post(key, b"").flag("uploads")).await
 }
 
-async fn begin_by(room: &mut Room, request: Request) -> Result<String, Finding> {
+pub(super) async fn begin_by(room: &mut Room, request: Request) -> Result<String, Finding> {
     let key = request.object.clone();
     let reply = room.prepare(request).await?;
     let Some(upload) = xml::text(&reply.body, "UploadId").filter(|upload| !upload.is_empty()) else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::integrity::{bare, md5_base64};
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
-use crate::request::{Finding, Found, Request, status_of};
+use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 use crate::xml;
 
@@ -56,6 +56,37 @@ pub(super) const ROWS: &[Question] = &[
             "S3 API, PutObject",
         ),
         by!(refused_stays),
+    ),
+    row(
+        "s3.metadata.signs",
+        BESIDE,
+        (
+            "Does user metadata come back as it was written: capitals, quotes, signs of lists and of escapes?",
+            "the value, byte for byte: nobody decodes it",
+            "S3 API, PutObject; user guide, Working with object metadata",
+        ),
+        by!(signs_of_metadata),
+    ),
+    row(
+        "s3.response-headers.others",
+        BESIDE,
+        (
+            "Do the other response-* parameters replace lines of one answer, and of no later one?",
+            "Cache-Control, Content-Disposition, Content-Encoding, Content-Language and Expires as asked; then those of \
+             the object",
+            "S3 API, GetObject",
+        ),
+        by!(response_lines),
+    ),
+    row(
+        "s3.storage-class",
+        BESIDE,
+        (
+            "Is a storage class refused that does not exist?",
+            "400 InvalidStorageClass, and nothing is written; STANDARD is taken",
+            "S3 API, PutObject",
+        ),
+        by!(storage_class),
     ),
 ];
 
@@ -162,6 +193,77 @@ async fn refused_stays(room: &mut Room) -> Found {
         is_same,
         format!("refused by {seen}; every byte, ETag {now}, x-amz-meta-a {}", stated(meta)),
     ))
+}
+
+async fn signs_of_metadata(room: &mut Room) -> Found {
+    const VALUE: &str = "Mixed CASE, a;b=\"c\" %C3%A4%2f + / =~";
+    let key = room.key("signs");
+    let reply = room.send(Request::put(&key, b"x").line("x-amz-meta-signs-1", VALUE)).await?;
+    if !reply.is_success() {
+        let seen = format!("refused by {}", status_of(&reply));
+        return Ok(match reply.status {
+            400..=499 | 501 => Finding::differs(seen),
+            _ => Finding::no(seen),
+        });
+    }
+    let head = room.send(Request::head(&key)).await?;
+    let back = head.line("x-amz-meta-signs-1");
+    Ok(Finding::holds(back == Some(VALUE), stated(back)))
+}
+
+/// Lines of an answer, the parameters that replace them, and a value.
+const OVERRIDES: [(&str, &str, &str); 5] = [
+    ("cache-control", "response-cache-control", "max-age=9"),
+    ("content-disposition", "response-content-disposition", "attachment; filename=asked.txt"),
+    ("content-encoding", "response-content-encoding", "x-asked"),
+    ("content-language", "response-content-language", "sw"),
+    ("expires", "response-expires", "Thu, 01 Jan 2037 00:00:00 GMT"),
+];
+
+async fn response_lines(room: &mut Room) -> Found {
+    let key = room.key("overrides");
+    room.prepare(Request::put(&key, b"x").line("cache-control", "max-age=7")).await?;
+    let request =
+        OVERRIDES.iter().fold(Request::get(&key), |request, (_, name, value)| request.query(name, *value));
+    let reply = room.send(request).await?;
+    match reply.status {
+        200 if reply.body == b"x" => {}
+        400..=499 | 501 => return Ok(Finding::differs(format!("refused by {}", status_of(&reply)))),
+        _ => return Ok(Finding::no(format!("{} with {} bytes", status_of(&reply), reply.body.len()))),
+    }
+    let later = room.send(Request::get(&key)).await?;
+    let stays = OVERRIDES.iter().find(|(line, _, value)| later.line(line) == Some(value));
+    if let Some((line, _, value)) = stays {
+        return Ok(Finding::no(format!("{line} is {value} in an answer that was not asked for it")));
+    }
+    let others: Vec<String> = OVERRIDES
+        .iter()
+        .filter(|(line, _, value)| reply.line(line) != Some(value))
+        .map(|(line, ..)| format!("{line} is {}", stated(reply.line(line))))
+        .collect();
+    Ok(if others.is_empty() { Finding::yes("all five") } else { Finding::differs(others.join(", ")) })
+}
+
+async fn storage_class(room: &mut Room) -> Found {
+    let key = room.key("class");
+    let of_class = |body: &[u8], class: &str| Request::put(&key, body).line("x-amz-storage-class", class);
+    let standard = room.send(of_class(b"first", "STANDARD")).await?;
+    if !standard.is_success() {
+        let seen = format!("STANDARD is refused by {}", status_of(&standard));
+        return Ok(match standard.status {
+            400..=499 | 501 => Finding::differs(seen),
+            _ => Finding::no(seen),
+        });
+    }
+    let reply = room.send(of_class(b"second", "COSMARK_HAS_NONE")).await?;
+    if reply.is_success() {
+        return Ok(Finding::differs("it takes any name for one"));
+    }
+    let finding = refused(&reply, 400, &["InvalidStorageClass"]);
+    match room.content(&key).await?.as_deref() {
+        Some(b"first") => Ok(finding),
+        _ => Ok(Finding::no(format!("{}, and the object is not what it was", finding.saw))),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Ranges as header lines. Source: RFC 9110, section 14; S3 API, GetObject.
 
+use super::integrity::bare;
 use super::{Group, Question, S3, by, pattern, row};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
@@ -65,6 +66,26 @@ pub(super) const ROWS: &[Question] = &[
         RANGE,
         ("Is a range of an object of 0 bytes refused?", "416 InvalidRange", RFC),
         by!(of_empty),
+    ),
+    row(
+        "s3.range.if-range",
+        RANGE,
+        (
+            "Does If-Range give a part of the version that it names, and all of any other?",
+            "206 for its ETag, 200 and the whole object for the ETag of a version that was replaced",
+            "RFC 9110, section 13.1.5; S3's own documents do not name it",
+        ),
+        by!(if_range),
+    ),
+    row(
+        "s3.range.head",
+        RANGE,
+        (
+            "Does HEAD say of a part which bytes and how many its read would give?",
+            "Content-Range bytes 100-299/1000, and a length of 200",
+            "S3 API, HeadObject",
+        ),
+        by!(head),
     ),
 ];
 
@@ -156,5 +177,57 @@ async fn of_empty(room: &mut Room) -> Found {
     Ok(match refused(&reply, 416, &["InvalidRange"]) {
         finding if reply.is_success() && reply.body.is_empty() => Finding::differs(finding.saw),
         finding => finding,
+    })
+}
+
+async fn if_range(room: &mut Room) -> Found {
+    let (key, content) = (room.key("goes-on"), pattern(LENGTH, 14));
+    let old = room.write(&key, &pattern(LENGTH, 15)).await?.line("etag").map(str::to_owned);
+    let new = room.write(&key, &content).await?.line("etag").map(str::to_owned);
+    let (Some(old), Some(new)) = (old, new) else {
+        return Ok(Finding::not_asked("the store gives no ETag"));
+    };
+    let part = |etag: &str| Request::get(&key).line("range", "bytes=500-999").line("if-range", etag);
+    let right = room.send(part(&new)).await?;
+    let stale = room.send(part(&old)).await?;
+    for reply in [&right, &stale] {
+        let is_other = match reply.status {
+            206 => reply.body != content[500..],
+            200 => reply.body != content,
+            _ => false,
+        };
+        if is_other {
+            return Ok(Finding::no(format!("{} with other bytes", reply.status)));
+        }
+    }
+    let seen = format!("{} and {}", status_of(&right), status_of(&stale));
+    Ok(match (right.status, stale.status) {
+        (206, 200) => Finding::yes(seen),
+        (206, 206) if bare(stale.line("etag")) == bare(Some(&new)) => {
+            Finding::differs(format!("{seen}: it is not looked at; that it is another version the ETag says"))
+        }
+        (206, 206) => {
+            Finding::no(format!("{seen}: it is not looked at, and no ETag says that it is another version"))
+        }
+        (200, 200) => Finding::differs(format!("{seen}: the range is not honoured")),
+        (400..=499 | 501, _) | (_, 400..=499 | 501) => Finding::differs(seen),
+        _ => Finding::no(seen),
+    })
+}
+
+async fn head(room: &mut Room) -> Found {
+    let key = room.key("head");
+    room.write(&key, &pattern(LENGTH, 16)).await?;
+    let reply = room.send(Request::head(&key).line("range", "bytes=100-299")).await?;
+    let length = reply.line("content-length").unwrap_or("none");
+    let said = reply.line("content-range").unwrap_or("none");
+    let seen = format!("{}, length {length}, Content-Range {said}", status_of(&reply));
+    Ok(match (reply.status, length, said) {
+        (200 | 206, "200", "bytes 100-299/1000") => Finding::yes(seen),
+        (200, "1000", "none") => Finding::differs(format!("{seen}: the range is not looked at")),
+        // What is left out is not wrong.
+        (200 | 206, "200" | "none", "none" | "bytes 100-299/1000") => Finding::differs(seen),
+        (400..=499 | 501, ..) => Finding::differs(seen),
+        _ => Finding::no(seen),
     })
 }

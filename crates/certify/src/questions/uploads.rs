@@ -2,10 +2,13 @@
 //! rely on. Source: S3 API, UploadPart, CompleteMultipartUpload, AbortMultipartUpload, ListParts,
 //! ListMultipartUploads.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::integrity::{bare, md5_base64};
-use super::multipart::{begin, complete, completion, part, sending};
+use data_encoding::BASE64;
+
+use super::integrity::{CRC, bare, md5_base64};
+use super::multipart::{begin, begin_by, complete, completion, part, sending};
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, refused, status_of, succeeded};
 use crate::room::Room;
@@ -109,6 +112,26 @@ pub(super) const ROWS: &[Question] = &[
             "S3 API, ListParts",
         ),
         by!(list_parts_pages),
+    ),
+    row(
+        "s3.multipart.list-uploads-pages",
+        PARTS,
+        (
+            "Are three uploads of one name listed once each over pages of one?",
+            "every upload once",
+            "S3 API, ListMultipartUploads",
+        ),
+        by!(list_uploads_pages),
+    ),
+    row(
+        "s3.multipart.checksum",
+        PARTS,
+        (
+            "Is a part refused that is not what its CRC32C says, and does the whole object have one of its parts?",
+            "400 BadDigest or XAmzContentChecksumMismatch; the CRC32C of the CRC32Cs, and -1 for one part",
+            "S3 user guide, Checking object integrity",
+        ),
+        by!(checksum),
     ),
 ];
 
@@ -307,4 +330,115 @@ async fn list_parts_pages(room: &mut Room) -> Found {
         }
     }
     Ok(Finding::no(format!("the listing has not ended; parts {}", seen.join(", "))))
+}
+
+async fn list_uploads_pages(room: &mut Room) -> Found {
+    let key = room.key("uploads");
+    let mut begun = BTreeSet::new();
+    for _ in 0..3 {
+        begun.insert(begin(room, &key).await?);
+    }
+    let mut finding = uploads_by_pages(room, &key, &begun).await?;
+    for pause in &LOOKS[1..] {
+        if finding.answer != crate::Answer::No {
+            break;
+        }
+        tokio::time::sleep(*pause).await;
+        finding = uploads_by_pages(room, &key, &begun).await?;
+    }
+    Ok(finding)
+}
+
+async fn uploads_by_pages(room: &mut Room, key: &str, begun: &BTreeSet<String>) -> Found {
+    let (mut seen, mut marker) = (Vec::new(), None::<(String, String)>);
+    for page in 1..=begun.len() * 2 {
+        let mut request = Request::get("").flag("uploads").query("prefix", key).query("max-uploads", "1");
+        if let Some((name, upload)) = marker.take() {
+            request = request.query("key-marker", name).query("upload-id-marker", upload);
+        }
+        let reply = room.send(request).await?;
+        if !reply.is_success() {
+            return Ok(match reply.status {
+                400..=499 => Finding::differs(format!("refused by {}", status_of(&reply))),
+                _ => succeeded(&reply, &[200]),
+            });
+        }
+        seen.extend(xml::parts(&reply.body, "Upload").iter().filter_map(|part| xml::text(part, "UploadId")));
+        if xml::text(&reply.body, "IsTruncated").as_deref() != Some("true") {
+            let found: BTreeSet<String> = seen.iter().cloned().collect();
+            let listed = format!("{} on {page} pages, {} were begun", seen.len(), begun.len());
+            let is_right = seen.len() == found.len() && found == *begun;
+            return Ok(if is_right && page == 1 {
+                Finding::differs("all on the first page: max-uploads is not looked at")
+            } else {
+                Finding::holds(is_right, listed)
+            });
+        }
+        let name = xml::text(&reply.body, "NextKeyMarker").filter(|name| !name.is_empty());
+        let Some(upload) = xml::text(&reply.body, "NextUploadIdMarker") else {
+            return Ok(Finding::no("IsTruncated is true, and there is no NextUploadIdMarker"));
+        };
+        marker = Some((name.unwrap_or_else(|| key.to_owned()), upload));
+    }
+    Ok(Finding::no(format!("the listing has not ended; {} uploads so far", seen.len())))
+}
+
+/// CRC32C, bit by bit: it is taken of a few bytes.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+    })
+}
+
+async fn checksum(room: &mut Room) -> Found {
+    const CONTENT: &[u8] = b"123456789";
+    let key = room.key("crc");
+    let start = Request::post(&key, b"").flag("uploads").line("x-amz-checksum-algorithm", "CRC32C");
+    let upload = begin_by(room, start).await?;
+    let of_part = |body: &[u8]| sending(&key, &upload, 1, body).line("x-amz-checksum-crc32c", CRC);
+    let wrong = room.send(of_part(b"987654321")).await?;
+    let right = room.prepare(of_part(CONTENT)).await?;
+    let is_offered = right.line("x-amz-checksum-crc32c").is_some();
+    let mut request = completion(&key, &upload, &[(1, bare(right.line("etag")))]);
+    let text = String::from_utf8_lossy(&request.body).into_owned();
+    let sum = format!("<ChecksumCRC32C>{CRC}</ChecksumCRC32C></Part>");
+    request.body = text.replace("</Part>", &sum).into_bytes();
+    let reply = complete(room, request).await?;
+    if !reply.is_success() {
+        let seen = format!("the completion that names the checksum gave {}", status_of(&reply));
+        return Ok(match reply.status {
+            400..=499 | 501 => Finding::differs(seen),
+            _ => Finding::no(seen),
+        });
+    }
+    if room.content(&key).await?.as_deref() != Some(CONTENT) {
+        return Ok(Finding::no("the object has other bytes than the part"));
+    }
+    let head = room.send(Request::head(&key).line("x-amz-checksum-mode", "ENABLED")).await?;
+    let said = head.line("x-amz-checksum-crc32c").map(str::to_owned);
+    let said = said.or_else(|| xml::text(&reply.body, "ChecksumCRC32C"));
+    let composite = format!("{}-1", BASE64.encode(&crc32c(&crc32c(CONTENT).to_be_bytes()).to_be_bytes()));
+    let refusal = refused(&wrong, 400, &["BadDigest", "XAmzContentChecksumMismatch", "InvalidRequest"]);
+    Ok(match said {
+        // That of the whole object is another kind, which a store may choose.
+        Some(said) if said != composite && said != CRC => {
+            Finding::no(format!("{said} is given back, and it is {composite}"))
+        }
+        None if !is_offered => Finding::differs("none is given back: it has none of parts"),
+        _ if wrong.is_success() => Finding::no(format!("another part was not refused: {}", wrong.status)),
+        None => Finding::differs("none is given back of the whole object"),
+        Some(_) => refusal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crc32c_is_that_of_every_table() {
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(BASE64.encode(&crc32c(b"123456789").to_be_bytes()), CRC);
+        assert_eq!(crc32c(b""), 0);
+    }
 }

@@ -518,14 +518,22 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
         (Lie::LandsLate, &["s3.race.create-once", "s3.race.if-match"]),
         (
             Lie::IgnoresReadConditions,
-            &["s3.range.if-match", "s3.read.if-match", "s3.read.if-modified", "s3.read.if-none-match"],
+            &[
+                "s3.range.if-match",
+                "s3.read.conditions-together",
+                "s3.read.if-match",
+                "s3.read.if-modified",
+                "s3.read.if-none-match",
+            ],
         ),
         (Lie::IgnoresRanges, &["s3.range.unsatisfiable"]),
         (
             Lie::GivesOtherRange,
             &[
                 "s3.range.beyond-end",
+                "s3.range.head",
                 "s3.range.if-match",
+                "s3.range.if-range",
                 "s3.range.nonsense",
                 "s3.range.open",
                 "s3.range.suffix",

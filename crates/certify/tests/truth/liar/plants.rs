@@ -101,6 +101,24 @@ pub(super) enum Plant {
     CutsLongSuffixes,
     /// Content-MD5 of large bodies is not looked at.
     TakesLargeBodiesOfAnyMd5,
+    /// If-Match is not looked at where a date stands beside it.
+    DatesCountFirst,
+    /// If-Range is not looked at, and parts have no ETag.
+    IgnoresIfRange,
+    /// HEAD of a part says where another one is.
+    HeadOfOtherPart,
+    /// Values of metadata are decoded.
+    DecodesMetadata,
+    /// What was asked of one answer stays with the object.
+    OverridesStay,
+    /// A write with an unknown storage class is refused, and done.
+    RefusedClassWrites,
+    /// Pages of uploads begin at the first.
+    IgnoresUploadMarkers,
+    /// The second page of uploads is the end.
+    EndsUploads,
+    /// CRC32C of a part is not looked at where it is wrong.
+    TakesPartsOfAnyCrc,
 }
 
 /// Smallest part but the last, bytes.
@@ -153,6 +171,11 @@ fn is_ignored(plant: Plant, ask: &Ask<'_>, name: &str) -> bool {
         Plant::TakesLargeBodiesOfAnyMd5 => name == "content-md5" && ask.body.len() > 100_000,
         Plant::IgnoresConditionsOfCompletions => name == "if-match" && has(ask, "uploadId"),
         Plant::TakesAnySha256 => name == "x-amz-checksum-sha256",
+        Plant::DatesCountFirst => {
+            name == "if-match" && ask.lines.iter().any(|line| line.0 == "if-unmodified-since")
+        }
+        Plant::IgnoresIfRange => name == "if-range",
+        Plant::TakesPartsOfAnyCrc => name == "x-amz-checksum-crc32c" && ask.body == b"987654321",
         _ => false,
     }
 }
@@ -196,9 +219,13 @@ impl LyingAsker {
             })
             .collect();
         let lines: Vec<(&str, &str)> = lines.iter().map(|line| (line.0, line.1.as_str())).collect();
+        let is_left_out = |name: &str| {
+            plant == Plant::IgnoresUploadMarkers && name.ends_with("-marker") && has(ask, "uploads")
+        };
         let query: Vec<(&str, Option<String>)> = ask
             .query
             .iter()
+            .filter(|(name, _)| !is_left_out(name))
             .map(|(name, value)| match value {
                 Some(value) if plant == Plant::SkipsParts && *name == "part-number-marker" => {
                     let later = value.parse::<u32>().unwrap() + 3;
@@ -270,6 +297,22 @@ fn said(plant: Plant, ask: &Ask<'_>, mut reply: Reply) -> Reply {
         }
         Plant::CutsMetadata => {
             replace(&mut reply, "x-amz-meta-long", |value| value.chars().take(1024).collect());
+        }
+        Plant::IgnoresIfRange if reply.status == 206 => reply.lines.retain(|line| line.0 != "etag"),
+        Plant::HeadOfOtherPart if ask.method == "HEAD" => {
+            replace(&mut reply, "content-range", |_| "bytes 0-199/1000".to_owned());
+        }
+        Plant::DecodesMetadata => {
+            replace(&mut reply, "x-amz-meta-signs-1", |value| value.replace("%2f", "/"));
+        }
+        Plant::OverridesStay => replace(&mut reply, "cache-control", |_| "max-age=9".to_owned()),
+        // The store behind it takes any class.
+        Plant::RefusedClassWrites if ask.lines.contains(&("x-amz-storage-class", "COSMARK_HAS_NONE")) => {
+            reply = Reply { status: 400, ..Reply::default() };
+        }
+        Plant::EndsUploads if has(ask, "uploads") && has(ask, "upload-id-marker") => {
+            let text = String::from_utf8_lossy(&reply.body).into_owned();
+            reply.body = text.replace("<IsTruncated>true<", "<IsTruncated>false<").into_bytes();
         }
         Plant::CopiesLoseTypes if ask.object.ends_with("-to") => {
             replace(&mut reply, "content-type", |_| "binary/octet-stream".to_owned());
@@ -541,6 +584,33 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
         (planted(Plant::CutsLongSuffixes), &["s3.range.suffix-longer"]),
         // Where nothing was it leaves an empty object.
         (planted(Plant::RefusalEmpties), &["s3.error.content-md5", "s3.write.refused-stays"]),
+    ];
+    are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn lies_about_pairs_of_conditions_parts_and_lines_of_an_answer_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = [
+        "s3.metadata",
+        "s3.multipart.checksum",
+        "s3.multipart.list-uploads",
+        "s3.range.",
+        "s3.read.",
+        "s3.response-headers",
+        "s3.storage-class",
+    ];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (planted(Plant::DatesCountFirst), &["s3.read.conditions-together"]),
+        (planted(Plant::IgnoresIfRange), &["s3.range.if-range"]),
+        (planted(Plant::HeadOfOtherPart), &["s3.range.head"]),
+        (planted(Plant::DecodesMetadata), &["s3.metadata.signs"]),
+        (planted(Plant::OverridesStay), &["s3.response-headers.others"]),
+        (planted(Plant::RefusedClassWrites), &["s3.storage-class"]),
+        (planted(Plant::IgnoresUploadMarkers), &["s3.multipart.list-uploads-pages"]),
+        (planted(Plant::EndsUploads), &["s3.multipart.list-uploads-pages"]),
+        (planted(Plant::TakesPartsOfAnyCrc), &["s3.multipart.checksum"]),
     ];
     are_found(&store, &only, cases).await;
 }
