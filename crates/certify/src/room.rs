@@ -71,6 +71,10 @@ pub(crate) struct Room {
     pub(crate) strays: Vec<(String, String)>,
     /// Writes in parts that were begun: key and upload.
     pub(crate) uploads: Vec<(String, String)>,
+    /// The container whose objects have versions, as soon as it may be there.
+    pub(crate) versions_in: Option<String>,
+    /// It, once versions are switched on in it, or why they are not.
+    pub(crate) versioned: Option<Result<String, String>>,
     /// What has to be there until the end.
     pub(crate) planted: Vec<Planted>,
     /// What the probe for consistency found, once it was asked for.
@@ -110,6 +114,8 @@ impl Room {
             written: Vec::new(),
             strays: Vec::new(),
             uploads: Vec::new(),
+            versions_in: None,
+            versioned: None,
             planted: Vec::new(),
             consistency: None,
             is_quick: false,
@@ -195,6 +201,7 @@ impl Room {
         };
         if let (Some(other), "PUT", Ok(Ok(reply))) = (&request.container, request.method, &result)
             && reply.is_success()
+            && self.versions_in.as_ref() != Some(other)
         {
             self.strays.push((other.clone(), request.object.clone()));
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session};
 
 use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
-use crate::questions::{Of, QUESTIONS, Question};
+use crate::questions::{Of, QUESTIONS, Question, versions};
 use crate::request::{Finding, Request};
 use crate::restart::Restart;
 use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
@@ -230,6 +230,12 @@ impl Certifying {
         names.retain(|name| name.starts_with(&room.prefix));
         let names: Vec<String> = names.into_iter().collect();
         let mut stays = self.remove(room, &names).await;
+        if let Some(container) = room.versions_in.take() {
+            stays.extend(versions::remove_all(room, &container).await);
+            let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
+            let error = gone.err().filter(|error| error.status() != Some(404));
+            stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
+        }
         for (container, object) in std::mem::take(&mut room.strays) {
             let name = ObjectName { container: &container, object: &object };
             if !object.is_empty() {

@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Question] = &[
 ];
 
 /// A copy within the container; the source is escaped here.
-fn copy(room: &Room, from: &str, to: &str) -> Request {
+pub(super) fn copy(room: &Room, from: &str, to: &str) -> Request {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'/');
     let mut source = format!("/{}/", room.container);
     for byte in from.bytes() {

@@ -16,8 +16,10 @@ mod partial;
 mod races;
 mod ranges;
 mod swift;
+mod tags;
 mod together;
 mod uploads;
+pub(crate) mod versions;
 mod visible;
 
 use std::future::Future;
@@ -48,6 +50,10 @@ pub enum Group {
     Listings,
     /// Names of objects.
     Names,
+    /// Tags of objects.
+    Tags,
+    /// Versions of objects.
+    Versions,
     /// Many at once.
     Concurrency,
     /// How soon what was written is seen.
@@ -71,6 +77,8 @@ impl Group {
             Self::Multipart => "Writes in parts",
             Self::Listings => "Listings",
             Self::Names => "Names",
+            Self::Tags => "Tags",
+            Self::Versions => "Versions",
             Self::Concurrency => "Concurrency",
             Self::Consistency => "Consistency",
             Self::Limits => "Limits",
@@ -128,6 +136,8 @@ pub const QUESTIONS: &[&[Question]] = &[
     uploads::ROWS,
     listing::ROWS,
     names::ROWS,
+    tags::ROWS,
+    versions::ROWS,
     swift::ROWS,
     together::ROWS,
     partial::ROWS,

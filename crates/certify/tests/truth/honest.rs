@@ -12,9 +12,19 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
     let certificate = certified_s3(&store.endpoint(), (store.access_key(), store.secret_key()), &[]).await;
     assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
     let differs: Vec<String> = not_right(&certificate, Answer::Differs).into_keys().collect();
-    // A storage class is any word.
-    let known = ["s3.delete.if-match", "s3.error.document", "s3.range.nonsense", "s3.storage-class"];
+    // It has neither tags nor versions, and says so; a storage class is any word.
+    let known = [
+        "s3.delete.if-match",
+        "s3.error.document",
+        "s3.range.nonsense",
+        "s3.storage-class",
+        "s3.tags.object",
+        "s3.versions.on",
+    ];
     assert_eq!(differs, known);
+    let offered =
+        |one: &&cosmark_certify::Asked| ["s3.tags.", "s3.versions."].iter().any(|of| one.id.starts_with(of));
+    assert_eq!(certificate.questions.iter().filter(offered).count(), 11);
     assert!(certificate.counts.yes > 95, "{:?}", certificate.counts);
     assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{:?}", certificate.left_behind);
     // No question that belongs to it was forgotten.

@@ -7,6 +7,7 @@ mod honest;
 mod liar;
 mod lies;
 mod restarted;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
