@@ -21,6 +21,11 @@ use crate::{groups, links};
 
 /// How often processes, threads and control groups that began since are looked for, in readings.
 const LOOK_EVERY: u32 = 10;
+/// What is looked for costs no more than one of so many parts of a processor: machines have thousands of processes and groups.
+const OF_A_PROCESSOR: u32 = 500;
+/// A look that costs less makes no pause, whatever the kernel's clock of processor time is worth; none makes a longer one.
+const CHEAP: Duration = Duration::from_millis(20);
+const LONGEST_REST: Duration = Duration::from_secs(300);
 /// A thread that did nothing is read once in so many readings only: the daemons of a store have hundreds that never do anything.
 const IDLE_EVERY: u32 = 5;
 /// For so many readings after it last ran, a thread is read each time.
@@ -59,6 +64,10 @@ pub struct LocalReader {
     daemons: Vec<String>,
     groups: BTreeSet<String>,
     limited: Vec<String>,
+    /// Where links say their speeds, of those that have one.
+    speeds: Vec<String>,
+    /// When it may be looked again for what began since.
+    rests_until: Option<Instant>,
     threads: Vec<Thread>,
     names: ThreadNames,
     ticks_per_s: f64,
@@ -114,6 +123,8 @@ impl LocalReader {
             daemons,
             groups: BTreeSet::new(),
             limited: Vec::new(),
+            speeds: Vec::new(),
+            rests_until: None,
             threads: Vec::new(),
             names: ThreadNames::new(),
             ticks_per_s: 100.0,
@@ -148,23 +159,20 @@ impl LocalReader {
 
     /// What there is now.
     pub fn read(&mut self) -> Reading {
-        if self.readings.is_multiple_of(LOOK_EVERY) {
+        let is_rested = self.rests_until.is_none_or(|until| Instant::now() >= until);
+        if self.readings.is_multiple_of(LOOK_EVERY) && is_rested {
+            let before = processor_time();
             self.look();
             self.limited = groups::limited(&self.root);
+            self.speeds = self.links_with_a_speed();
+            self.rests_until = Some(Instant::now() + rest_after(processor_time().saturating_sub(before)));
         }
         let mut files = BTreeMap::new();
         let at_ns = now_ns();
         for path in FILES {
             self.take(path, &mut files);
         }
-        for interface in self.names_in("/sys/class/net") {
-            let place = format!("/sys/class/net/{interface}");
-            let uevent = fs::read_to_string(self.at(&format!("{place}/uevent"))).unwrap_or_default();
-            if has_a_speed(self.at(&format!("{place}/device")).exists(), &uevent) {
-                self.take(&format!("{place}/speed"), &mut files);
-            }
-        }
-        for path in &self.limited {
+        for path in self.speeds.iter().chain(&self.limited) {
             self.take(path, &mut files);
         }
         for zone in self.names_in("/sys/class/powercap") {
@@ -296,6 +304,16 @@ impl LocalReader {
         self.names.retain(|key, _| !known.contains_key(key));
     }
 
+    /// A machine of containers has hundreds of links, of which few have one.
+    fn links_with_a_speed(&self) -> Vec<String> {
+        let places = self.names_in("/sys/class/net").into_iter().map(|link| format!("/sys/class/net/{link}"));
+        let has_one = |place: &String| {
+            let uevent = fs::read_to_string(self.at(&format!("{place}/uevent"))).unwrap_or_default();
+            has_a_speed(self.at(&format!("{place}/device")).exists(), &uevent)
+        };
+        places.filter(has_one).map(|place| format!("{place}/speed")).collect()
+    }
+
     fn at(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
@@ -329,6 +347,18 @@ impl LocalReader {
         let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
         (group != "/" && !group.contains("..")).then(|| group.to_owned())
     }
+}
+
+/// What this thread has used of processors; nothing where the kernel does not count it.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split_ascii_whitespace().next();
+    Duration::from_nanos(first.and_then(|ran_ns| ran_ns.parse().ok()).unwrap_or(0))
+}
+
+/// For how long nothing is looked for after a look that cost so much.
+fn rest_after(cost: Duration) -> Duration {
+    if cost <= CHEAP { Duration::ZERO } else { (cost * OF_A_PROCESSOR).min(LONGEST_REST) }
 }
 
 /// What a program prints, which is ended when its time is up.
@@ -409,6 +439,33 @@ mod tests {
         // Ten times after it was found, then each fifth time until it was gone.
         assert!(read[11..].iter().all(|count| *count == 14), "{read:?}");
         assert_eq!((reader.threads.len(), reader.names.len()), (1, 1));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_look_that_costs_much_is_rare_and_readings_go_on_meanwhile() {
+        let milliseconds = Duration::from_millis;
+        for (cost, rest) in [(0, 0), (20, 0), (100, 50_000), (60_000, 300_000)] {
+            assert_eq!(rest_after(milliseconds(cost)), milliseconds(rest), "{cost} ms");
+        }
+        let began = processor_time();
+        let until = Instant::now() + Duration::from_secs(20);
+        while processor_time() <= began && Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        assert!(processor_time() > began, "what a look costs is known");
+
+        let root = std::env::temp_dir().join(format!("cosmark-rests-{}", std::process::id()));
+        let mut reader = LocalReader::below(&root, vec!["osd".to_owned()]);
+        daemon(&root, "10", 1);
+        reader.read();
+        daemon(&root, "11", 1);
+        reader.rests_until = Some(Instant::now() + Duration::from_secs(3600));
+        let read: usize = (1..25).map(|_| reader.read().samples.len()).sum();
+        assert!(reader.threads.len() == 1 && read > 0, "{read} samples");
+        reader.rests_until = None;
+        (25..31).for_each(|_| drop(reader.read()));
+        assert_eq!(reader.threads.len(), 2);
         fs::remove_dir_all(&root).unwrap();
     }
 
