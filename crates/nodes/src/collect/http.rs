@@ -103,6 +103,15 @@ impl HttpSource {
     /// # Errors
     /// One sentence that names the URL and the remedy.
     pub fn ask(&self, url: &str, accept: &str, form: Option<&[(&str, &str)]>) -> Result<String, String> {
+        self.answer(url, accept, form).map_err(|why| {
+            // What comes of it is shown, and stands in the archive of the run.
+            let place = without_login(url);
+            format!("{place}{}", why.replace(url, &place))
+        })
+    }
+
+    /// The same; an error is what stands behind the URL.
+    fn answer(&self, url: &str, accept: &str, form: Option<&[(&str, &str)]>) -> Result<String, String> {
         let known = |name: &'static str| self.authorization.as_deref().map(|value| (name, value));
         let answer = match form {
             None => {
@@ -123,7 +132,7 @@ impl HttpSource {
         let mut answer = answer.map_err(|cause| {
             let cause = cause.to_string();
             let hint = TLS_HINTS.iter().find(|(sign, _)| cause.contains(sign)).map_or("", |(_, hint)| hint);
-            format!("{url}: {cause}{hint}")
+            format!(": {cause}{hint}")
         })?;
         let status = answer.status().as_u16();
         let headers = answer.headers();
@@ -134,33 +143,41 @@ impl HttpSource {
         );
         let body = answer.body_mut().with_config().limit(MOST_BYTES).lossy_utf8(true).read_to_string();
         if status == 200 {
-            let body = body.map_err(|cause| format!("{url}: {cause}"))?;
+            let body = body.map_err(|cause| format!(": {cause}"))?;
             if !["", "identity"].contains(&encoding.as_str()) {
-                return Err(format!(
-                    "{url} answers in {encoding}, which nobody asked for: leave it off there"
-                ));
+                return Err(format!(" answers in {encoding}, which nobody asked for: leave it off there"));
             }
             // A number without its last digits is another number.
             if ends_with_it && accept.starts_with("text/") && !body.ends_with('\n') {
-                return Err(format!("{url}: the answer is cut off: its last line has no end"));
+                return Err(": the answer is cut off: its last line has no end".to_owned());
             }
             return Ok(body);
         }
         let hint = match status {
             401 | 403 => "; give its `token`, or `username` and `password`".to_owned(),
             301..=308 => "; give the URL that it leads to".to_owned(),
-            _ => {
-                let said = body.unwrap_or_default();
-                // Prometheus puts the reason into JSON.
-                let reason: Option<Value> = serde_json::from_str(&said).ok();
-                let reason = reason.as_ref().and_then(|answer| answer.get("error")?.as_str());
-                let said = reason.unwrap_or(&said).trim().chars();
-                let said: String = said.filter(|sign| !sign.is_control()).take(SHOWN).collect();
-                if said.is_empty() { said } else { format!(": {said}") }
-            }
+            _ => reason(&body.unwrap_or_default()),
         };
-        Err(format!("{url} answers {status}{hint}"))
+        Err(format!(" answers {status}{hint}"))
     }
+}
+
+/// What a server says of why it answers as it does.
+fn reason(said: &str) -> String {
+    // Prometheus puts it into JSON.
+    let answer: Option<Value> = serde_json::from_str(said).ok();
+    let reason = answer.as_ref().and_then(|answer| answer.get("error")?.as_str());
+    let said = reason.unwrap_or(said).trim().chars();
+    let said: String = said.filter(|sign| !sign.is_control()).take(SHOWN).collect();
+    if said.is_empty() { said } else { format!(": {said}") }
+}
+
+/// A URL as it may be shown: without the name and the password that may stand before its host.
+pub fn without_login(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
 }
 
 /// Asks every interval on a thread of its own until nobody listens. What goes wrong is said once; who is asked may come back.
@@ -242,6 +259,27 @@ pub(crate) mod tests {
         );
         assert!(login(Some("t"), Some("u"), None).is_err() && login(None, None, Some("p")).is_err());
         assert!(login(None, Some("a:b"), None).is_err());
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_not_shown() {
+        for (url, shown) in [
+            ("http://u:pw@h:9100/metrics?a=b@c", "http://h:9100/metrics?a=b@c"),
+            ("https://u:p@w@[::1]:9100", "https://[::1]:9100"),
+            ("http://h/@x", "http://h/@x"),
+            ("h:9100", "h:9100"),
+        ] {
+            assert_eq!(super::without_login(url), shown);
+        }
+        let source = super::HttpSource::new("http://x", super::Login::default()).unwrap();
+        // Nobody listens there, and what follows is no URL at all.
+        for url in ["http://u:5ecret@127.0.0.1:1/metrics", "http://u:5ecret@127.0.0.1:port/x"] {
+            let said = source.ask(url, "text/plain", None).unwrap_err();
+            assert!(said.starts_with("http://127.0.0.1:") && !said.contains("5ecret"), "{said}");
+        }
+        let (url, _) = server(vec!["HTTP/1.1 404 no\r\nconnection: close\r\n\r\nno such page".to_owned()]);
+        let said = source.ask(&url.replace("http://", "http://u:5ecret@"), "text/plain", None).unwrap_err();
+        assert_eq!(said, format!("{url} answers 404: no such page"));
     }
 
     /// A server that gives these answers one after the other, then no more; gives its URL, and in the end what it was asked.

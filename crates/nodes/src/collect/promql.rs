@@ -11,7 +11,7 @@ use cosmark_workload::units::shown;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll};
+use super::http::{HttpSource, Login, poll, without_login};
 use super::{News, now_ns};
 use crate::prometheus::{self, Series};
 
@@ -219,7 +219,7 @@ impl Server {
     }
 
     fn no(&self, why: &str) -> String {
-        format!("{} {why}", self.query_url)
+        format!("{} {why}", without_login(&self.query_url))
     }
 }
 

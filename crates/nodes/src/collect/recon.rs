@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll};
+use super::http::{HttpSource, Login, poll, without_login};
 use super::{News, now_ns};
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
@@ -67,7 +67,8 @@ impl Recon {
                 Some(Value::Null) => {}
                 _ => {
                     return Err(format!(
-                        "{url} tells no `{field}`; give the URL of an object server with the recon filter"
+                        "{} tells no `{field}`; give the URL of an object server with the recon filter",
+                        without_login(&url)
                     ));
                 }
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll};
+use super::http::{HttpSource, Login, poll, without_login};
 use super::{News, now_ns};
 use crate::prometheus::{self, Series};
 use crate::reading::Reading;
@@ -59,9 +59,9 @@ impl Exporter {
 
     /// What it says, and by how much its clock is ahead where it says the time.
     fn ask(&self) -> Result<(Reading, Option<i64>), String> {
-        let url = &self.url;
+        let url = without_login(&self.url);
         let asked_ns = now_ns();
-        let body = self.http.ask(url, "text/plain;version=0.0.4", None)?;
+        let body = self.http.ask(&self.url, "text/plain;version=0.0.4", None)?;
         // The exporter looked at its machine somewhere between the question and the answer.
         let answered_ns = now_ns();
         let at_ns = u64::midpoint(asked_ns, answered_ns);
