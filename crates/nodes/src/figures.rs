@@ -72,7 +72,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         seen: seen(&inside),
         ..NodeFigures::default()
     };
-    let (parts, mut threads_ran_s, mut cores_s) = (Parts::of(&used), 0.0, BTreeMap::new());
+    let (parts, mut threads_ran_s, mut there) = (Parts::of(&used), 0.0, There::default());
     for limit in limits_of_a_part(&series) {
         series.remove(&limit);
     }
@@ -91,15 +91,16 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         if let Some((mean, highest)) = figure {
             if id == q::THREAD_BUSY.id {
                 threads_ran_s += mean * span_s(&points);
-            } else if id == q::CPU_BUSY.id {
-                cores_s.insert(unit.clone(), span_s(&points));
+            }
+            if ONE_AT_MOST.iter().any(|row| row.id == id) {
+                there.seconds.insert((id, unit.clone()), span_s(&points));
             }
             found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
         }
     }
     let whole_s = used.first().zip(used.last()).map_or(0.0, |(first, last)| seconds(first.at_ns, last.at_ns));
     found.quantities.extend(daemons(threads_ran_s, whole_s));
-    let there = Cores::of(&cores_s);
+    there.whole_s = whole_s;
     there.over_all_of_it(&mut found.quantities);
     let (believed, doubt) = believed(&found.quantities, found.readings);
     found.units = units(&believed, &there);
@@ -115,25 +116,35 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     found
 }
 
-/// For which share of the time each processor was there, by the one that was there longest: some are switched on or off
-/// while a machine runs, and hypervisors add some.
-struct Cores(BTreeMap<String, f64>);
+/// How long each processor, thread and disk was there: some are switched on or off, end or are pulled out while a machine
+/// runs.
+#[derive(Default)]
+struct There {
+    /// By what tells how busy it is, and its name.
+    seconds: BTreeMap<(&'static str, String), f64>,
+    /// From the first reading to the last.
+    whole_s: f64,
+}
 
 /// A processor that was there for no less was there all the time: an answer may lack a number.
 const ALL_THE_TIME: f64 = 0.98;
+/// What was there for less is busy for a share of the whole time, and what was there for longer for one of its own: a daemon
+/// that was started again was as busy as either of its halves.
+const BRIEF: f64 = 0.45;
 
-impl Cores {
-    fn of(seconds: &BTreeMap<String, f64>) -> Self {
-        let longest_s = seconds.values().copied().fold(0.0, f64::max);
-        let share = |own_s: f64| match own_s / longest_s {
-            share if share < ALL_THE_TIME => share,
-            _ => 1.0,
-        };
-        Self(seconds.iter().map(|(core, own_s)| (core.clone(), share(*own_s))).collect())
+impl There {
+    fn seconds(&self, row: &Quantity, unit: &str) -> Option<f64> {
+        self.seconds.get(&(row.id, unit.to_owned())).copied()
     }
 
-    fn share(&self, core: &str) -> f64 {
-        self.0.get(core).copied().unwrap_or(1.0)
+    /// The share of the time in which a processor was there, by the one that was there longest.
+    fn share_of_core(&self, core: &str) -> f64 {
+        let cores = self.seconds.iter().filter(|((id, _), _)| *id == q::CPU_BUSY.id);
+        let longest_s = cores.map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+        match self.seconds(&q::CPU_BUSY, core).map(|seconds| seconds / longest_s) {
+            Some(share) if share < ALL_THE_TIME => share,
+            _ => 1.0,
+        }
     }
 
     /// A processor did nothing while it was not there.
@@ -141,7 +152,18 @@ impl Cores {
         let of_a_core = |figure: &&mut QuantityResult| {
             quantity(&figure.quantity).is_some_and(|row| row.of == Resource::Core)
         };
-        figures.iter_mut().filter(of_a_core).for_each(|figure| figure.mean *= self.share(&figure.unit));
+        for figure in figures.iter_mut().filter(of_a_core) {
+            figure.mean *= self.share_of_core(&figure.unit);
+        }
+    }
+
+    /// What how busy a thread or a disk was is multiplied by.
+    fn brief(&self, row: &Quantity, unit: &str) -> f64 {
+        let share = self.seconds(row, unit).map(|seconds| seconds / self.whole_s);
+        match share {
+            Some(share) if share < BRIEF && row.of != Resource::Core => share,
+            _ => 1.0,
+        }
     }
 }
 
@@ -391,7 +413,7 @@ fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
 /// through them.
 const MADE_UP: f64 = 1.2;
 
-fn units(figures: &[QuantityResult], there: &Cores) -> Vec<UnitResult> {
+fn units(figures: &[QuantityResult], there: &There) -> Vec<UnitResult> {
     let rate = |row: &Quantity, unit: &str| {
         figures
             .iter()
@@ -406,7 +428,7 @@ fn units(figures: &[QuantityResult], there: &Cores) -> Vec<UnitResult> {
         let name = figure.unit.as_str();
         let mut add = |kind: Kind, full: f64, waiting: Option<Waiting>| {
             let share = |rate: f64| (rate / full).clamp(0.0, 1.0);
-            let (busy, highest_busy) = (share(figure.mean), share(figure.highest));
+            let (busy, highest_busy) = (share(figure.mean) * there.brief(row, name), share(figure.highest));
             units.push(UnitResult { kind, name: name.to_owned(), busy, highest_busy, waiting });
         };
         match row.of {
@@ -467,12 +489,12 @@ fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Opt
 }
 
 /// All processors together: the mean of each, and the pressure on all.
-fn machine(figures: &[QuantityResult], there: &Cores) -> Option<UnitResult> {
+fn machine(figures: &[QuantityResult], there: &There) -> Option<UnitResult> {
     let of = |row: &Quantity| -> Vec<&QuantityResult> {
         figures.iter().filter(|figure| figure.quantity == row.id).collect()
     };
     let (cores, queues) = (of(&q::CPU_BUSY), of(&q::CPU_RUN_QUEUE));
-    let count: f64 = cores.iter().map(|core| there.share(&core.unit)).sum();
+    let count: f64 = cores.iter().map(|core| there.share_of_core(&core.unit)).sum();
     let mean = |sum: f64| (sum / count).clamp(0.0, 1.0);
     let queue = queues.iter().map(|figure| figure.mean).reduce(|a, b| a + b).map(Waiting::Queue);
     let runnable = of(&q::TASKS_RUNNABLE);
@@ -482,7 +504,7 @@ fn machine(figures: &[QuantityResult], there: &Cores) -> Option<UnitResult> {
         kind: Kind::Machine,
         name: "cpu".to_owned(),
         busy: mean(cores.iter().map(|core| core.mean).sum()),
-        highest_busy: mean(cores.iter().map(|core| core.highest * there.share(&core.unit)).sum()),
+        highest_busy: mean(cores.iter().map(|core| core.highest * there.share_of_core(&core.unit)).sum()),
         waiting: queue.or(pressure).or(runnable),
     })
 }

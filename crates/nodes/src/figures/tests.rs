@@ -326,3 +326,28 @@ fn more_than_a_second_in_a_second_is_said_and_no_unit_is_made_of_it() {
         assert_eq!((found.units.len(), found.doubt), (1, None), "{values:?}");
     }
 }
+
+/// A thread of a compaction, and a disk that was pulled out: neither was full for the window, though it was while it was there.
+#[test]
+fn what_was_there_for_a_moment_is_not_full_for_the_whole_window() {
+    let reading = |at: u64| {
+        let mut reading = Reading { at_ns: at * 1_000_000_000, samples: Vec::new() };
+        reading.add(&q::THREAD_BUSY, "osd/1", at as f64 * 0.3);
+        reading.add(&q::DISK_BUSY, "sda", at as f64 * 0.5);
+        if (3..=5).contains(&at) {
+            reading.add(&q::THREAD_BUSY, "osd/9", at as f64);
+            reading.add(&q::DISK_BUSY, "sdb", at as f64);
+        }
+        reading
+    };
+    let found = over(&(0..=20).map(reading).collect::<Vec<Reading>>(), ALL.0, ALL.1);
+    let busy: Vec<(&str, f64, f64)> = found
+        .units
+        .iter()
+        .map(|unit| (unit.name.as_str(), (unit.busy * 100.0).round(), (unit.highest_busy * 100.0).round()))
+        .collect();
+    assert_eq!(
+        busy,
+        [("sda", 50.0, 50.0), ("sdb", 10.0, 100.0), ("osd/1", 30.0, 30.0), ("osd/9", 10.0, 100.0)]
+    );
+}
