@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use crate::record::events::{EventKind, EventRecord, FAULT_HEALED, FAULT_LANDED, FAULT_VOID};
 use crate::{FaultInForce, StageRecord};
 
+/// How it is said of a fault that its agent was asked whether it is healed.
+const SAYS_AGENT: &str = ", says agent ";
 /// How it is said of a slot, without a colon, that healing failed.
 const UNHEALED: &str = "COULD NOT BE HEALED";
 /// Why no figure of a cut stage is known.
@@ -82,6 +84,15 @@ fn step_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     rest.strip_prefix(": ").or_else(|| rest.strip_prefix(' ').filter(|rest| rest.starts_with(UNHEALED)))
 }
 
+/// When a fault was healed of which that was said at `at_s`; `None` where nobody knows. An agent that is asked says how long ago
+/// that was, or that it is so by now.
+fn healed_at(at_s: f64, by: &str) -> Option<f64> {
+    let Some((when, _)) = by.split_once(SAYS_AGENT) else { return Some(at_s) };
+    let (ago, unit) = when.trim().split_once(' ')?;
+    let ago: f64 = ago.parse().ok().filter(|ago: &f64| ago.is_finite())?;
+    unit.starts_with("s ").then(|| (at_s - ago).max(0.0))
+}
+
 /// A slot of which something is known, and what a reader should know of its healing.
 fn slot_of(
     spec: &FaultSpec,
@@ -105,8 +116,8 @@ fn slot_of(
         from_s,
         landed_s: landed.map(|(at_s, _)| at_s),
         proof: landed.map(|(_, proof)| proof.to_owned()),
-        heal_s: healed.map(|(at_s, _)| at_s),
-        healed_s: healed.map(|(at_s, _)| at_s),
+        heal_s: healed.and_then(|(at_s, by)| healed_at(at_s, by)),
+        healed_s: healed.and_then(|(at_s, by)| healed_at(at_s, by)),
         to_s: end_s.min(cut_s).max(from_s),
         ..SlotResult::default()
     };
@@ -118,6 +129,10 @@ fn slot_of(
         (false, ..) => None,
         // The run itself.
         (_, Some((_, "")), _) => None,
+        // Its agent was asked, maybe long after.
+        (_, Some((at_s, by)), _) if by.contains(SAYS_AGENT) => {
+            Some(format!("{FAULT_HEALED}{by}; that was said {at_s:.0} s after the load began"))
+        }
         (_, Some((at_s, by)), _) => Some(format!("{FAULT_HEALED}{by}, {at_s:.0} s after the load began")),
         (_, None, Some(true)) => Some(
             "it was still written down as in force when this run was ended: `cosmark faults heal`".to_owned(),
@@ -222,5 +237,30 @@ mod tests {
             assert!(results[0].remarks.iter().any(|one| one.contains(words)), "{words}: {results:?}");
         }
         assert!(of_cut_stage(&stage, &record, &[], None, at(70)).is_empty(), "no load was made");
+    }
+
+    #[test]
+    fn what_an_agent_says_later_is_when_it_healed_a_fault_and_not_when_it_was_asked() {
+        let stage = stage(1);
+        let record = StageRecord::waiting(&stage, 0, at(0));
+        let event = |s: i64, kind, text: &str| EventRecord::new(at(s), kind, Some(record.id.clone()), text);
+        for (said, healed_s) in [
+            ("healed 3590 s ago, says agent s1: nothing was heard of its run", Some(80.0)),
+            ("healed 4 s before its run asked for it, says agent s1: it was ended", Some(3666.0)),
+            ("healed by now, says agent s1", None),
+            ("healed by its guardian, because the run that made it is gone: b", Some(3670.0)),
+        ] {
+            let events = [
+                event(0, EventKind::Stage, "load begins"),
+                event(65, EventKind::Fault, "gone 1: file there through agent s1"),
+                event(3670, EventKind::Fault, &format!("gone 1: {said}")),
+            ];
+            let results = of_cut_stage(&stage, &record, &events, Some(&[]), at(70));
+            let slot = &results[0].slots[0];
+            assert_eq!((slot.heal_s, slot.healed_s), (healed_s, healed_s), "{said}");
+            let later = if said.contains("agent") { "; that was said" } else { "," };
+            let words = format!("gone 1: {said}{later} 3670 s after the load began");
+            assert!(results[0].remarks.contains(&words), "{results:?}");
+        }
     }
 }
