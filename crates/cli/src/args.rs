@@ -300,6 +300,7 @@ pub struct ShowArgs {
 #[command(after_help = "Examples:
   cosmark recover            every run of ./archive that was killed
   cosmark recover w3         one run; nothing changes when it is over
+  cosmark recover w3 --nats nats://host:4222  asks its agents first what became of the faults that they made
 
 `show`, `report`, `judge` and `export` read a run that was killed without this; it makes COSBench's tables, the verdict and the \
 report, and ends the run. A run over NATS that is to go on (`cosmark run --take-over`) must not be ended.")]
@@ -313,6 +314,15 @@ pub struct RecoverArgs {
     /// The process is certainly gone, though this machine cannot know (another machine or container)
     #[arg(long)]
     pub force: bool,
+    /// Ask the agents of this NATS first what became of the faults that they made for these runs
+    #[arg(long, value_name = "URL")]
+    pub nats: Option<String>,
+    /// State directory with the key by which agents know who asks (cluster.key); default: $XDG_STATE_HOME/cosmark or
+    /// ~/.local/state/cosmark
+    #[arg(long, value_name = "DIR", requires = "nats")]
+    pub state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub login: Box<NatsArgs>,
 }
 
 /// `cosmark clean`

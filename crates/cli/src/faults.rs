@@ -135,6 +135,25 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
     }
 }
 
+/// Asks agents what became of the faults that they made for a run of this archive that is gone, and forgets those that are healed.
+///
+/// # Errors
+/// When the journal cannot be read, or of the first fault that is not known to be healed.
+pub fn ask_after_run(archive: &Path, run: &str, agents: &dyn Agents) -> Result<(), Problem> {
+    let left = Archive::open(archive)?.fault_journal().all()?;
+    let is_asked_after = |fault: &FaultInForce| {
+        fault.run == run
+            && matches!(fault.heal, Heal::Agent { .. })
+            && fault.was_made_here()
+            && !fault.has_its_maker()
+    };
+    let mut asked = Ok(());
+    for (note, fault) in left.into_iter().filter(|(_, fault)| is_asked_after(fault)) {
+        asked = asked.and(ask_after(note, &fault, Some(agents)));
+    }
+    asked
+}
+
 /// What became of a fault that an agent made for a run that is gone.
 fn ask_after(note: FaultNote, fault: &FaultInForce, agents: Option<&dyn Agents>) -> Result<(), Problem> {
     let FaultInForce { run, fault: name, what, heal, .. } = fault;

@@ -20,7 +20,7 @@ use cosmark_workload::drivers::{DriverThere, DriversWanted, Standing};
 use cosmark_workload::units::parse_duration;
 use tokio::sync::watch;
 
-use crate::args::{ManyArgs, RunOptions};
+use crate::args::{ManyArgs, NatsArgs, RunOptions};
 use crate::client::state_directory;
 use crate::exit::Problem;
 use crate::{faults, nats};
@@ -82,6 +82,22 @@ impl Earlier {
         let record = found.record.and_then(Result::ok).ok_or_else(nothing)?;
         Ok(Self { run: run.to_owned(), number, seed: record.seed, path: found.path })
     }
+}
+
+/// The agents of a NATS, for who asks them after a run; its connection lives on the runtime of this call.
+///
+/// # Errors
+/// When NATS cannot be reached, or the key of this controller not be read.
+pub async fn agents_of(
+    url: &str,
+    login: &NatsArgs,
+    state_dir: Option<&Path>,
+) -> Result<Arc<dyn Agents>, Problem> {
+    let state = StateDir::open(&state_directory(state_dir)?)?;
+    let identity = ClusterKey::open(&state)?.identity()?;
+    let bus = nats::connect(url, login, "recover").await?;
+    let bus = bus.as_controller(identity).await.map_err(|error| nats::problem(&error))?;
+    Ok(Arc::new(agent::OverNats::new(bus).map_err(std::io::Error::other)?))
 }
 
 /// What drivers told of a run that is archived is forgotten within this time, or with its age.

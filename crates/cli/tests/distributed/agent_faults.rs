@@ -318,3 +318,30 @@ fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_hea
     assert!(!there.exists() && sent > 1000, "{sent}");
     assert!(agent.log().contains("not followed"), "{}", agent.log());
 }
+
+#[test]
+fn a_killed_run_that_is_ended_has_what_its_agent_says_of_its_fault() {
+    let mut bed = Bed::new(1);
+    allow(&bed);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 500s, slot: 510s", 900);
+    let there = bed.path().join("there");
+    let agent = agent(&bed, "s1");
+    let mut run = bed.start_run("broken.yaml", &[]);
+    run.wait_for("gone 1: it is there");
+    run.kill();
+    eventually("healed", || bed.logs(), || !there.exists());
+    // Later than the agent healed it: what it says counts from when it is asked.
+    std::thread::sleep(Duration::from_secs(3));
+    let mut command = cosmark(bed.path());
+    let recovered = command.args(["recover", "w1", "--nats", &bed.url()]).output().unwrap();
+    assert!(recovered.status.success(), "{}\n{}", stdout(&recovered), agent.log());
+    let record = bed.run().record;
+    let fault = &record.stages[0].faults[0];
+    let slot = &fault.slots[0];
+    assert!(fault.remarks.iter().any(|one| one.contains("s ago, says agent s1: ")), "{fault:?}");
+    assert!(slot.void.is_some() && slot.healed_s > slot.landed_s, "{slot:?}");
+    // Nothing is written down as in force any more.
+    let mut command = cosmark(bed.path());
+    let listed = command.args(["faults", "list", "--archive", "archive"]).output().unwrap();
+    assert!(listed.status.success(), "{}", stdout(&listed));
+}
