@@ -97,6 +97,11 @@ impl Problem {
         Self { exit: Exit::Ours, text: text.into() }
     }
 
+    /// The store or its login.
+    pub fn target(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Target, text: text.into() }
+    }
+
     /// Its exit code.
     #[must_use]
     pub fn exit(&self) -> Exit {

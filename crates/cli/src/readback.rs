@@ -18,6 +18,7 @@ use cosmark_workload::model::TargetSpec;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::exit::Problem;
 use crate::registry::CATALOG;
 use crate::units::grouped;
 
@@ -79,6 +80,8 @@ struct Drawn {
     /// Still to be drawn, and by which numbers.
     wanted: Option<(u64, Random)>,
     from: u64,
+    /// The ledger could not be read on.
+    is_unreadable: bool,
 }
 
 impl Iterator for Drawn {
@@ -89,7 +92,10 @@ impl Iterator for Drawn {
         loop {
             let (key, entry) = match self.entries.next()? {
                 Ok(next) => next,
-                Err(error) => return Some(Err(error.to_string())),
+                Err(error) => {
+                    self.is_unreadable = true;
+                    return Some(Err(error.to_string()));
+                }
             };
             let number = self.next;
             self.next += 1;
@@ -122,15 +128,23 @@ struct Files<'a> {
     stored: Option<Instant>,
     last_line: Instant,
     to_read: u64,
+    /// What was found could not be written down.
+    is_unwritten: bool,
 }
 
 impl Files<'_> {
     fn keep(&mut self, standing: &Standing) -> Result<(), String> {
         fill(&mut self.record, standing);
         let value = serde_json::to_value(standing).map_err(|error| error.to_string())?;
-        self.files.keep(&self.settings, &value, &self.record).map_err(|error| error.to_string())?;
+        let done = self.files.keep(&self.settings, &value, &self.record);
+        self.written(done)?;
         self.stored = Some(Instant::now());
         Ok(())
+    }
+
+    fn written(&mut self, done: Result<(), cosmark_archive::ArchiveError>) -> Result<(), String> {
+        self.is_unwritten |= done.is_err();
+        done.map_err(|error| error.to_string())
     }
 
     #[expect(
@@ -164,7 +178,8 @@ impl ReadBackListener for Files<'_> {
         if class.is_broken() && self.record.examples.len() < MOST_EXAMPLES {
             self.record.examples.push(finding.clone());
         }
-        self.files.add(&finding).map_err(|error| error.to_string())
+        let done = self.files.add(&finding);
+        self.written(done)
     }
 
     fn reached(&mut self, standing: &Standing) -> Result<bool, String> {
@@ -218,10 +233,12 @@ pub fn bound(record: &mut DurabilityRecord) {
 fn targets(
     workload: &Workload,
     spaces: &[Space],
-) -> Result<BTreeMap<Site, (TargetSpec, TargetSpec)>, String> {
+) -> Result<BTreeMap<Site, (TargetSpec, TargetSpec)>, Problem> {
     let of = |site: Site| {
         let work = workload.stages.get(site.stage).and_then(|stage| stage.works.get(site.work));
-        let work = work.ok_or("the workload of the run is not the one that its ledger is about")?;
+        let work = work.ok_or_else(|| {
+            Problem::usage("the workload of the run is not the one that its ledger is about")
+        })?;
         Ok((site, (work.auth.clone(), work.storage.clone())))
     };
     spaces.iter().map(|space| of(space.site)).collect()
@@ -230,22 +247,23 @@ fn targets(
 /// Reads back what stands in the ledger of the run in `run`. `workload` has its secrets.
 ///
 /// # Errors
-/// One sentence: no ledger, a store that cannot be reached, files that cannot be read or written.
+/// One sentence, with whose trouble it is: no ledger, a store that cannot be reached, files that cannot be read or written.
 pub async fn read_back(
     run: &Path,
     workload: &Workload,
     wish: &Wish,
     tell: &mut dyn FnMut(&str),
     is_over: &dyn Fn() -> bool,
-) -> Result<DurabilityRecord, String> {
-    let internal = |error: cosmark_archive::ArchiveError| error.to_string();
-    let ledger = Ledger::open(run).map_err(internal)?.ok_or_else(|| {
-        "the run kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`".to_owned()
+) -> Result<DurabilityRecord, Problem> {
+    let ledger = Ledger::open(run)?.ok_or_else(|| {
+        Problem::usage(
+            "the run kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`",
+        )
     })?;
     let targets = targets(workload, &ledger.head.spaces)?;
-    let objects = ledger.count().map_err(internal)?;
+    let objects = ledger.count()?;
     if objects == 0 {
-        return Err("the ledger is empty: nothing was written or deleted".to_owned());
+        return Err(Problem::usage("the ledger is empty: nothing was written or deleted"));
     }
     let sample = wish.sample.filter(|sample| *sample < objects);
     let mut through: Vec<String> = targets.values().map(|(_, storage)| storage.kind.clone()).collect();
@@ -264,11 +282,12 @@ pub async fn read_back(
         ..DurabilityRecord::default()
     };
     let mut drawn = Drawn {
-        entries: ledger.entries().map_err(internal)?,
+        entries: ledger.entries()?,
         next: 0,
         left: objects,
         wanted: sample.map(|sample| (sample, Random::new(wish.seed))),
         from: standing.container_from,
+        is_unreadable: false,
     };
     let mut listener = Files {
         files,
@@ -281,11 +300,15 @@ pub async fn read_back(
         stored: None,
         last_line: Instant::now(),
         to_read: sample.unwrap_or(objects),
+        is_unwritten: false,
     };
     let manner = Manner { listings: wish.manner.listings && sample.is_none(), ..wish.manner.clone() };
     let what = ReadBack { catalog: CATALOG, targets, spaces: &ledger.head.spaces, manner };
-    let came_to_the_end = what.run_until(&mut drawn, &mut standing, &mut listener, until(is_over)).await?;
-    listener.keep(&standing)?;
+    let read = what.run_until(&mut drawn, &mut standing, &mut listener, until(is_over)).await;
+    let is_ours = drawn.is_unreadable || listener.is_unwritten;
+    let came_to_the_end =
+        read.map_err(|why| if is_ours { Problem::ours(why) } else { Problem::target(why) })?;
+    listener.keep(&standing).map_err(Problem::ours)?;
     let Files { files, mut record, .. } = listener;
     record.ended = Some(Timestamp::now());
     record.complete = came_to_the_end;
@@ -294,7 +317,7 @@ pub async fn read_back(
         record.note = Some("the table has no room for all that was found; all of it is counted".to_owned());
     }
     if came_to_the_end {
-        files.end().map_err(internal)?;
+        files.end()?;
     } else {
         record.note = Some("ended before all was read; --resume goes on".to_owned());
     }
@@ -312,23 +335,24 @@ fn open_files(
     run: &Path,
     resume: bool,
     settings: &Value,
-) -> Result<(ReadBackFiles, Standing, Option<DurabilityRecord>), String> {
-    let internal = |error: cosmark_archive::ArchiveError| error.to_string();
+) -> Result<(ReadBackFiles, Standing, Option<DurabilityRecord>), Problem> {
     if !resume {
-        return Ok((ReadBackFiles::begin(run).map_err(internal)?, Standing::default(), None));
+        return Ok((ReadBackFiles::begin(run)?, Standing::default(), None));
     }
-    let Some((files, progress)) = ReadBackFiles::go_on(run).map_err(internal)? else {
-        return Err("there is nothing to go on with: begin without --resume".to_owned());
+    let Some((files, progress)) = ReadBackFiles::go_on(run)? else {
+        return Err(Problem::usage("there is nothing to go on with: begin without --resume"));
     };
     if progress.settings != *settings {
-        return Err(format!(
+        return Err(Problem::usage(format!(
             "the reading that was ended was made with other settings: give the same --sample, --seed and --no-listings, and \
              a --target of the same type ({}), or begin anew without --resume",
             progress.settings
-        ));
+        )));
     }
     let standing = serde_json::from_value(progress.standing).map_err(|error| {
-        format!("what was kept of the reading cannot be read: {error}; begin anew without --resume")
+        Problem::usage(format!(
+            "what was kept of the reading cannot be read: {error}; begin anew without --resume"
+        ))
     })?;
     Ok((files, standing, Some(progress.record)))
 }
@@ -456,7 +480,8 @@ impl ReadsBack for WithinRun {
             observer.note("reading back what was acknowledged");
             let mut tell = |text: &str| observer.note(text);
             let is_over = || *stop.borrow() != StopLevel::Run;
-            read_back(run, &self.workload, &self.wish, &mut tell, &is_over).await
+            let read = read_back(run, &self.workload, &self.wish, &mut tell, &is_over).await;
+            read.map_err(|problem| problem.to_string())
         })
     }
 }

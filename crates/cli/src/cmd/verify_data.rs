@@ -55,14 +55,7 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
     };
     let seed = args.seed.or(run.record.seed).unwrap_or(0);
     let wish = Wish { manner, sample: args.sample, seed, resume: args.resume };
-    let read = read(&directory, &workload, &wish, args.quiet)?;
-    let record = match read {
-        Ok(record) => record,
-        Err(problem) => {
-            eprintln!("cosmark: {problem}");
-            return Ok(Exit::Target);
-        }
-    };
+    let record = read(&directory, &workload, &wish, args.quiet)?;
     if record.complete {
         let again = |record| cosmark_verdict::judged(&Run { path: directory.clone(), record }, None);
         add_durability(&directory, record.clone(), again)?;
@@ -89,10 +82,10 @@ fn read(
     workload: &Workload,
     wish: &Wish,
     quiet: bool,
-) -> Result<Result<DurabilityRecord, String>, Problem> {
+) -> Result<DurabilityRecord, Problem> {
     let stopped = Arc::new(AtomicBool::new(false));
     let runtime = crate::host::runtime()?;
-    Ok(runtime.block_on(async {
+    runtime.block_on(async {
         let stop = Arc::clone(&stopped);
         let asked = tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
@@ -107,7 +100,7 @@ fn read(
         let read = read_back(directory, workload, wish, &mut tell, &|| stopped.load(Ordering::Relaxed)).await;
         asked.abort();
         read
-    }))
+    })
 }
 
 /// Parts of what was done are not known.

@@ -2,6 +2,7 @@
 //! its word, whose own log says where.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -339,4 +340,33 @@ fn a_reading_that_is_killed_goes_on_where_it_was_and_comes_to_the_same() {
     assert_eq!((record.sample, record.read()), (Some(200), 200));
     let share = record.broken_share_below.unwrap();
     assert!(share > truth as f64 / 600.0 && share < 0.08, "{share}");
+}
+
+#[test]
+fn the_exit_code_says_whose_trouble_it_is_that_nothing_was_read_back() {
+    let store = store("{}");
+    let directory = tempfile::tempdir().unwrap();
+    left(directory.path(), &store);
+    let args = ["verify-data", "last", "--target", "target.yaml", "--quiet", "--settle", "0"];
+    // The user's.
+    let again = run(directory.path(), &[&args[..], &["--resume"][..]].concat());
+    assert_eq!(again.status.code(), Some(2), "{}", stderr(&again));
+    // This machine's: no file can be written.
+    let mut full = cosmark(directory.path());
+    full.args(args);
+    let nothing = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: between fork and exec only a system call is made, with a value that lives.
+    unsafe {
+        full.pre_exec(move || match libc::setrlimit(libc::RLIMIT_FSIZE, &raw const nothing) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let full = full.output().unwrap();
+    assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+    assert!(stderr(&full).contains("the disk is full"), "{}", stderr(&full));
+    // The store's.
+    store.stop();
+    let away = run(directory.path(), &args);
+    assert_eq!(away.status.code(), Some(3), "{}", stderr(&away));
 }
