@@ -262,13 +262,20 @@ impl DataSet {
     ///
     /// # Errors
     /// When its files cannot be changed.
-    pub fn set_cleaned(&mut self, _hold: &DataSetHold) -> Result<(), ArchiveError> {
+    pub fn set_cleaned(&mut self, hold: &DataSetHold) -> Result<(), ArchiveError> {
         self.record.cleaned = Some(Timestamp::now());
         self.write()?;
-        for pass in self.passes().unwrap_or_default() {
-            Done::forget(&self.dir, pass.step)?;
-        }
-        Ok(())
+        self.forget_written(hold)
+    }
+
+    /// Forgets what was acknowledged, before the first object of it is removed: where that is cut off it is not whole, and who
+    /// fills it writes all of it again.
+    ///
+    /// # Errors
+    /// When its files cannot be removed.
+    pub fn forget_written(&self, _hold: &DataSetHold) -> Result<(), ArchiveError> {
+        let mut passes = self.passes().unwrap_or_default().into_iter();
+        passes.try_for_each(|pass| Done::forget(&self.dir, pass.step))
     }
 
     fn write(&self) -> Result<(), ArchiveError> {

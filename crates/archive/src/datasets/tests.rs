@@ -125,6 +125,22 @@ fn a_data_set_is_read_where_it_lies_while_it_is_whole_and_nowhere_else() {
 }
 
 #[test]
+fn a_data_set_of_which_the_removal_was_cut_off_is_not_whole_and_is_written_from_the_beginning() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let set = whole(path);
+    assert_eq!(set.state().unwrap(), DataSetState::Whole);
+    set.forget_written(&set.hold().unwrap()).unwrap();
+    let set = DataSet::find(path, "d").unwrap().unwrap();
+    assert_eq!((set.state().unwrap(), set.record.cleaned), (DataSetState::Partial, None));
+    assert!(set.done().unwrap().iter().all(|done| done.count() == 0));
+    let notes = admit(path, &mut workload(path, FILL, "a")).unwrap();
+    assert!(notes[0].contains("goes on, 0 of "), "{notes:?}");
+    // Once more is no error.
+    set.forget_written(&set.hold().unwrap()).unwrap();
+}
+
+#[test]
 fn two_runs_do_not_write_one_data_set_at_a_time() {
     let archive = tempfile::tempdir().unwrap();
     let path = archive.path();

@@ -362,7 +362,12 @@ fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool)
     // Those that its own first run made were there for the next one.
     let created: BTreeSet<String> = containers().flat_map(|one| one.created.iter().cloned()).collect();
     let found = containers().flat_map(|one| one.found.iter().cloned()).filter(|name| !created.contains(name));
-    let begins = || runs.iter().for_each(|run| begin(run, BY_DATASETS));
+    let begins = || {
+        if let Err(error) = set.forget_written(&hold) {
+            eprintln!("cosmark: {error}; should this be cut off, the data set is called whole and is not");
+        }
+        runs.iter().for_each(|run| begin(run, BY_DATASETS));
+    };
     let cleaning = Cleaning {
         catalog: CATALOG,
         leftovers: &left,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::DurabilityRecord;
+use cosmark_archive::{DataSet, DataSetState, DurabilityRecord};
 use cosmark_simstore::{Handle, Op};
 
 use super::store;
@@ -369,4 +369,39 @@ fn the_exit_code_says_whose_trouble_it_is_that_nothing_was_read_back() {
     store.stop();
     let away = run(directory.path(), &args);
     assert_eq!(away.status.code(), Some(3), "{}", stderr(&away));
+}
+
+#[test]
+fn a_data_set_whose_clean_was_killed_is_not_called_whole_and_is_filled_again() {
+    let store = store(SLOW_TO_DELETE);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let stages = "stages:\n  - name: fill\n    fill: {dataset: pebbles, objects: 200, containers: 'r(1,2)', sizes: c(1)KB, \
+        workers: 4, interval: 1s}\n";
+    std::fs::write(path.join("fill.yaml"), format!("name: filling\n{}{stages}", target(&store))).unwrap();
+    std::fs::write(path.join("target.yaml"), target(&store)).unwrap();
+    let fill = ["run", "fill.yaml", "--quiet", "--no-report"];
+    let state = || DataSet::find(&path.join("archive"), "pebbles").unwrap().unwrap().state().unwrap();
+    let there = || -> usize {
+        let names = |container: &str| store.names(container).unwrap().map_or(0, |names| names.len());
+        ["pebbles-1", "pebbles-2"].into_iter().map(names).sum()
+    };
+    let filled = run(path, &fill);
+    assert_eq!((filled.status.code(), there()), (Some(0), 200), "{}", stderr(&filled));
+    assert_eq!(state(), DataSetState::Whole);
+    let clean = ["datasets", "clean", "pebbles", "--target", "target.yaml"];
+    let mut child = cosmark(path).args(clean).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while there() == 200 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What the store was asked for by then is over.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!((1..200).contains(&there()), "{}", there());
+    assert_eq!(state(), DataSetState::Partial);
+    let again = run(path, &fill);
+    assert_eq!((again.status.code(), there()), (Some(0), 200), "{}", stderr(&again));
+    assert_eq!(state(), DataSetState::Whole);
 }
