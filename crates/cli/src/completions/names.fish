@@ -2,23 +2,25 @@
 # Runs, studies and data sets are looked up when completion is asked for.
 function __cosmark_archive
     set -l words (commandline -opc)
+    set -l archive archive
     for at in (seq (count $words))
         string match -q -- '--archive=*' $words[$at]
-        and string replace -- '--archive=' '' $words[$at]
-        and return
-        test "$words[$at]" = --archive
-        and echo $words[(math $at + 1)]
-        and return
+        and set archive (string replace -- '--archive=' '' $words[$at])
+        test "$words[$at]" = --archive; and test $at -lt (count $words)
+        and set archive $words[(math $at + 1)]
     end
-    echo archive
+    # Of what stands in a variable the shell expands no home.
+    string replace -r -- '^~/' "$HOME/" $archive
 end
 
 function __cosmark_runs
     set -l archive (__cosmark_archive)
+    # Of several with commas between them the last one is looked for.
+    set -l before (string match -r -- '^.*,' (commandline -ct))
     for run in $archive/w*-*/
-        string replace -rf '^.*/(w[0-9]+)-([^/]*)/$' '$1\t$2' -- $run
+        string replace -rf '^.*/(w[0-9]+)-([^/]*)/$' "$before"'$1\t$2' -- $run
     end
-    echo last
+    echo "$before"last
 end
 
 function __cosmark_begun

@@ -7,6 +7,8 @@ _cosmark_archive() {
         [[ $words[at] == --archive ]] && REPLY=${(Q)words[at+1]}
         [[ $words[at] == --archive=* ]] && REPLY=${(Q)words[at]#--archive=}
     done
+    # Where several runs may stand the words are only those: the options are elsewhere, with backslashes doubled.
+    (( ${+opt_args[--archive]} )) && REPLY=${(Q)${(Q)opt_args[--archive]}}
     REPLY=${REPLY/#\~\//$HOME/}
 }
 

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
 
+use super::support::skipped;
 use super::{cosmark, good, said};
 
 const TWO_OPERATIONS: &str = "name: view\nstorage: {type: mock, delay: 2ms}\nstages:\n  - name: main\n    works:\n      - {name: \
@@ -322,10 +323,8 @@ fn there_is_a_manual_page_for_every_subcommand() {
     );
 }
 
-#[test]
-fn runs_studies_and_data_sets_are_completed_in_bash() {
-    let home = tempfile::tempdir().unwrap();
-    let place = home.path();
+/// What can be completed, and the script of a shell.
+fn to_complete(place: &Path, shell: &str) {
     let directories = [
         "archive/w3-mixed",
         "archive/w12-x",
@@ -340,8 +339,19 @@ fn runs_studies_and_data_sets_are_completed_in_bash() {
     }
     fs::write(place.join("archive/.datasets/pebbles/dataset.json"), "{}").unwrap();
     fs::write(place.join("study-a/journal.jsonl"), "{\"step\":\"design\",\"study\":\"mine\"}\n").unwrap();
-    let script = cosmark(place).args(["completions", "bash"]).output().unwrap();
+    let script = cosmark(place).args(["completions", shell]).output().unwrap();
     fs::write(place.join("script"), script.stdout).unwrap();
+}
+
+fn is_there(program: &str) -> bool {
+    std::process::Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn runs_studies_and_data_sets_are_completed_in_bash() {
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path();
+    to_complete(place, "bash");
     let completed = |words: &[&str]| {
         let call = "source ./script; COMP_WORDS=(cosmark \"$@\"); COMP_CWORD=$#; \
                     _cosmark_with_names cosmark \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; \
@@ -368,6 +378,78 @@ fn runs_studies_and_data_sets_are_completed_in_bash() {
         (&["export", "w3", "--format", "cs"], "csv"),
     ] {
         assert_eq!(completed(words), expected, "{words:?}");
+    }
+    assert!(!place.join("bad").exists(), "a name was run");
+}
+
+#[test]
+fn runs_studies_and_data_sets_are_completed_in_fish() {
+    if !is_there("fish") {
+        return skipped("fish is not installed");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path();
+    to_complete(place, "fish");
+    for (line, expected) in [
+        ("cosmark show w", "w12 w3"),
+        ("cosmark show l", "last"),
+        ("cosmark --color never judge --archive other w", "w7"),
+        ("cosmark report --archive=other w", "w7"),
+        ("cosmark show --archive my\\ other w", "w8"),
+        ("cosmark show --archive '$(touch bad)' w", ""),
+        ("cosmark show --archive ~/other w", "w7"),
+        ("cosmark compare w3 w12,w", "w12,w12 w12,w3"),
+        ("cosmark study sli", "slides"),
+        ("cosmark study status m", "mine my other/"),
+        ("cosmark datasets check ", "pebbles"),
+        ("cosmark faults heal w1", "w12"),
+        ("cosmark show --js", "--json"),
+        ("cosmark export w3 --format cs", "csv"),
+    ] {
+        let mut fish = std::process::Command::new("fish");
+        fish.current_dir(place).env("HOME", place).args(["--no-config", "-c"]);
+        let output = fish.args(["source script; complete -C \"$argv\"", line]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut found: Vec<&str> = text.lines().filter_map(|line| line.split('\t').next()).collect();
+        found.sort_unstable();
+        assert_eq!(found.join(" "), expected, "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(!place.join("bad").exists(), "a name was run");
+}
+
+/// What zsh's own functions do is left out: these print the names that they are given.
+const IN_ZSH: &str =
+    "compdef() { : }; compset() { return 1 }; _files() { : }; _wanted() { shift 5; print -r -- \"$@\" }
+source ./script
+typeset -A opt_args; [[ -n $1 ]] && opt_args=(--archive \"$1\"); function=$2; shift 2
+words=(\"$@\"); CURRENT=$#words; $function";
+
+#[test]
+fn runs_studies_and_data_sets_are_looked_up_in_zsh() {
+    if !is_there("zsh") {
+        return skipped("zsh is not installed");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path();
+    to_complete(place, "zsh");
+    // Where several runs may stand zsh takes the options out of the words, and doubles their backslashes.
+    for (archive, words, expected) in [
+        ("", ["_cosmark_runs", "show", ""].as_slice(), "last w12 w3"),
+        ("other", &["_cosmark_runs", "judge", "w"], "last w7"),
+        ("my\\\\ other", &["_cosmark_runs", "judge", "w"], "last w8"),
+        ("'my other'", &["_cosmark_runs", "judge", "w"], "last w8"),
+        ("'$(touch bad)'", &["_cosmark_runs", "judge", "w"], "last"),
+        ("", &["_cosmark_runs", "show", "--archive", "my\\ other", "w"], "last w8"),
+        ("", &["_cosmark_runs", "show", "--archive=other", "w"], "last w7"),
+        ("~/other", &["_cosmark_runs", "judge", "w"], "last w7"),
+        ("", &["_cosmark_begun", "status", ""], "mine"),
+        ("", &["_cosmark_datasets", "check", ""], "pebbles"),
+    ] {
+        let mut zsh = std::process::Command::new("zsh");
+        zsh.current_dir(place).env("HOME", place).args(["-f", "-c", IN_ZSH, "zsh", archive]);
+        let output = zsh.args(words).output().unwrap();
+        let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        assert_eq!(found, expected, "{archive} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
     assert!(!place.join("bad").exists(), "a name was run");
 }
