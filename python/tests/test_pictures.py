@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from datetime import timedelta
 from pathlib import Path
@@ -112,11 +113,13 @@ def test_trials_of_one_load_of_a_search_are_one_point_with_its_interval(archive:
 
 def test_operations_of_one_name_have_labels_and_bars_of_their_own(shapes: Path, tmp_path: Path) -> None:
     run = cosmark.open(shapes / "w1")
+    again = tmp_path / "w7-works"
+    shutil.copytree(shapes / "w1-works", again)
     both = ["small read", "large read"]
     assert list(_lines(plot.cdf(run, "main"))) == both
     assert list(_lines(plot.timeline(run, "main"))) == both
     assert [label.get_text() for label in plot.violin(run, "main").axes[0].get_xticklabels()] == both
-    figure = plot.bars({"a": run, "b": [run, run]})
+    figure = plot.bars({"a": run, "b": [run, cosmark.open(again)]})
     _saved(figure, tmp_path)
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == both
     assert [bar.get_height() for bar in figure.axes[0].patches] == [1.0] * 4

@@ -453,8 +453,15 @@ def test_repetitions_differ_only_where_the_interval_leaves_out_zero(archive: Pat
     assert {row["operation"] for row in alone} == {"read", "write"}
     assert all(row["ratio"] == pytest.approx(row["after"] / row["before"]) for row in alone)
     both = cosmark.compare([one, three], [three, four]).where(figure="throughput_per_s")
-    assert all(row["low"] <= row["after"] - row["before"] <= row["high"] for row in both)
-    assert all(row["differs"] is False for row in both), both
+    # An end is not known where nothing limits what a client did; one interval in twenty leaves out 0 by chance.
+    for row in both:
+        low = -math.inf if row["low"] is None else row["low"]
+        high = math.inf if row["high"] is None else row["high"]
+        assert low <= row["after"] - row["before"] <= high
+        assert row["differs"] is not (low <= 0.0 <= high), row
+    # A run that is counted twice would make any difference sure.
+    with pytest.raises(CosmarkError, match="w3 stands twice on one side"):
+        cosmark.compare([one, three, three], [four])
     assert all(row["differs"] is None for row in cosmark.compare([one, three], four))
     with pytest.raises(CosmarkError, match="no stage"):
         cosmark.compare(one, cosmark.open("w2", archive))

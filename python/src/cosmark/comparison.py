@@ -105,7 +105,21 @@ def _runs(side: Side) -> List[Run]:
     runs = [side] if isinstance(side, Run) else list(side)
     if not runs:
         raise CosmarkError("a side of a comparison has no run")
+    again = _again(runs)
+    if again is not None:
+        raise CosmarkError(f"{again} stands twice on one side: a run is no repetition of itself, give another one")
     return runs
+
+
+def _again(runs: Sequence[Run]) -> Optional[str]:
+    """The first run that was there before."""
+    seen = set()
+    for run in runs:
+        place = run.path.resolve()
+        if place in seen:
+            return run.id
+        seen.add(place)
+    return None
 
 
 def _operations(runs: Sequence[Run]) -> Dict[Tuple[str, str, int], List[Operation]]:
