@@ -154,10 +154,16 @@ wheel() { # TREE ARCH
   say "$(echo "$DIST"/cosmark-*"$2".whl)"
 }
 
+# Files of DIST that this script makes, of any version, by the end of their names: the directory may hold others.
+made() {
+  find "$DIST" -maxdepth 1 -type f \( -name 'cosmark-*-linux-gnu.tar.gz' -o -name 'cosmark-*-linux-gnu-image.tar' \
+    -o -name 'cosmark_*.deb' -o -name 'cosmark-*.whl' -o -name 'cosmark-*.cdx.json' \) "$@"
+}
+
 checksums() (
+  made -printf '%f\n' | sort >"$WORK/made"
   cd "$DIST"
-  # shellcheck disable=SC2094 # the file is left out
-  find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS
+  xargs sha256sum <"$WORK/made" >SHA256SUMS
   cat SHA256SUMS
 )
 
@@ -170,7 +176,8 @@ build() {
   done
   [[ ${archs[0]} == "$(uname -m)" ]] || die "the manual pages need this machine's program, too: $(uname -m) ${archs[*]}"
   mkdir -p "$WORK" "$DIST"
-  rm -rf "${DIST:?}"/*
+  made -delete
+  rm -f "$DIST/SHA256SUMS"
   scripts/console.sh build
   venv
   for arch in "${archs[@]}"; do
