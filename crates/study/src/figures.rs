@@ -169,6 +169,7 @@ fn draw(subject: &Subject<'_>, at: usize) -> Option<Part> {
     sketch.series.extend(limits);
     sketch.note.extend(without);
     sketch.note.extend(missing::words(subject));
+    sketch.note.extend(missing::not_run(subject));
     sketch.note.extend(lost(subject));
     sketch.note.extend(lines::held(subject));
     sketch.note.extend(repetitions(subject, &sketch.series));

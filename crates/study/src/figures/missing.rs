@@ -1,6 +1,6 @@
 //! Which cells of a picture have no figures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Subject;
 use crate::design::{Levels, matches};
@@ -10,11 +10,21 @@ use crate::spec::{FigureKind, Where};
 /// As many are named.
 const MOST_NAMED: usize = 4;
 
-/// The cells of a picture of which nothing can be drawn, as words; `None` where all of them have figures.
-pub fn words(subject: &Subject<'_>) -> Option<String> {
+/// The points that a picture asks for.
+#[derive(Default)]
+struct Points {
+    /// How many of them are run.
+    planned: usize,
+    /// Names of those that are run and have no figures.
+    without: Vec<String>,
+    /// Why the others are not run, by name.
+    refused: BTreeMap<String, String>,
+}
+
+fn points(subject: &Subject<'_>) -> Points {
     let mut asked = asked(subject);
     asked.dedup();
-    let (mut planned, mut without, mut seen) = (0_usize, Vec::new(), BTreeSet::new());
+    let (mut found, mut seen) = (Points::default(), BTreeSet::new());
     for (cells, metric) in &asked {
         let measured: BTreeSet<&Levels> = subject
             .all
@@ -30,17 +40,30 @@ pub fn words(subject: &Subject<'_>) -> Option<String> {
                 if !matches(cells, &levels) {
                     continue;
                 }
-                planned += 1;
                 let name = subject.design.named(&levels);
+                if let Some(why) = &point.refused {
+                    found.refused.entry(name).or_insert_with(|| why.clone());
+                    continue;
+                }
+                found.planned += 1;
                 if !measured.contains(&levels) && seen.insert(name.clone()) {
-                    without.push(name);
+                    found.without.push(name);
                 }
             }
         }
     }
+    found
+}
+
+/// The cells of a picture that are run and of which nothing can be drawn, as words; `None` where all of them have figures.
+pub fn words(subject: &Subject<'_>) -> Option<String> {
+    let Points { planned, mut without, refused } = points(subject);
     if planned == 0 {
         let scale = &subject.design.choice.scale;
-        return Some(format!("none of its cells was chosen or is part of the scale {scale}"));
+        let elsewhere = || format!("none of its cells was chosen or is part of the scale {scale}");
+        return Some(
+            refused.values().next().map_or_else(elsewhere, |why| format!("nothing of it is run: {why}")),
+        );
     }
     let more = match without.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
@@ -48,6 +71,15 @@ pub fn words(subject: &Subject<'_>) -> Option<String> {
     };
     without.truncate(MOST_NAMED);
     (!without.is_empty()).then(|| format!("no figures of {}{more}", without.join(", ")))
+}
+
+/// How many points of a picture are not run, as words; `None` where all are. Why stands among all cells.
+pub fn not_run(subject: &Subject<'_>) -> Option<String> {
+    match points(subject).refused.len() {
+        0 => None,
+        1 => Some("1 point is not run".to_owned()),
+        many => Some(format!("{many} points are not run")),
+    }
 }
 
 /// The cells and the figure of each part of a picture.

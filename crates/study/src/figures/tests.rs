@@ -448,6 +448,28 @@ fn a_picture_says_which_of_its_cells_have_no_figures() {
     assert!(figures_of_nothing().is_empty());
 }
 
+#[test]
+fn a_picture_says_how_many_of_its_points_are_not_run_and_names_none_of_them() {
+    let skip = "skip: [{when: {system: disk, n: [8, 64, 512]}, why: it is slow}]";
+    let drawn = |figure: &str, all: &[Observation]| {
+        let (spec, mistakes) = read(&format!("{TEXT}  - {{title: f, {figure}}}\n{skip}\n"));
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
+        figures(&design, all, &[], &Planted).remove(0)
+    };
+    let run: Vec<Observation> =
+        all().into_iter().filter(|one| one.levels["system"] == "store" || one.levels["n"] == "1").collect();
+    let Part::Figure { svg, .. } = drawn("x: n, lines: [system], where: {size: 4KB}", &run) else {
+        panic!("not drawn")
+    };
+    let said = words(&svg);
+    assert!(said.contains("3 points are not run") && !said.contains("no figures of"), "{svg}");
+    let Part::Text(said) = drawn("x: n, where: {system: disk, n: [8, 64]}", &run) else {
+        panic!("drawn from nothing")
+    };
+    assert!(said.contains("nothing of it is run: it is slow"), "{said}");
+}
+
 fn figures_of_nothing() -> Vec<Part> {
     let spec = spec("x: n");
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
