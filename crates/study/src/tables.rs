@@ -339,7 +339,9 @@ pub fn efficiencies(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
         }
     }
     let columns = ["formula", "level", "here", "published"].map(str::to_owned).to_vec();
-    let caption = "Efficiency: one value for each level; the mean over them only beside.".to_owned();
+    let caption = "Efficiency: one value for each level; the mean over them only beside. A published value is of the levels that the \
+                   formula's note names, or of all that were published, and not of those that were run here."
+        .to_owned();
     (!rows.is_empty()).then_some(Part::Table { caption, columns, rows })
 }
 
