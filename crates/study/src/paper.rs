@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{Timestamp, open_run};
 
-use crate::claims::{Finding, Judged, judge};
+use crate::claims::{Finding, Judged, judge, short};
 use crate::course::Courses;
 use crate::design::Design;
 use crate::differences::differences;
@@ -17,6 +17,7 @@ use crate::journal::{CellState, Step, ended};
 use crate::measured::{Files, Observation};
 use crate::page::{Field, Look, Paper, Part};
 use crate::published::Published;
+use crate::spec::{Block, System};
 use crate::tables;
 use crate::weighed::flaws;
 
@@ -232,11 +233,8 @@ fn between_systems(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Par
             .map(|(factor, level)| if factor == "op" { level.clone() } else { format!("{factor}={level}") })
             .collect();
         let ratio = one.interval.map_or_else(
-            || crate::claims::short(one.ratio),
-            |(low, high)| {
-                let short = crate::claims::short;
-                format!("{} ({} to {})", short(one.ratio), short(low), short(high))
-            },
+            || short(one.ratio),
+            |(low, high)| format!("{} ({} to {})", short(one.ratio), short(low), short(high)),
         );
         let look = if one.is_false { Look::False } else { Look::Plain };
         rows.push(vec![
@@ -340,13 +338,15 @@ fn set_up(design: &Design<'_>, steps: &[Step], machine: &[String], parts: &mut V
         parts.push(Part::Heading(3, format!("System {system}")));
         parts.push(Part::List(lines.into_iter().map(str::to_owned).collect()));
     }
-    let rows = working_sets(design);
+    let rows = working_sets(design, machine);
     if !rows.is_empty() {
         parts.push(Part::Table {
-            caption: "Working sets: bytes of one copy of the data, and of all copies. What fits the memory of the store is read from \
-                      there."
+            caption: "Working sets: bytes of one copy of the data, and of all copies, and what they are of the memory that the store \
+                      has: this machine's, or what its test bed was given. What is well below 1 is read from there."
                 .to_owned(),
-            columns: ["cell", "one copy (MB)", "all copies (MB)"].map(str::to_owned).to_vec(),
+            columns: ["cell", "one copy (MB)", "all copies (MB)", "one copy / memory", "all copies / memory"]
+                .map(str::to_owned)
+                .to_vec(),
             rows,
         });
     }
@@ -356,8 +356,25 @@ fn set_up(design: &Design<'_>, steps: &[Step], machine: &[String], parts: &mut V
     }
 }
 
-/// The bytes of each cell; cells of a system that all have the same are one row.
-fn working_sets(design: &Design<'_>) -> Vec<Vec<Field>> {
+/// Bytes of memory that a system has: what its bed was given, else those of the machine that makes the load, where it is on
+/// that; `None` for a store of the user, of which nobody knows.
+fn memory_of(system: &System, machine: &[String]) -> Option<f64> {
+    let given = system.environment.iter().find(|(key, _)| key.ends_with("_MEMORY"));
+    if let Some((_, text)) = given {
+        let number = |unit: char| text.0.strip_suffix(unit)?.parse::<f64>().ok();
+        return number('G').map(|giga| giga * GIB).or_else(|| number('M').map(|mega| mega * GIB / 1024.0));
+    }
+    let of_line = |line: &String| -> Option<f64> {
+        line.split(", ").find_map(|part| part.strip_suffix(" GiB of memory")?.parse().ok())
+    };
+    let is_here = system.bed.is_some() || system.block == Some(Block::File);
+    machine.iter().filter(|_| is_here).find_map(of_line).map(|giga| giga * GIB).filter(|bytes| *bytes > 0.0)
+}
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// The bytes of each cell; cells of a system that all have the same are one row. `machine` says what makes the load.
+fn working_sets(design: &Design<'_>, machine: &[String]) -> Vec<Vec<Field>> {
     let mut rows = Vec::new();
     for (at, system) in design.spec.systems.iter().enumerate() {
         let own = design.cells.iter().filter(|cell| cell.is_run() && cell.system == at);
@@ -368,11 +385,16 @@ fn working_sets(design: &Design<'_>) -> Vec<Vec<Field>> {
             sizes.truncate(1);
             sizes[0].0 = name;
         }
+        let memory = memory_of(system, machine);
         rows.extend(sizes.into_iter().map(|(name, bytes)| {
             #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-            let mb = bytes as f64 / 1e6;
-            let all = crate::claims::short(mb * f64::from(system.copies));
-            vec![Field::new(name), Field::new(crate::claims::short(mb)), Field::new(all)]
+            let one = bytes as f64;
+            let all = one * f64::from(system.copies);
+            let mut row = vec![Field::new(name)];
+            row.extend([one, all].map(|bytes| Field::new(short(bytes / 1e6))));
+            let share = |bytes: f64| memory.map_or_else(|| "-".to_owned(), |memory| short(bytes / memory));
+            row.extend([one, all].map(|bytes| Field::new(share(bytes))));
+            row
         }));
     }
     rows
@@ -422,16 +444,24 @@ scales: {quick: {}}
 workload: {point: '- name: p', measured: p}
 data_bytes: [BYTES]
 ";
-        let rows = |bytes: &str| {
-            let (spec, mistakes) = crate::spec::read(&text.replace("BYTES", bytes));
+        let rows = |system: &str, bytes: &str| {
+            let text = text.replace("BYTES", bytes).replace("name: one, ", &format!("name: one, {system}"));
+            let (spec, mistakes) = crate::spec::read(&text);
             let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
             let choice = Choice { scale: "quick".into(), ..Choice::default() };
-            let rows = working_sets(&Design::new(&spec, choice).unwrap());
+            let machine = ["2 processors, 4 GiB of memory, Linux 6.18".to_owned(), "of memory".to_owned()];
+            let rows = working_sets(&Design::new(&spec, choice).unwrap(), &machine);
             rows.iter()
                 .map(|row| row.iter().map(Field::words).collect::<Vec<_>>().join(" | "))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(rows("image"), ["one, each of 2 cells | 1.00 | 3.00"]);
-        assert_eq!(rows("size"), ["one.1MB | 1.00 | 3.00", "one.2MB | 2.00 | 6.00"]);
+        // Of a store of the user nobody knows the memory.
+        assert_eq!(rows("", "image"), ["one, each of 2 cells | 1.00 | 3.00 | - | -"]);
+        assert_eq!(rows("", "size"), ["one.1MB | 1.00 | 3.00 | - | -", "one.2MB | 2.00 | 6.00 | - | -"]);
+        let bed = |more: &str| rows(&format!("bed: swift, {more}"), "image").remove(0);
+        assert!(bed("").ends_with("| 1.00 | 3.00 | 2.33e-4 | 6.98e-4"), "{}", bed(""));
+        let small = bed("environment: {SWIFT_MEMORY: 10M}, ");
+        assert!(small.ends_with("| 1.00 | 3.00 | 0.095 | 0.29"), "{small}");
+        assert!(bed("environment: {SWIFT_MEMORY: much}, ").ends_with("| - | -"));
     }
 }
