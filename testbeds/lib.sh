@@ -766,11 +766,11 @@ memory_of() {
   printf '%d processes, RSS %d MB, PSS %d MB\n' "$pids" $((rss / 1024)) $((pss / 1024))
 }
 
-# bed_status [--quiet]: exit 0 if all processes run and no fault is in force, 1 if some are missing or a fault is in
-# force, 3 if nothing runs.
+# bed_status [--quiet]: exit 0 if all processes run, no fault is in force, and what stands for hardware is there; 1 if not, 3 if
+# nothing runs.
 bed_status() {
   case $* in '' | --quiet) ;; -h | --help) usage ;; *) usage 2 ;; esac
-  local names name up=() faults state limit code=0
+  local names name up=() faults state limit limits=() code=0
   mapfile -t names < <(bed_processes)
   mapfile -t faults < <(fault_files)
   for name in "${names[@]}"; do
@@ -781,16 +781,19 @@ bed_status() {
     fi
     [[ ${1:-} == --quiet ]] || printf '%-30s %s\n' "$name" "$state"
   done
+  if ((${#up[@]})) && declare -F bed_limits >/dev/null; then mapfile -t limits < <(bed_limits); fi
   if ((${#up[@]} < ${#names[@]} || ${#faults[@]})); then code=1; fi
+  # Nor is one whose emulated hardware has gone what was asked for.
+  for limit in "${limits[@]}"; do
+    if [[ $limit == *' not there any more' ]]; then code=1; fi
+  done
   if ((${#up[@]} == 0)); then code=$EXIT_DOWN; fi
   if [[ ${1:-} != --quiet ]]; then
     if declare -F bed_version >/dev/null; then say "$(bed_version)"; fi
     say "${#up[@]} of ${#names[@]} up; $(memory_of "${up[@]}")"
     limit=$(memory_line)
     [[ -z $limit ]] || say "$limit"
-    if declare -F bed_limits >/dev/null && ((${#up[@]})); then
-      while read -r limit; do say "$limit"; done < <(bed_limits)
-    fi
+    for limit in "${limits[@]}"; do say "$limit"; done
     ((${#faults[@]} == 0)) || say "faults in force: ${faults[*]}"
     ((${#up[@]} == 0)) || bed_endpoints
   fi

@@ -95,7 +95,8 @@ impl Bed {
             0 => Ok(true),
             3 => Ok(false),
             _ => Err(format!(
-                "a part of the bed {0} does not run, or a fault is in force: testbeds/{0}/down, and again",
+                "a part of the bed {0} does not run, a fault is in force, or what stood for hardware is gone: testbeds/{0}/down, \
+                 and again",
                 self.name
             )),
         }

@@ -190,6 +190,31 @@ fn one_slow_disk_below_all_devices_is_shared_by_them_and_goes_with_down() {
 }
 
 #[test]
+fn a_bed_whose_limits_are_gone_is_not_the_one_that_was_asked_for() {
+    let bed = Bed::new();
+    let (code, said) = bed.says("up", &[("SLOW_DISK_IOPS", "100")]);
+    if code != Some(0) && cannot(&said) {
+        return skipped("no disk may be throttled here");
+    }
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(bed.says("status --quiet", &[]), (Some(0), String::new()));
+    let (limited, _) = bed.in_force();
+    if limited.is_empty() {
+        return skipped("control groups of version 1 throttle no disk here");
+    }
+    for number in limited.iter().filter_map(|line| line.split(' ').next()) {
+        for what in ["write_iops", "read_iops"] {
+            let file = format!("/sys/fs/cgroup/blkio/blkio.throttle.{what}_device");
+            fs::write(file, format!("{number} 0")).unwrap();
+        }
+    }
+    assert_eq!(bed.says("status --quiet", &[]), (Some(1), String::new()));
+    let (_, said) = bed.says("status", &[]);
+    assert!(said.contains("the limit of disks that was asked for is not there any more"), "{said}");
+    assert!(said.contains("2 of 2 up"), "{said}");
+}
+
+#[test]
 fn what_a_slow_disk_has_not_written_yet_holds_up_no_down() {
     let bed = Bed::new();
     let (code, said) = bed.says("up", &[("SLOW_DISKS", "one"), ("SLOW_DISK_RATE", "4M")]);
