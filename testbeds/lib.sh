@@ -766,8 +766,8 @@ memory_of() {
   printf '%d processes, RSS %d MB, PSS %d MB\n' "$pids" $((rss / 1024)) $((pss / 1024))
 }
 
-# bed_status [--quiet]: exit 0 if all processes run, no fault is in force, and what stands for hardware is there; 1 if not, 3 if
-# nothing runs.
+# bed_status [--quiet]: exit 0 if all processes run, no fault is in force, and what stands for hardware is there; 1 if
+# not, 3 if nothing runs.
 bed_status() {
   case $* in '' | --quiet) ;; -h | --help) usage ;; *) usage 2 ;; esac
   local names name up=() faults state limit limits=() code=0

@@ -7,7 +7,7 @@
 #   limits_choose      when its other knobs are chosen: read these knobs
 #   limits_possible    when all of them fit each other: look whether this machine can do what they ask for
 #   limits_prepare IP...   before its devices and processes: the processor's share, and the links to these addresses
-#   disks_mount BYTES, disk_limit PLACE, place_unmount PLACE   around its devices; lib.sh calls limits_lift in a down
+#   disks_mount BYTES, disk_limit PLACE, place_unmount PLACE   around its devices; a down calls limits_lift
 #   limits_proof PLACE...   when all runs, from bed_limits_proof
 # and may define
 #   limits_shares NAME succeed for the processes that share what LIMITS_CPU names
@@ -339,8 +339,8 @@ device_now() {
     "$(awk -v device="$number" '$1 == device { n = $2 } END { print n + 0 }' "$group/blkio.throttle.write_bps_device")"
 }
 
-# limits_lift: every device of the bed is as fast as this machine, before its processes end: what they still have in memory is
-# written then, and one that waits for a slow device cannot even be killed.
+# limits_lift: every device of the bed is as fast as this machine, before its processes end: what they still have in
+# memory is written then, and one that waits for a slow device cannot even be killed.
 limits_lift() {
   local places place
   mapfile -t places < <(awk -v below="$BED_DIR/" 'index($2, below) == 1 { print $2 }' /proc/mounts)
