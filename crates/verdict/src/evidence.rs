@@ -36,6 +36,8 @@ pub struct Evidence {
     pub missing: Vec<GapEvidence>,
     /// Its load was cut, or goes on: what is under way at the end of what is known was counted by nobody.
     pub is_cut: bool,
+    /// What failed while faults were made in it; `None` where no fault was proved to be there.
+    pub in_faults: Option<FaultEvidence>,
     /// Other runs that loaded its drivers or its stores at the same time: who, and how much, in words.
     pub beside: Vec<String>,
     /// Operations that will not find their object, as far as the workload alone tells; `None` when it is not at hand.
@@ -246,6 +248,15 @@ pub struct GapEvidence {
     pub workers: u64,
     /// From when on, seconds since the load began.
     pub from_s: f64,
+}
+
+/// What failed in the slots of faults that were made on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FaultEvidence {
+    /// Operations.
+    pub failed: u64,
+    /// The same by class.
+    pub errors: BTreeMap<String, u64>,
 }
 
 /// The window of one work in equal steps. Values of all its operations together.

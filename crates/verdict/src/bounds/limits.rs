@@ -67,7 +67,8 @@ fn held(op: &OperationEvidence, metric: &Metric, bound: Option<&Bound>) -> Held 
     match bound.within {
         Some(within) if within <= HOLDS_WITHIN => Held::Well,
         Some(within) if within <= USEFUL_WITHIN => Held::Roughly,
-        _ if bound.cause.is_some_and(|cause| cause == Cause::Sampling) => Held::TooLittle,
+        // What was never seen to its end is no doing of the client's.
+        _ if matches!(bound.cause, Some(Cause::Sampling | Cause::Unfinished)) => Held::TooLittle,
         _ if bound.cause == Some(Cause::Measured) && on_the_wire(op, metric).is_some() => Held::OnTheWire,
         _ => Held::Not,
     }

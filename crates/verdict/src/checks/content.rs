@@ -239,6 +239,9 @@ fn reads_seen(numbers: &str, ratio: f64, from_disks: f64, below: fn(f64, f64, St
     Finding::warn(from_disks, MOSTLY, format!("{seen}: the rest came from a cache"))
 }
 
+/// The class of bodies that ended before their announced end.
+const BROKEN_OFF: &str = "short_body";
+
 /// V20.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn integrity(evidence: &Evidence) -> Finding {
@@ -250,6 +253,11 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         .filter(|(class, _)| is_wrong(class))
         .map(|(_, count)| count)
         .sum();
+    // A store that is killed while it answers breaks off what it sends.
+    let in_faults = evidence.in_faults.as_ref().and_then(|faults| faults.errors.get(BROKEN_OFF));
+    let all_short: u64 = evidence.operations.iter().filter_map(|op| op.errors.get(BROKEN_OFF)).sum();
+    let broken_off = in_faults.copied().unwrap_or(0).min(all_short);
+    let wrong = wrong - broken_off;
     let all: u64 = reads().map(crate::evidence::OperationEvidence::ended).sum();
     if wrong > 0 {
         let message = format!(
@@ -272,6 +280,10 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     if all == 0 {
         return Finding::does_not_apply(format!("nothing was read{made_of}"));
     }
+    let beside = match broken_off {
+        0 => String::new(),
+        some => format!("; {some} bodies broke off in the slots of faults that were made"),
+    };
     let checked: u64 = reads().filter_map(|op| op.checked).sum();
     if checked == 0 {
         let lengths = if reads().all(|op| op.ok == 0 || op.sizes.is_some()) {
@@ -280,7 +292,7 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
             "bodies were as long as announced"
         };
         return Finding::unknown(format!(
-            "{lengths}, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}"
+            "{lengths}, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}{beside}"
         ));
     }
     Finding::pass(

@@ -321,12 +321,20 @@ pub(super) fn percentile_support(evidence: &Evidence) -> Finding {
     Finding::pass(beyond, GOOD, format!("at least {} operations lie beyond each p99", plain(beyond.floor())))
 }
 
+/// Shares of the operations, or of the workers' time, that go into failures.
+const ERRORS_WARN: f64 = 0.001;
+const ERRORS_FAIL: f64 = 0.01;
+
 /// V12. By number and by the workers' time: a store that refuses slowly fails few operations and much of the time.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn errors(evidence: &Evidence) -> Finding {
     let (ended, failed) = (evidence.ended(), evidence.operations.iter().map(|op| op.failed).sum::<u64>());
     if ended == 0 {
         return Finding::fail(1.0, 0.01, "nothing ended in the window: the store gave no answer at all");
+    }
+    let in_faults = evidence.in_faults.as_ref().map_or(0, |faults| faults.failed.min(failed));
+    if in_faults > 0 {
+        return errors_beside_faults(evidence, (ended, failed), in_faults);
     }
     let by_count = failed as f64 / ended as f64;
     let time = |time: fn(&OperationEvidence) -> f64| evidence.operations.iter().map(time).sum::<f64>();
@@ -336,11 +344,53 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
     let share = by_count.max(by_time);
     Finding::graded(
         share,
-        0.001,
-        0.01,
+        ERRORS_WARN,
+        ERRORS_FAIL,
         || good_errors(failed, ended),
         || bad_errors(evidence, by_count, by_time),
     )
+}
+
+/// V12 of a stage with faults: what failed in their slots is what they cost, and stands there; what failed beside them is judged
+/// as ever, by number alone, for how long these took and how long those is not known apart.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_faults: u64) -> Finding {
+    let others = failed - in_faults;
+    let (by_count, beside) = (failed as f64 / ended as f64, others as f64 / ended as f64);
+    let cost = format!(
+        "{in_faults} operations failed in the slots of faults that were made, which say what each cost"
+    );
+    if beside > ERRORS_WARN {
+        let message = format!(
+            "{} of all operations failed beside the faults that were made{}: the rate of successes is not the rate of service; \
+             {cost}",
+            percent(beside),
+            classes_of(evidence, evidence.in_faults.as_ref().map(|faults| &faults.errors)).1
+        );
+        return Finding::graded(beside, ERRORS_WARN, ERRORS_FAIL, String::new, || message);
+    }
+    let named = classes_of(evidence, None).1;
+    let message = format!("{cost}, and {others} of {ended} beside them{named}");
+    if by_count > ERRORS_WARN {
+        Finding::warn(by_count, ERRORS_WARN, message)
+    } else {
+        Finding::pass(by_count, ERRORS_WARN, message)
+    }
+}
+
+/// The most frequent class of failures, and ` (timeout 48, http_503 2)`, without those of `but`.
+fn classes_of(evidence: &Evidence, but: Option<&BTreeMap<String, u64>>) -> (Option<String>, String) {
+    let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (class, count) in evidence.operations.iter().flat_map(|op| &op.errors) {
+        *classes.entry(class).or_default() += count;
+    }
+    let without = |class: &str| but.and_then(|but| but.get(class)).copied().unwrap_or(0);
+    let left = classes.into_iter().map(|(class, count)| (class, count.saturating_sub(without(class))));
+    let mut left: Vec<(&str, u64)> = left.filter(|(_, count)| *count > 0).collect();
+    left.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named: Vec<String> = left.iter().map(|(class, count)| format!("{class} {count}")).collect();
+    let named = if named.is_empty() { String::new() } else { format!(" ({})", list(&named)) };
+    (left.first().map(|(class, _)| (*class).to_owned()), named)
 }
 
 fn good_errors(failed: u64, ended: u64) -> String {
@@ -357,14 +407,7 @@ fn bad_errors(evidence: &Evidence, by_count: f64, by_time: f64) -> String {
         let share = |op: &OperationEvidence| op.failed as f64 / op.ended() as f64;
         share(a).total_cmp(&share(b))
     });
-    let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
-    for (class, count) in evidence.operations.iter().flat_map(|op| &op.errors) {
-        *classes.entry(class).or_default() += count;
-    }
-    let mut classes: Vec<_> = classes.into_iter().collect();
-    classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let named: Vec<String> = classes.iter().map(|(class, count)| format!("{class} {count}")).collect();
-    let named = if named.is_empty() { String::new() } else { format!(" ({})", list(&named)) };
+    let (first, named) = classes_of(evidence, None);
     let who = worst.map_or_else(String::new, |op| {
         let share = op.failed as f64 / op.ended() as f64;
         if evidence.operations.len() > 1 {
@@ -378,14 +421,14 @@ fn bad_errors(evidence: &Evidence, by_count: f64, by_time: f64) -> String {
     } else {
         String::new()
     };
-    let missing = classes.first().is_some_and(|(class, _)| *class == "http_404");
+    let missing = first.as_deref() == Some("http_404");
     let cause = evidence
         .misses
         .iter()
         .flatten()
         .filter(|miss| !miss.may_succeed)
         .max_by(|a, b| a.share.total_cmp(&b.share));
-    let why = match cause.filter(|_| missing || classes.is_empty()) {
+    let why = match cause.filter(|_| missing || first.is_none()) {
         Some(miss) => format!(": {} (expected {} of {})", miss.cause, percent(miss.share), miss.operation),
         None => ": the rate of successes is not the rate of service".to_owned(),
     };

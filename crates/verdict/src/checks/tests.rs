@@ -579,6 +579,48 @@ const CASES: &[Case] = &[
         Status::Fail,
         "no answer at all",
     ),
+    (
+        "V12",
+        healthy,
+        |e| with_faults(e, "timeout", 4_000, 4_000),
+        Status::Warn,
+        "4000 operations failed in the slots",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| with_faults(e, "timeout", 4_030, 4_000),
+        Status::Warn,
+        "and 30 of 51030 beside them",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| with_faults(e, "timeout", 4_200, 4_000),
+        Status::Warn,
+        "0.39 % of all operations failed beside",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| with_faults(e, "timeout", 5_000, 4_000),
+        Status::Fail,
+        "beside the faults that were made (timeout 1000)",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| with_faults(e, "timeout", 5_000, 0),
+        Status::Fail,
+        "9.6 % of all operations failed (timeout 5000)",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| with_faults(e, "timeout", 10, 4_000),
+        Status::Pass,
+        "10 operations failed in the slots",
+    ),
     // What was measured decides: all were found, whatever the workload alone says.
     ("V13", healthy, |e| e.misses = Some(vec![miss(0.25, false)]), Status::Warn, "deletes deleted anything"),
     (
@@ -757,6 +799,15 @@ const CASES: &[Case] = &[
     ("V19", healthy, |e| e.clients[0].tcp_segments_out = None, Status::NotRun, "is not judged"),
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
+    (
+        "V20",
+        healthy,
+        |e| with_faults(e, "short_body", 5, 5),
+        Status::Pass,
+        "5 bodies broke off in the slots of faults",
+    ),
+    ("V20", healthy, |e| with_faults(e, "short_body", 6, 5), Status::Fail, "1 bodies were wrong or short"),
+    ("V20", healthy, |e| with_faults(e, "corrupt_body", 5, 5), Status::Fail, "5 bodies were wrong"),
     ("V20", healthy, |e| e.operations[0].checked = Some(0), Status::NotRun, "verify: true"),
     ("V20", healthy, |e| unverified(e, (65_536, 65_536)), Status::NotRun, "as long as what was written"),
     ("V20", healthy, |e| unverified(e, (1024, 70_000)), Status::NotRun, "as long as what was written"),
@@ -899,6 +950,8 @@ const CASES: &[Case] = &[
         "of which the store took 19 ms by the kernel's",
     ),
     ("V25", healthy, |e| e.operations.clear(), Status::NotRun, "no figure to bound"),
+    // More were dropped than ended: no figure is known, and the client is not why.
+    ("V25", open, |e| e.operations[0].missed = 60_000, Status::NotRun, "no headline figure is known"),
     ("V25", healthy, |e| tiny(e, 4), Status::NotRun, "no headline figure is known"),
     ("V26", healthy, |_| {}, Status::NotRun, "was not read back"),
     ("V26", healthy, |e| read_back(e, 100, 0, 0), Status::Pass, "all 100 objects were read back"),
@@ -1112,6 +1165,14 @@ fn fail(evidence: &mut Evidence, count: u64, each_ms: f64) {
     op.failed = count;
     op.failed_service = times(each_ms, count);
     op.errors = [("http_404".to_owned(), count)].into();
+}
+
+/// So many failures of a class, so many of them in the slots of a fault.
+fn with_faults(evidence: &mut Evidence, class: &str, failed: u64, in_slots: u64) {
+    fail(evidence, failed, 5_000.0);
+    wrong(evidence, class, failed);
+    let errors = [(class.to_owned(), in_slots)].into();
+    evidence.in_faults = Some(FaultEvidence { failed: in_slots, errors });
 }
 
 fn wrong(evidence: &mut Evidence, class: &str, count: u64) {

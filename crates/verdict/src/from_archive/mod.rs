@@ -1,5 +1,6 @@
 //! Evidence for the verdict from an archive: what the run recorded of a stage, and what its workload says of the data.
 
+mod faults;
 mod planned;
 mod series;
 mod times;
@@ -69,6 +70,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
         start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
+        in_faults: faults::in_slots(run, stage),
         is_cut: stage.cut_s.is_some() || !stage.state.is_over(),
         beside: stage.beside.iter().map(beside_of).collect(),
         misses,
