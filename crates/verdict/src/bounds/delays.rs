@@ -175,11 +175,21 @@ impl Added {
     /// To the times from the moment of sending.
     #[must_use]
     pub fn after_sending(evidence: &Evidence, op: &OperationEvidence) -> Self {
-        if let Some(measured) = op.client_share.as_ref().filter(|share| share.count > 0) {
-            let law = Law::Steps(steps_of(measured));
-            let delay = Delay { mean_ms: measured.mean, ..Delay::new(Cause::Measured, law) };
-            return Self { drivers: vec![(1.0, vec![delay])] };
-        }
+        Self::stamped(op).unwrap_or_else(|| Self::by_health(evidence, op))
+    }
+
+    /// The same by the kernel's time stamps; `None` where there are none.
+    #[must_use]
+    pub fn stamped(op: &OperationEvidence) -> Option<Self> {
+        let measured = op.client_share.as_ref().filter(|share| share.count > 0)?;
+        let law = Law::Steps(steps_of(measured));
+        let delay = Delay { mean_ms: measured.mean, ..Delay::new(Cause::Measured, law) };
+        Some(Self { drivers: vec![(1.0, vec![delay])] })
+    }
+
+    /// The same by what each driver saw of its machine, whether or not there are stamps.
+    #[must_use]
+    pub fn by_health(evidence: &Evidence, op: &OperationEvidence) -> Self {
         let weights = weights(evidence, op);
         let drivers = evidence.clients.iter().zip(weights);
         Self {

@@ -41,25 +41,50 @@ pub fn add(evidence: &mut Evidence) {
     }
 }
 
-/// The greatest share by which these causes alone can have made a headline figure of one operation wrong, and which one.
+/// The greatest share by which these causes alone can have made a headline figure of one operation wrong, and which one. Time
+/// stamps measure what the client added and not why: it is of the causes of which what the drivers saw makes most, and of the
+/// others no more than that.
 fn moved_by(evidence: &Evidence, op: &OperationEvidence, causes: &[Cause]) -> Option<(f64, &'static Metric)> {
-    let added = Added::after_due(evidence, op).only(causes);
     let measured = Measured::of(&op.response, op.logged.response.as_ref())?;
-    let share = |metric: &'static Metric| match metric.statistic {
-        Statistic::Quantile(quantile) => {
-            let (here, shown) = (measured.at(quantile), limits::value_of(op, metric)?);
-            Some(
-                (here - lowest(&measured, quantile, &added.curve(shown))).clamp(0.0, shown)
-                    / shown.max(f64::MIN_POSITIVE),
-            )
+    let of = |added: &Added, metric: &'static Metric| moves(evidence, op, &measured, added, metric);
+    let own = Added::after_due(evidence, op).only(causes);
+    let stamped = Added::stamped(op).map(|stamped| (stamped, Added::by_health(evidence, op)));
+    let share = |metric: &'static Metric| {
+        let direct = of(&own, metric)?;
+        let Some((stamped, health)) = &stamped else { return Some(direct) };
+        let seen = health.only(causes);
+        if seen.causes().is_empty() {
+            return Some(direct);
         }
-        Statistic::Rate(_) if evidence.pacing_of(&op.work) != Some(Pacing::Open) => {
-            kept_back(op, &added).or(Some(1.0))
-        }
-        _ => None,
+        let others: Vec<Cause> =
+            health.causes().into_iter().filter(|cause| !causes.contains(cause)).collect();
+        let most = of(stamped, metric)?;
+        let is_most = seen.mean_ms() >= health.only(&others).mean_ms();
+        Some(direct.max(if is_most { most } else { most.min(of(&seen, metric)?) }))
     };
     let moved = limits::headline().filter_map(|metric| Some((share(metric)?, metric)));
     moved.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// By which share what was added can have made a headline figure wrong.
+fn moves(
+    evidence: &Evidence,
+    op: &OperationEvidence,
+    measured: &Measured<'_>,
+    added: &Added,
+    metric: &'static Metric,
+) -> Option<f64> {
+    match metric.statistic {
+        Statistic::Quantile(quantile) => {
+            let (here, shown) = (measured.at(quantile), limits::value_of(op, metric)?);
+            let fell = (here - lowest(measured, quantile, &added.curve(shown))).clamp(0.0, shown);
+            Some(fell / shown.max(f64::MIN_POSITIVE))
+        }
+        Statistic::Rate(_) if evidence.pacing_of(&op.work) != Some(Pacing::Open) => {
+            kept_back(op, added).or(Some(1.0))
+        }
+        _ => None,
+    }
 }
 
 /// By which share a closed loop would have done more without what was added to its operations; `None` when that was all.

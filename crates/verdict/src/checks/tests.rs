@@ -1228,6 +1228,23 @@ fn each_check_fires_when_its_condition_is_true() {
 }
 
 #[test]
+fn a_pause_that_the_stamps_saw_is_said_alike_by_the_client_and_by_the_figures() {
+    let said = |change: fn(&mut Evidence), added_ms: f64| {
+        let mut evidence = healthy();
+        change(&mut evidence);
+        evidence.operations[0].client_share = Some(times(added_ms, 47_000));
+        ["V5", "V6", "V25"].map(|id| finding(&evidence, id).status)
+    };
+    let (pass, warn) = (Status::Pass, Status::Warn);
+    // The client added a fifth of each time: whatever its drivers saw most of is why, and the other is not called so.
+    assert_eq!(said(|e| paused(e, 40.0, 0.02), 2.0), [pass, warn, warn]);
+    assert_eq!(said(|e| starved(e, 0.4), 2.0), [warn, pass, warn]);
+    // It added next to nothing, however it looks from outside.
+    assert_eq!(said(|e| paused(e, 40.0, 0.02), 0.01), [pass; 3]);
+    assert_eq!(said(|e| starved(e, 0.4), 0.01), [pass; 3]);
+}
+
+#[test]
 fn every_check_has_a_case_and_the_table_is_in_order() {
     for (number, row) in CHECKS.iter().enumerate() {
         assert_eq!(row.id, format!("V{}", number + 1));
