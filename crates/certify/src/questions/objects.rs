@@ -72,8 +72,8 @@ pub(super) const ROWS: &[Question] = &[
         BESIDE,
         (
             "Do the other response-* parameters replace lines of one answer, and of no later one?",
-            "Cache-Control, Content-Disposition, Content-Encoding, Content-Language and Expires as asked; then those of \
-             the object",
+            "Cache-Control, Content-Disposition, Content-Encoding, Content-Language and Expires as asked; then the \
+             object's own",
             "S3 API, GetObject",
         ),
         by!(response_lines),

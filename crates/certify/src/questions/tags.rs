@@ -1,5 +1,5 @@
-//! Tags of objects, which a store need not have. Source: S3 API, PutObjectTagging, GetObjectTagging, DeleteObjectTagging,
-//! PutObject, CopyObject, CreateMultipartUpload; user guide, "Categorizing your objects using tags".
+//! Tags of objects, which a store need not have. Source: S3 API, PutObjectTagging, GetObjectTagging,
+//! DeleteObjectTagging, PutObject, CopyObject, CreateMultipartUpload; user guide, "Categorizing your objects using tags".
 
 use std::collections::BTreeMap;
 

@@ -61,8 +61,8 @@ pub(super) const ROWS: &[Question] = &[
         "s3.versions.list",
         VERSIONS,
         (
-            "Are all versions and markers of a name listed once each, on one page and over pages of one, and which is the \
-             last?",
+            "Are all versions and markers of a name listed once each, on one page and over pages of one, and which is \
+             the last?",
             "every id once; IsLatest of the delete marker alone; the newest first",
             "S3 API, ListObjectVersions",
         ),

@@ -85,8 +85,8 @@ fn check(object: &Object, condition: &ReadCondition) -> S3Result<()> {
     }
 }
 
-/// Whether an `If-Range` names this version (RFC 9110, 13.1.5), so that a part of it fits what the client has. Of a date nobody can
-/// say that: an object may be written twice within its second.
+/// Whether an `If-Range` names this version (RFC 9110, 13.1.5), so that a part of it fits what the client has. Of a date
+/// nobody can say that: an object may be written twice within its second.
 fn is_of_version(object: &Object, if_range: &HeaderValue) -> bool {
     if_range.as_bytes() == format!("\"{}\"", object.tag).as_bytes()
 }
