@@ -14,8 +14,8 @@ const MOST: u32 = 50;
 /// No request is larger.
 const MOST_BYTES: usize = 64 << 10;
 /// So much of each stretch is spent on signatures.
-const STRETCH: Duration = Duration::from_millis(100);
-const SPENT: Duration = Duration::from_millis(20);
+pub(super) const STRETCH: Duration = Duration::from_millis(100);
+pub(super) const SPENT: Duration = Duration::from_millis(20);
 
 /// How many may still come in this second.
 #[derive(Debug, Clone, Copy)]

@@ -5,12 +5,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use async_nats::client::RequestErrorKind;
+use async_nats::{Message, StatusCode};
 use cosmark_faults::{Agents, FaultThere, Injector, Progress, Said, Step, Wish};
 use cosmark_wire::agent::{AgentFault, AgentPresence, FaultAnswer, FaultAsk, FaultStep};
 use cosmark_wire::message::{decode, encode};
 use cosmark_workload::Workload;
 use cosmark_workload::model::faults::FaultKind;
+use futures_util::{Stream, StreamExt};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -25,6 +26,10 @@ const ALIVE_EVERY: Duration = Duration::from_secs(2);
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// One answer takes no longer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// A request that may come twice is sent again after this, at most so often within [`ANSWER_WITHIN`]. An agent looks at
+/// signatures for a part of each 100 ms: of moments that lie so one falls into it.
+const SENT_AGAIN: Duration = Duration::from_millis(230);
+const MOST_SENT: u32 = 8;
 /// An agent that has not answered for so long will not; it has healed by itself then.
 const UNHEARD: Duration = Duration::from_secs(15);
 /// One that is first spoken to answers sooner.
@@ -302,22 +307,55 @@ impl Talk {
         )
     }
 
-    /// One request and its answer.
+    /// One request and its answer. A step and a sign of life mean the same however often they come, and are sent until
+    /// one of them is answered.
     fn ask(&self, ask: &FaultAsk) -> Result<FaultAnswer, String> {
         let bytes = encode(ask).map_err(|error| error.to_string())?;
-        let message = self.bus.signed_fault(&self.agent, &self.id, &bytes)?;
-        let asked = self.bus.client().request(names::agent(&self.agent, "fault"), message.into());
+        let most = match ask {
+            // Each has a ticket of its own.
+            FaultAsk::Open { .. } => 1,
+            FaultAsk::Step { .. } | FaultAsk::Alive { .. } => MOST_SENT,
+        };
         // The time begins where the runtime is.
-        let answer = self.runtime.wait(async { timeout(ANSWER_WITHIN, asked).await });
+        let answer = self.runtime.wait(async { timeout(ANSWER_WITHIN, self.answer_to(&bytes, most)).await });
         match answer.ok_or("the run is over")? {
-            Ok(Ok(answer)) => decode(&answer.payload).map_err(|error| error.to_string()),
-            Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
+            Ok(Ok(Some(answer))) if answer.status == Some(StatusCode::NO_RESPONDERS) => {
                 Err("nobody of that name makes faults".to_owned())
             }
-            Ok(Err(error)) => Err(plain(&error.to_string())),
-            Err(_) => Err("no answer".to_owned()),
+            Ok(Ok(Some(answer))) => decode(&answer.payload).map_err(|error| error.to_string()),
+            Ok(Err(why)) => Err(plain(&why)),
+            Ok(Ok(None)) | Err(_) => Err("no answer".to_owned()),
         }
     }
+
+    async fn answer_to(&self, ask: &[u8], most: u32) -> Result<Option<Message>, String> {
+        let client = self.bus.client();
+        let (subject, inbox) = (names::agent(&self.agent, "fault"), client.new_inbox());
+        let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
+        let send = async || {
+            // Signed anew: what an agent has followed it does not follow again.
+            let message = self.bus.signed_fault(&self.agent, &self.id, ask)?;
+            let sent = client.publish_with_reply(subject.clone(), inbox.clone(), message.into()).await;
+            sent.map_err(|error| error.to_string())
+        };
+        first_answer(most, send, &mut answers).await
+    }
+}
+
+/// Sends a request until it is answered, so often at most; the answer that came first.
+async fn first_answer<T>(
+    most: u32,
+    mut send: impl AsyncFnMut() -> Result<(), String>,
+    answers: &mut (impl Stream<Item = T> + Unpin),
+) -> Result<Option<T>, String> {
+    for number in 1..=most {
+        send().await?;
+        let patience = if number < most { SENT_AGAIN } else { ANSWER_WITHIN };
+        if let Ok(answer) = timeout(patience, answers.next()).await {
+            return Ok(answer);
+        }
+    }
+    Ok(None)
 }
 
 /// A fault that is spoken of.
@@ -386,6 +424,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::admission::{SPENT, STRETCH};
     use super::*;
 
     #[test]
@@ -395,6 +434,43 @@ mod tests {
         assert_eq!(cut("short".to_owned()), "short");
         for step in [Step::Inject, Step::Prove, Step::Heal, Step::Noticed, Step::Whole] {
             assert_eq!(step_of(message_of(step)), step);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_not_heard_is_sent_again_and_the_first_answer_counts() {
+        for (most, heard) in [(MOST_SENT, Some(3)), (1, None)] {
+            let (to, from) = tokio::sync::mpsc::unbounded_channel();
+            let next = |mut from: tokio::sync::mpsc::UnboundedReceiver<i32>| async move {
+                Some((from.recv().await?, from))
+            };
+            let mut answers = Box::pin(futures_util::stream::unfold(from, next));
+            let mut sent = 0;
+            let began = Instant::now();
+            let send = async || {
+                sent += 1;
+                // The first two are not looked at.
+                if sent == 3 {
+                    to.send(sent).map_err(|error| error.to_string())?;
+                }
+                Ok::<(), String>(())
+            };
+            let answered = timeout(ANSWER_WITHIN, first_answer(most, send, &mut answers)).await;
+            assert_eq!(answered.ok().and_then(|answer| answer.unwrap()), heard, "{most}");
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        }
+    }
+
+    #[test]
+    fn of_the_moments_at_which_a_request_is_sent_one_falls_into_the_time_for_signatures() {
+        let [stretch, spent, again] = [STRETCH, SPENT, SENT_AGAIN].map(|time| time.as_millis());
+        let last = SENT_AGAIN * (MOST_SENT - 1);
+        assert!(last < ANSWER_WITHIN, "{last:?}");
+        for begins in 0..stretch {
+            let is_heard = |number: u128| (number * again + stretch - begins) % stretch < spent;
+            assert!((0..u128::from(MOST_SENT)).any(is_heard), "{begins}");
+            // One alone is not.
+            assert_eq!(is_heard(0), begins == 0 || begins > stretch - spent, "{begins}");
         }
     }
 
