@@ -1,9 +1,10 @@
 //! Two certificates side by side: the questions whose answers differ.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::certificate::{Answer, Asked, Certificate};
-use crate::page::cell;
+use crate::page::{cell, code};
 
 /// A question that two stores answered differently, or that only one was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,19 +22,24 @@ pub struct Difference {
 /// The differences, in the order of the first certificate, then what only the second has.
 #[must_use]
 pub fn compare(first: &Certificate, second: &Certificate) -> Vec<Difference> {
-    let of = |all: &Certificate, id: &str| -> Option<Asked> {
-        all.questions.iter().find(|one| one.id == id).cloned()
-    };
+    // Who wrote a certificate may have written any number of questions into it.
+    let [ours, theirs] = [first, second].map(|all| {
+        let mut by_id: BTreeMap<&str, &Asked> = BTreeMap::new();
+        for one in &all.questions {
+            by_id.entry(one.id.as_str()).or_insert(one);
+        }
+        by_id
+    });
     let ids = first.questions.iter().map(|one| one.id.as_str());
-    let more = second.questions.iter().map(|one| one.id.as_str()).filter(|id| of(first, id).is_none());
+    let more = second.questions.iter().map(|one| one.id.as_str()).filter(|id| !ours.contains_key(id));
     let mut found = Vec::new();
     for id in ids.chain(more) {
-        let pair = (of(first, id), of(second, id));
-        if pair.0.as_ref().map(|one| one.answer) == pair.1.as_ref().map(|one| one.answer) {
+        let pair = (ours.get(id).copied(), theirs.get(id).copied());
+        if pair.0.map(|one| one.answer) == pair.1.map(|one| one.answer) {
             continue;
         }
-        let asks = pair.0.as_ref().or(pair.1.as_ref()).map(|one| one.asks.clone()).unwrap_or_default();
-        let short = |one: Option<Asked>| one.map(|one| (one.answer, one.saw));
+        let asks = pair.0.or(pair.1).map(|one| one.asks.clone()).unwrap_or_default();
+        let short = |one: Option<&Asked>| one.map(|one| (one.answer, one.saw.clone()));
         found.push(Difference { id: id.to_owned(), asks, first: short(pair.0), second: short(pair.1) });
     }
     found
@@ -147,7 +153,7 @@ fn rows(text: &mut String, names: &[String; 2], all: &[&Difference]) {
             text,
             "| {} `{}` | {} | {} |",
             cell(&one.asks),
-            one.id,
+            code(&one.id),
             shown(&one.first),
             shown(&one.second)
         );
@@ -156,6 +162,8 @@ fn rows(text: &mut String, names: &[String; 2], all: &[&Difference]) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::certificate::{SCHEMA, Target};
 
@@ -234,5 +242,30 @@ mod tests {
         }
         let both: Vec<bool> = compare(&full, &quick).iter().map(Difference::is_of_both).collect();
         assert_eq!(both, [true, false, false]);
+    }
+
+    #[test]
+    fn what_somebody_wrote_into_a_certificate_commands_no_terminal_and_breaks_no_table() {
+        let hostile = "s3.x`|\u{1b}]0;own\u{7}\u{202e}\n| y";
+        let first = certificate("a", "2026-01-01T00:00:00Z", &[(hostile, Answer::Yes)]);
+        let mut second = certificate("b\u{202e}", "2026-01-01T00:00:00Z", &[(hostile, Answer::No)]);
+        second.questions[0].saw = "\u{1b}[2J\u{2066}".to_owned();
+        let text = comparison_markdown(&first, &second);
+        let is_hostile =
+            |sign: char| (sign.is_control() && sign != '\n') || matches!(sign, '\u{202e}' | '\u{2066}');
+        assert!(!text.contains(is_hostile), "{text:?}");
+        let row = text.lines().find(|line| line.contains("s3.x")).unwrap();
+        assert_eq!((row.matches(" | ").count(), row.matches('`').count()), (2, 2), "{row}");
+    }
+
+    #[test]
+    fn any_number_of_questions_is_compared_in_bearable_time() {
+        let ids: Vec<String> = (0..60_000).map(|at| format!("s3.{at}")).collect();
+        let of = |answer| ids.iter().map(|id| (id.as_str(), answer)).collect::<Vec<_>>();
+        let first = certificate("a", "2026-01-01T00:00:00Z", &of(Answer::Yes));
+        let second = certificate("b", "2026-01-01T00:00:00Z", &of(Answer::No));
+        let began = Instant::now();
+        assert_eq!(compare(&first, &second).len(), ids.len());
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }

@@ -17,11 +17,22 @@ pub(crate) fn cell(text: &str) -> String {
             }
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
-            sign if sign.is_control() => out.push(' '),
+            sign if is_hostile(sign) => out.push(' '),
             sign => out.push(sign),
         }
     }
     out
+}
+
+/// What commands a terminal, or turns the direction in which what follows is shown.
+fn is_hostile(sign: char) -> bool {
+    sign.is_control()
+        || matches!(sign, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A text that stands between the signs of code in a cell.
+pub(crate) fn code(text: &str) -> String {
+    text.chars().map(|sign| if is_hostile(sign) || matches!(sign, '|' | '`') { '?' } else { sign }).collect()
 }
 
 fn title(certificate: &Certificate) -> String {
