@@ -4,8 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Leave, Talk};
+use crate::nats::private_file::write_whole;
 use crate::nats::{Bus, Unsigned, claimed, open_signed};
 
 /// Keys of controllers, one a line.
@@ -113,7 +113,7 @@ impl Trust {
                 self.keys.join(", ")
             ));
         }
-        if let Err(cause) = write_private(&self.file, &format!("{key}\n")) {
+        if let Err(cause) = write_whole(&self.file, &format!("{key}\n")) {
             return (self.talk)(&format!("{} cannot be written: {cause}", self.file.display()));
         }
         (self.talk)(&format!(
@@ -306,13 +306,6 @@ impl SharedTrust {
     }
 }
 
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let fresh = path.with_extension("new");
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    file.write_all(text.as_bytes())?;
-    fs::rename(&fresh, path)
-}
-
 /// What will not be heard again: by key and name, the moment up to which. The oldest entries are forgotten one by one, and all
 /// that was signed up to then by any key counts as heard.
 struct Ledger {
@@ -354,7 +347,7 @@ impl Ledger {
         for (by, what, until) in &self.entries {
             text.push_str(&format!("{by} {what} {until}\n"));
         }
-        write_private(&self.path, &text)
+        write_whole(&self.path, &text)
     }
 }
 

@@ -6,7 +6,7 @@ mod connect;
 mod error;
 mod keys;
 pub mod names;
-mod private_file;
+pub(crate) mod private_file;
 mod publish;
 mod registry;
 pub mod roles;

@@ -21,13 +21,52 @@ pub(crate) fn make_private(directory: &Path) -> Result<(), BusError> {
 }
 
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
-    let fail = io("file of the local NATS", path);
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(&fail)?;
-    file.write_all(text.as_bytes()).map_err(&fail)
+    write_whole(path, text).map_err(io("file of the local NATS", path))
+}
+
+/// Writes a whole file that only its owner reads. What is there is replaced: no link is followed, and neither the rights of
+/// an older file nor who has it open matter to what is written.
+pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let fresh = path.with_file_name(format!(".{name}.new-{process}-{thread:?}"));
+    // One that an earlier process of the same number left.
+    drop(std::fs::remove_file(&fresh));
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&fresh, path));
+    written.inspect_err(|_| drop(std::fs::remove_file(&fresh)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_secret_goes_through_no_link_and_into_no_file_that_others_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("theirs"), "theirs").unwrap();
+        symlink(at("theirs"), at("link")).unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        fs::write(at("open"), "old").unwrap();
+        fs::set_permissions(at("open"), fs::Permissions::from_mode(0o666)).unwrap();
+        let watched = fs::File::open(at("open")).unwrap();
+        for name in ["link", "dangling", "open", "fresh"] {
+            write_private(&at(name), "secret").unwrap();
+            let meta = fs::symlink_metadata(at(name)).unwrap();
+            assert_eq!((meta.is_file(), meta.permissions().mode() & 0o777), (true, 0o600), "{name}");
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), "secret", "{name}");
+        }
+        assert_eq!(std::io::read_to_string(watched).unwrap(), "old", "who had it open");
+        assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
+        assert!(!at("nowhere").exists());
+        // Nothing half-written is left, also where it cannot be named.
+        fs::create_dir(at("taken")).unwrap();
+        assert!(write_private(&at("taken"), "secret").is_err());
+        let left = fs::read_dir(directory.path()).unwrap().filter_map(Result::ok);
+        assert!(left.map(|entry| entry.file_name()).all(|name| !name.to_string_lossy().starts_with('.')));
+    }
 }
