@@ -223,8 +223,8 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     let damaged = good(home, "list --archive hollow");
     let is_framed = |line: &&str| line.contains(|sign| ('\u{2500}'..='\u{259f}').contains(&sign));
     assert!(damaged.lines().filter(is_framed).all(|line| line.chars().count() <= 80), "{damaged}");
-    let said = damaged.lines().find(|line| line.starts_with("w4: "));
-    assert!(said.is_some_and(|said| said.contains("w4-damaged/run.json: line ")), "{damaged}");
+    let line = damaged.lines().find(|line| line.starts_with("w4: "));
+    assert!(line.is_some_and(|said| said.contains("w4-damaged/run.json: line ")), "{damaged}");
     assert!(damaged.contains("\nw3: an empty folder\n") && damaged.contains("damaged"), "{damaged}");
     let (text, ..) = on_terminal(home, "list --archive hollow", 60, 24);
     assert!(plain(&text).lines().all(|line| line.trim_end().chars().count() <= 60), "{text}");
