@@ -58,6 +58,9 @@ fn known(units: &[Unit]) -> String {
 /// A part, the share of its demand, and which copy of its machine it belongs to.
 type Placed = Vec<(usize, f64, usize)>;
 
+/// More units are solved for a hundred models at once by no machine in a moment.
+const MOST_PLACED: usize = 200_000;
+
 impl Stations {
     /// The changed store.
     ///
@@ -68,6 +71,9 @@ impl Stations {
         let mut extra_delay_s = 0.0;
         for (name, factor) in &more.units {
             extra_delay_s += with_units(model, units, mix, &mut placed, name, *factor)?;
+        }
+        if placed.len() > MOST_PLACED {
+            return Err(Cannot::TooManyUnits(placed.len()));
         }
         Ok(Self::at(model, units, mix, &placed, extra_delay_s))
     }

@@ -231,6 +231,8 @@ pub enum Cannot {
     Unexplained(f64),
     /// The loads lie this share, on the whole, from what any such store would do.
     Scattered(f64),
+    /// So many units of the store that is wanted would take minutes and gigabytes.
+    TooManyUnits(usize),
     /// No such role, unit or kind of operation was measured; these were.
     NotMeasured(String, String),
     /// Only this mix was measured.

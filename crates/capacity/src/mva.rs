@@ -3,6 +3,8 @@
 //! Queueing Network Models of Flexible Manufacturing Systems (1987) for several servers; Lazowska et al. (1984), chapters 5
 //! to 7 for bounds and open networks.
 
+use std::collections::BTreeMap;
+
 /// A place that operations visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Station {
@@ -49,15 +51,50 @@ pub fn closed(stations: &[Station], population: &[u32], think_s: &[f64]) -> Opti
         return None;
     }
     let (queueing, delays) = split(stations, classes);
+    let alike = Alike::of(queueing);
     let think: Vec<f64> = (0..classes).map(|class| think_s[class] + delays[class]).collect();
     let states = population.iter().try_fold(1_usize, |all, n| all.checked_mul(*n as usize + 1));
     let (rates, queues) = match states {
-        Some(states) if states.saturating_mul(queueing.len()) <= MOST_STATES => {
-            exact(&queueing, population, &think)
+        Some(states) if states.saturating_mul(alike.demands_s.len()) <= MOST_STATES => {
+            exact(&alike, population, &think)
         }
-        _ => schweitzer(&queueing, population, &think),
+        _ => schweitzer(&alike, population, &think),
     };
+    let queues: Vec<f64> = alike.which.iter().map(|at| queues[*at]).collect();
     Some(solution(stations, population, think_s, rates, &queues))
+}
+
+/// Stations with the same demands, as those of thousands of machines of a role, have the same queue: one of each kind is
+/// solved for all.
+struct Alike {
+    demands_s: Vec<Vec<f64>>,
+    /// How many there are of each.
+    many: Vec<f64>,
+    /// Which of them each station is.
+    which: Vec<usize>,
+}
+
+impl Alike {
+    fn of(stations: Vec<Vec<f64>>) -> Self {
+        let mut found = Self { demands_s: Vec::new(), many: Vec::new(), which: Vec::new() };
+        let mut places: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+        for demands_s in stations {
+            let bits = demands_s.iter().map(|demand| demand.to_bits()).collect();
+            let at = *places.entry(bits).or_insert(found.demands_s.len());
+            if at == found.demands_s.len() {
+                found.demands_s.push(demands_s);
+                found.many.push(0.0);
+            }
+            found.many[at] += 1.0;
+            found.which.push(at);
+        }
+        found
+    }
+
+    /// The time that an operation waits at all of them.
+    fn sum(&self, waits_s: &[f64]) -> f64 {
+        waits_s.iter().zip(&self.many).map(|(wait, many)| wait * many).sum()
+    }
 }
 
 /// Each station as a queue of one server and, for several servers, a delay.
@@ -79,7 +116,7 @@ fn split(stations: &[Station], classes: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
 }
 
 /// Throughput of each class and the queue at each station, by recursion over all smaller populations.
-fn exact(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
+fn exact(alike: &Alike, population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let strides: Vec<usize> = population
         .iter()
         .scan(1_usize, |stride, n| {
@@ -89,7 +126,7 @@ fn exact(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>
         })
         .collect();
     let states: usize = population.iter().map(|n| *n as usize + 1).product();
-    let stations = demands.len();
+    let stations = alike.demands_s.len();
     let mut queues = vec![0.0; states * stations];
     let mut rates = vec![0.0; population.len()];
     let mut here = vec![0_u32; population.len()];
@@ -104,12 +141,13 @@ fn exact(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>
                 continue;
             }
             let before = (state - strides[class]) * stations;
-            let waits: Vec<f64> = demands
+            let waits: Vec<f64> = alike
+                .demands_s
                 .iter()
                 .enumerate()
                 .map(|(station, demand)| demand[class] * (1.0 + queues[before + station]))
                 .collect();
-            let rate = f64::from(*many) / (think_s[class] + waits.iter().sum::<f64>());
+            let rate = f64::from(*many) / (think_s[class] + alike.sum(&waits));
             rates[class] = rate;
             for (queue, wait) in now.iter_mut().zip(&waits) {
                 *queue += rate * wait;
@@ -132,9 +170,9 @@ fn count_up(here: &mut [u32], population: &[u32]) {
 }
 
 /// An arriving operation sees its own class's queue without its own share.
-fn schweitzer(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let stations = demands.len();
-    let share = 1.0 / crate::number::real(stations.max(1));
+fn schweitzer(alike: &Alike, population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (demands, stations) = (&alike.demands_s, alike.demands_s.len());
+    let share = 1.0 / alike.many.iter().sum::<f64>().max(1.0);
     let mut queues: Vec<Vec<f64>> =
         population.iter().map(|many| vec![f64::from(*many) * share; stations]).collect();
     let mut rates = vec![0.0; population.len()];
@@ -150,7 +188,7 @@ fn schweitzer(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec
             let waits: Vec<f64> = (0..stations)
                 .map(|s| demands[s][class] * (1.0 + totals[s] - queues[class][s] / many))
                 .collect();
-            rates[class] = many / (think_s[class] + waits.iter().sum::<f64>());
+            rates[class] = many / (think_s[class] + alike.sum(&waits));
             for (s, wait) in waits.iter().enumerate() {
                 next[class][s] = rates[class] * wait;
                 moved = moved.max((next[class][s] - queues[class][s]).abs() / many);

@@ -468,6 +468,10 @@ fn far_off(errors: impl Iterator<Item = Option<f64>>) -> f64 {
     if squares.is_empty() { UNTRIED } else { (squares.iter().sum::<f64>() / real(squares.len())).sqrt() }
 }
 
+fn too_many(units: usize) -> String {
+    format!("the store that is wanted would have {units} units, which would take minutes: ask for fewer")
+}
+
 fn anything_between(low: f64, high: f64) -> String {
     format!(
         "what an operation costs falls with the load, and by how much there no load shows: anything from {low:.1} to {high:.1} \
@@ -541,6 +545,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
              run"
         ),
         Cannot::NotWhole(what) => format!("{what}: the factor gives no whole number of them"),
+        Cannot::TooManyUnits(units) => too_many(*units),
         Cannot::TooMuch(ceiling) => {
             format!("the store cannot keep up with that rate: its ceiling is {ceiling:.0} operations/s")
         }

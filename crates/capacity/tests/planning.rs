@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use cosmark_capacity::change::More;
 use cosmark_capacity::ladder::{Kind, Unit, Usage, Waiting};
@@ -187,6 +188,23 @@ fn twice_the_machines_of_a_role_do_what_a_store_with_them_does() {
     let said = planner.predict(&asked);
     let is_named = |known: &str| known.contains("proxy") && known.contains("storage");
     assert!(matches!(&said, Err(Cannot::NotMeasured(_, known)) if is_named(known)), "{said:?}");
+}
+
+/// Each of the machines has processors, which stand in the figures in several ways.
+#[test]
+fn thousands_of_machines_are_planned_in_a_moment_and_millions_of_units_are_refused() {
+    let small = store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]);
+    let planner =
+        Planner::of(&observed(&["read", "write"], units(), ladder(&small, &[1.0, 0.0], 1))).unwrap();
+    let mut asked = wanted(48);
+    asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 8_000)]);
+    let began = Instant::now();
+    let said = planner.predict(&asked).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    near(said.ceiling_per_s.value, 1000.0 / 1.2, 0.1, "the disk is the limit");
+    asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 1_000_000)]);
+    let refused = planner.predict(&asked).unwrap_err();
+    assert!(why_not(&refused, &[]).contains("would have 1000"), "{refused:?}");
 }
 
 #[test]

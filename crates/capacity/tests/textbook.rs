@@ -27,6 +27,21 @@ fn balanced_networks_have_a_closed_form() {
     }
 }
 
+/// As thousands of machines of a role are: each by itself would be more states than can be counted.
+#[test]
+fn stations_that_are_alike_are_solved_exactly_however_many_there_are() {
+    let mut stations = single(&vec![1e-6; 100_000]);
+    let solved = closed(&stations, &[64], &[0.0]).unwrap();
+    near(solved.throughput_per_s[0], 64.0 / (1e-6 * 100_063.0));
+    assert_eq!((solved.queue.len(), solved.busy.len()), (100_000, 100_000));
+    near(solved.queue[99_999], 64.0 / 100_000.0);
+    // One among them that is another.
+    stations[7].demands_s = vec![1e-3];
+    let solved = closed(&stations, &[64], &[0.0]).unwrap();
+    assert!(solved.busy[7] > 0.4 && solved.queue[7] > 100.0 * solved.queue[6], "{}", solved.queue[7]);
+    near(solved.queue.iter().sum::<f64>(), 64.0);
+}
+
 /// R. Jain, The Art of Computer Systems Performance Analysis (1991), table 34.1: a timesharing system of a processor (16
 /// visits of 125 ms), disk A (10 of 300 ms) and disk B (5 of 200 ms), with users who think 4 s.
 #[test]

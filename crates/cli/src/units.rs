@@ -82,8 +82,11 @@ pub fn rate(per_s: f64) -> String {
         grouped(whole)
     } else if per_s >= 10.0 {
         format!("{per_s:.1}")
-    } else {
+    } else if per_s >= 0.01 || per_s <= 0.0 {
         format!("{per_s:.2}")
+    } else {
+        // One in some minutes is a rate, too.
+        format!("{per_s:.5}")
     }
 }
 
@@ -150,6 +153,7 @@ mod tests {
             ("0.012".into(), "1.23".into(), "45.7".into(), "1234".into())
         );
         assert_eq!(clock(Duration::from_secs(3725)), "1:02:05");
+        assert_eq!((rate(0.0), rate(0.05), rate(0.004)), ("0.00".into(), "0.05".into(), "0.00400".into()));
         assert_eq!((rate(1.5), rate(15.5), rate(12_345.6)), ("1.50".into(), "15.5".into(), "12 346".into()));
     }
 }

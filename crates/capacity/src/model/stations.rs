@@ -2,6 +2,8 @@
 //! (1984), chapters 6 and 7; for demands that change with the load A. Kattepur and M. Nambiar, Performance Modeling of
 //! Multi-tiered Web Applications with Varying Service Demands (IEEE IPDPS Workshops, 2015).
 
+use std::collections::BTreeMap;
+
 use super::falling::busy_of;
 use super::{Curve, Load, Mix, Model};
 use crate::ladder::{Kind, Unit};
@@ -52,20 +54,23 @@ impl Stations {
             part.demand_s(mix) * share / (1.0 - part.idle).max(1e-3)
         };
         let unit = |one: &(usize, f64, usize)| &units[model.parts[one.0].unit];
-        let counts = |one: &(usize, f64, usize)| {
-            let own = unit(one);
-            if !is_cpu(own) {
-                return true;
-            }
-            let beside = placed
-                .iter()
-                .filter(|other| other.2 == one.2 && unit(other).node == own.node && is_cpu(unit(other)));
-            let mut ways: Vec<(f64, Kind)> = beside.map(|one| (demand(one), unit(one).kind)).collect();
+        let mut ways: BTreeMap<(usize, &str), Vec<(f64, Kind)>> = BTreeMap::new();
+        for one in placed.iter().filter(|one| is_cpu(unit(one))) {
+            let machine = (one.2, unit(one).node.as_str());
+            ways.entry(machine).or_default().push((demand(one), unit(one).kind));
+        }
+        let first_full = |mut ways: Vec<(f64, Kind)>| {
             // Machine sorts first: where two ways are about as full, the coarser one counts.
             ways.sort_by(|a, b| a.1.cmp(&b.1).then(b.0.total_cmp(&a.0)));
             ways.dedup_by_key(|way| way.1);
             let most = ways.iter().map(|way| way.0).fold(0.0, f64::max);
-            ways.iter().find(|way| way.0 >= most * 0.95).is_some_and(|way| way.1 == own.kind)
+            ways.iter().find(|way| way.0 >= most * 0.95).map(|way| way.1)
+        };
+        let chosen: BTreeMap<(usize, &str), Option<Kind>> =
+            ways.into_iter().map(|(machine, ways)| (machine, first_full(ways))).collect();
+        let counts = |one: &(usize, f64, usize)| {
+            let own = unit(one);
+            !is_cpu(own) || chosen.get(&(one.2, own.node.as_str())) == Some(&Some(own.kind))
         };
         let counted: Vec<&(usize, f64, usize)> = placed.iter().filter(|one| counts(one)).collect();
         Self {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use cosmark_capacity::change::{More, machines};
 use cosmark_capacity::ladder::Unit;
 
-/// More machines than these are no store.
-const MOST_NODES: f64 = 100_000.0;
+/// More machines of a role, and more times what there is of a unit, are not planned: that would take minutes.
+const MOST_NODES: usize = 2_000;
+const MOST_TIMES: f64 = 2_000.0;
 
 /// How many of what was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,12 +21,9 @@ impl Many {
         let text = text.trim();
         if let Some(factor) = text.strip_suffix(['x', 'X']) {
             let factor = factor.trim().parse::<f64>().ok();
-            return factor.filter(|factor| *factor > 0.0 && *factor <= MOST_NODES).map(Self::Times);
+            return factor.filter(|factor| *factor > 0.0 && *factor <= MOST_TIMES).map(Self::Times);
         }
-        text.parse::<u32>()
-            .ok()
-            .filter(|count| (1..=100_000).contains(count))
-            .map(|count| Self::Count(count as usize))
+        text.parse::<u32>().ok().filter(|count| *count > 0).map(|count| Self::Count(count as usize))
     }
 
     /// How many machines there would be.
@@ -36,8 +34,8 @@ impl Many {
             clippy::cast_sign_loss,
             reason = "counts of machines"
         )]
-        match self {
-            Self::Count(count) => Ok(count),
+        let count = match self {
+            Self::Count(count) => count,
             Self::Times(factor) => {
                 let count = now as f64 * factor;
                 if (count - count.round()).abs() > 1e-6 || count < 0.5 {
@@ -47,9 +45,15 @@ impl Many {
                         count.ceil()
                     ));
                 }
-                Ok(count.round() as usize)
+                count.round() as usize
             }
+        };
+        if count > MOST_NODES {
+            return Err(format!(
+                "--nodes {role}={count}: no more than {MOST_NODES} machines of a role are planned"
+            ));
         }
+        Ok(count)
     }
 }
 
@@ -91,7 +95,9 @@ pub fn more(nodes: &[String], factors: &[String], units: &[Unit]) -> Result<More
             _ => {}
         }
         for (role, now) in chosen {
-            wanted.nodes.insert(role.to_owned(), many.of(now, role)?);
+            if wanted.nodes.insert(role.to_owned(), many.of(now, role)?).is_some() {
+                return Err(format!("--nodes {text}: machines of role {role} are given twice"));
+            }
         }
     }
     for text in factors {
@@ -169,6 +175,10 @@ mod tests {
             ("proxy=0", "ROLE=COUNT"),
             ("-2x", "write 2x"),
             ("proxy=nanx", "write 2x"),
+            ("proxy=2001", "no more than 2000 machines"),
+            ("storage=1001x", "no more than 2000 machines"),
+            ("storage=99999x", "write 2x"),
+            ("2x,proxy=3", "role proxy are given twice"),
         ] {
             let said = nodes(words).unwrap_err();
             assert!(said.contains(remedy), "{words}: {said}");
