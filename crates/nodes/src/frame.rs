@@ -35,6 +35,9 @@ pub struct Frame {
     pub names: ThreadNames,
 }
 
+/// In the names of zones of energy that are there by another way, too.
+pub(crate) const READ_AGAIN: &str = "rapl-mmio";
+
 /// Names of threads by process and thread.
 pub type ThreadNames = BTreeMap<(String, String), String>;
 
@@ -65,7 +68,10 @@ impl Frame {
 
     /// Adds what `grep '' FILE..` printed: each line with its file's path before it.
     pub fn add_line(&mut self, line: &str) {
-        let Some((path, rest)) = line.split_once(':') else { return };
+        // Zones of energy and groups may have colons in their names. What stands in these files has no slash.
+        let from = if line.starts_with("/sys/") { line.rfind('/').unwrap_or(0) } else { 0 };
+        let Some(colon) = line[from..].find(':').map(|at| from + at) else { return };
+        let (path, rest) = (&line[..colon], &line[colon + 1..]);
         let text = self.files.entry(path.to_owned()).or_default();
         text.push_str(rest);
         text.push('\n');
@@ -80,6 +86,13 @@ impl Frame {
             Some(((process.to_owned(), thread.to_owned()), name_and_rest(text)?.0.to_owned()))
         };
         self.files.iter().filter_map(named).collect()
+    }
+
+    /// Whether a zone is what the processors of one socket draw. Its parts (`intel-rapl:0:0`) are in it, it is in what the
+    /// whole machine draws (`psys`), and it may be there once more, read another way (`intel-rapl-mmio:0`).
+    fn is_package(&self, zone: &str) -> bool {
+        let name = self.files.get(&format!("/sys/class/powercap/{zone}/name")).map_or("", |name| name.trim());
+        zone.matches(':').count() == 1 && !zone.contains(READ_AGAIN) && name != "psys"
     }
 
     /// Files of threads, groups and interfaces: which ones are asked for depends on the machine.
@@ -106,8 +119,7 @@ impl Frame {
             ["", "sys", "class", "net", interface, "speed"] => {
                 reading.add(&q::NETWORK_SPEED, interface, number(Some(&text.trim())) * 1e6 / 8.0);
             }
-            // Its parts (`intel-rapl:0:0`) are in it already.
-            ["", "sys", "class", "powercap", zone, "energy_uj"] if zone.matches(':').count() == 1 => {
+            ["", "sys", "class", "powercap", zone, "energy_uj"] if self.is_package(zone) => {
                 reading.add(&q::ENERGY, zone, number(Some(&text.trim())) / 1e6);
             }
             ["", "sys", "fs", "cgroup", ..] => groups::read(&self.files, path, text, reading),
@@ -322,6 +334,41 @@ mod tests {
             (of("disk_busy_s"), of("disk_queue_s"), of("disk_flushes")),
             (Some(0.009), Some(0.012), Some(3.0))
         );
+    }
+
+    #[test]
+    fn only_packages_are_energy_and_each_counts_once() {
+        let mut frame = Frame { ticks_per_s: 100.0, ..Frame::default() };
+        for (zone, name) in [
+            ("intel-rapl:0", "package-0"),
+            ("intel-rapl:0:0", "core"),
+            ("intel-rapl:1", "package-1"),
+            ("intel-rapl:2", "psys"),
+            ("intel-rapl-mmio:0", "package-0"),
+        ] {
+            frame.add_line(&format!("/sys/class/powercap/{zone}/energy_uj:5000000"));
+            frame.add_line(&format!("/sys/class/powercap/{zone}/name:{name}"));
+        }
+        let units: Vec<String> = frame.read(0).samples.into_iter().map(|sample| sample.unit).collect();
+        assert_eq!(units, ["intel-rapl:0", "intel-rapl:1"]);
+    }
+
+    #[test]
+    fn a_colon_in_the_name_of_a_group_is_no_end_of_its_path() {
+        let mut frame = Frame { ticks_per_s: 100.0, ..Frame::default() };
+        let group = "/sys/fs/cgroup/kubepods.slice:cri-containerd:5f1e";
+        for line in ["cpu.max:50000 100000", "io.max:8:16 rbps=max wbps=4096", "io.stat:8:16 wbytes=77"] {
+            frame.add_line(&format!("{group}/{line}"));
+        }
+        frame.add_line("/proc/stat:cpu0 100 0 0 0 0 0 0 0 a/b:c");
+        let samples = frame.read(0).samples;
+        let found: Vec<_> =
+            samples.iter().map(|one| (one.quantity.id, one.unit.as_str(), one.value)).collect();
+        let name = "kubepods.slice:cri-containerd:5f1e";
+        assert!(found.contains(&("quota_processors", name, 0.5)), "{found:?}");
+        let written = format!("{name} 8:16 written bytes");
+        assert!(found.contains(&("io_limit_used", written.as_str(), 77.0)), "{found:?}");
+        assert!(found.contains(&("cpu_busy_s", "cpu0", 1.0)), "{found:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use crate::frame::device_of;
+use crate::frame::{READ_AGAIN, device_of};
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
 
@@ -437,6 +437,10 @@ fn divisors(series: &[Series]) -> BTreeMap<(&'static str, String), f64> {
 /// What a series is of; `None` where that has no name that can be shown, or is a part of something else.
 fn unit_of(known: &Known, one: &Series) -> Option<String> {
     let label = |name: &str| one.label(name).filter(|value| !value.is_empty());
+    // The same package has the same number there.
+    if known.quantity.id == q::ENERGY.id && label("path").is_some_and(|path| path.contains(READ_AGAIN)) {
+        return None;
+    }
     let unit = match known.unit {
         "" => String::new(),
         "cpu" => format!("cpu{}", one.label("cpu").unwrap_or("?")),

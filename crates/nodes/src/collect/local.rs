@@ -176,7 +176,9 @@ impl LocalReader {
             self.take(path, &mut files);
         }
         for zone in self.names_in("/sys/class/powercap") {
-            self.take(&format!("/sys/class/powercap/{zone}/energy_uj"), &mut files);
+            if self.take(&format!("/sys/class/powercap/{zone}/energy_uj"), &mut files) {
+                self.take(&format!("/sys/class/powercap/{zone}/name"), &mut files);
+            }
         }
         for group in &self.groups {
             self.take(&format!("/sys/fs/cgroup{group}/cpu.stat"), &mut files);

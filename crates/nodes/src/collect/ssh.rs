@@ -212,7 +212,7 @@ impl SshSession {
             groups::script()
         );
         format!(
-            "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
+            "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             queues(""),
             self.interval_s

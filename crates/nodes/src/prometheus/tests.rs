@@ -97,6 +97,15 @@ fn minio_tells_its_drives_its_scanner_and_its_requests() {
     );
 }
 
+#[test]
+fn a_package_that_is_read_in_two_ways_draws_what_it_draws_once() {
+    let line = |path: &str, index: u32| {
+        format!("node_rapl_package_joules_total{{index=\"{index}\",path=\"/sys/class/powercap/{path}\"}} 7\n")
+    };
+    let text = [line("intel-rapl:0", 0), line("intel-rapl-mmio:0", 0), line("intel-rapl:1", 1)].concat();
+    expect(&text, &[("energy_j", "0", 7.0), ("energy_j", "1", 7.0)]);
+}
+
 /// `node_exporter` leaves partitions out unless it is started otherwise.
 #[test]
 fn a_partition_is_a_part_of_its_disk_and_no_disk_beside_it() {
