@@ -317,6 +317,16 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
+/// What the words of ssh mean to whoever named the machine.
+const HINTS: &[(&str, &str)] = &[
+    ("Host key verification failed", "; log in there once by hand, so that its key is known"),
+    (
+        "Permission denied",
+        "; nobody is asked for a password: give this login a key there, as ssh-copy-id does",
+    ),
+    ("Could not resolve hostname", "; give a name that `ssh` knows from this machine"),
+];
+
 /// Why a machine is lost that is still there, and what it said last that was no file.
 fn silence(patience: Duration, said: &str) -> String {
     let seconds = patience.as_secs();
@@ -336,7 +346,8 @@ async fn last_words(child: &mut Child, said: &str) -> String {
         let _ = tokio::time::timeout(Duration::from_secs(2), read).await;
     }
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or(said);
-    if line.is_empty() { "the session ended".to_owned() } else { format!("the session ended: {line}") }
+    let hint = HINTS.iter().find(|(sign, _)| line.contains(sign)).map_or("", |(_, hint)| hint);
+    if line.is_empty() { "the session ended".to_owned() } else { format!("the session ended: {line}{hint}") }
 }
 
 #[cfg(test)]
@@ -473,6 +484,7 @@ mod tests {
             first(session("echo 'user@host: Permission denied (publickey).' >&2; exit 255", &[])).await;
         let [News::Lost(why)] = news.as_slice() else { panic!("{news:?}") };
         assert!(why.contains("user@host") && why.contains("Permission denied"), "{why}");
+        assert!(why.ends_with("give this login a key there, as ssh-copy-id does"), "{why}");
         let mut absent = session("", &[]);
         absent.program = vec!["/nonexistent/ssh".to_owned()];
         assert!(matches!(first(absent).await.as_slice(), [News::Lost(why)] if why.contains("cannot start")));
