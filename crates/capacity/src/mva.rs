@@ -64,8 +64,8 @@ pub fn closed(stations: &[Station], population: &[u32], think_s: &[f64]) -> Opti
     Some(solution(stations, population, think_s, rates, &queues))
 }
 
-/// Stations with the same demands, as those of thousands of machines of a role, have the same queue: one of each kind is
-/// solved for all.
+/// Stations with the same demands, as those of thousands of machines of a role, have the same queue: one of each kind
+/// is solved for all.
 struct Alike {
     demands_s: Vec<Vec<f64>>,
     /// How many there are of each.

@@ -116,8 +116,8 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     found
 }
 
-/// How long each processor, thread and disk was there: some are switched on or off, end or are pulled out while a machine
-/// runs.
+/// How long each processor, thread and disk was there: some are switched on or off, end or are pulled out while a
+/// machine runs.
 #[derive(Default)]
 struct There {
     /// By what tells how busy it is, and its name.
@@ -128,8 +128,8 @@ struct There {
 
 /// A processor that was there for no less was there all the time: an answer may lack a number.
 const ALL_THE_TIME: f64 = 0.98;
-/// What was there for less is busy for a share of the whole time, and what was there for longer for one of its own: a daemon
-/// that was started again was as busy as either of its halves.
+/// What was there for less is busy for a share of the whole time, and what was there for longer for one of its own: a
+/// daemon that was started again was as busy as either of its halves.
 const BRIEF: f64 = 0.45;
 
 impl There {

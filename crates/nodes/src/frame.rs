@@ -88,8 +88,8 @@ impl Frame {
         self.files.iter().filter_map(named).collect()
     }
 
-    /// Whether a zone is what the processors of one socket draw. Its parts (`intel-rapl:0:0`) are in it, it is in what the
-    /// whole machine draws (`psys`), and it may be there once more, read another way (`intel-rapl-mmio:0`).
+    /// Whether a zone is what the processors of one socket draw. Its parts (`intel-rapl:0:0`) are in it, it is in what
+    /// the whole machine draws (`psys`), and it may be there once more, read another way (`intel-rapl-mmio:0`).
     fn is_package(&self, zone: &str) -> bool {
         let name = self.files.get(&format!("/sys/class/powercap/{zone}/name")).map_or("", |name| name.trim());
         zone.matches(':').count() == 1 && !zone.contains(READ_AGAIN) && name != "psys"

@@ -413,7 +413,8 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
     reading
 }
 
-/// How the names begin of what disks and, where somebody wants them, their partitions do: a disk has what its partitions do.
+/// How the names begin of what disks and, where somebody wants them, their partitions do: a disk has what its
+/// partitions do.
 const OF_DISKS: &str = "node_disk_";
 
 /// The disks and partitions that there are.

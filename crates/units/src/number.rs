@@ -32,7 +32,8 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// A change with its sign and so many decimals: `+1.5`, `-0.3`. One that is too small for these is `+0.0` on either side.
+/// A change with its sign and so many decimals: `+1.5`, `-0.3`. One that is too small for these is `+0.0` on either
+/// side.
 #[must_use]
 pub fn signed_text(value: f64, decimals: usize) -> String {
     let text = format!("{value:+.decimals$}");

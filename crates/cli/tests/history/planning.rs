@@ -105,7 +105,8 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     assert!(output.status.code() == Some(2) && error.contains("name them under nodes:"), "{error}");
 }
 
-/// Four loads are enough to plan from, and too few to hold some out of: whoever asks has to see that only two of them count.
+/// Four loads are enough to plan from, and too few to hold some out of: whoever asks has to see that only two of them
+/// count.
 #[test]
 fn a_check_says_how_many_loads_it_holds_out_where_it_can_say_nothing_else() {
     let home = tempfile::tempdir().unwrap();

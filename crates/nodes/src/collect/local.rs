@@ -21,9 +21,11 @@ use crate::{groups, links};
 
 /// How often processes, threads and control groups that began since are looked for, in readings.
 const LOOK_EVERY: u32 = 10;
-/// What is looked for costs no more than one of so many parts of a processor: machines have thousands of processes and groups.
+/// What is looked for costs no more than one of so many parts of a processor: machines have thousands of processes and
+/// groups.
 const OF_A_PROCESSOR: u32 = 500;
-/// A look that costs less makes no pause, whatever the kernel's clock of processor time is worth; none makes a longer one.
+/// A look that costs less makes no pause, whatever the kernel's clock of processor time is worth; none makes a longer
+/// one.
 const CHEAP: Duration = Duration::from_millis(20);
 const LONGEST_REST: Duration = Duration::from_secs(300);
 /// A thread that did nothing is read once in so many readings only: the daemons of a store have hundreds that never do anything.

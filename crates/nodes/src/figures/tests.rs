@@ -272,7 +272,8 @@ fn what_can_be_full_is_a_unit_and_a_link_without_a_speed_is_none() {
     assert_eq!(found.units[5].waiting, Some(Waiting::Share(0.25)));
 }
 
-/// Two processors of which one was switched off, or switched on, for a part of ten seconds: what each ran, and from when to when.
+/// Two processors of which one was switched off, or switched on, for a part of ten seconds: what each ran, and from
+/// when to when.
 fn two_cores(second: std::ops::RangeInclusive<u64>, ran: f64) -> NodeFigures {
     let reading = |at: u64| {
         let mut reading = Reading { at_ns: at * 1_000_000_000, samples: Vec::new() };
@@ -327,7 +328,8 @@ fn more_than_a_second_in_a_second_is_said_and_no_unit_is_made_of_it() {
     }
 }
 
-/// A thread of a compaction, and a disk that was pulled out: neither was full for the window, though it was while it was there.
+/// A thread of a compaction, and a disk that was pulled out: neither was full for the window, though it was while it
+/// was there.
 #[test]
 fn what_was_there_for_a_moment_is_not_full_for_the_whole_window() {
     let reading = |at: u64| {

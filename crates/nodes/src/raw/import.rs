@@ -317,8 +317,8 @@ mod tests {
         assert_eq!((rados.what.as_str(), rados.bytes_per_s), ("rados bench write", 80.0 * 1_048_576.0));
     }
 
-    /// Jobs as fio 3 prints them without `group_reporting`: name, group, what was asked for, the disk, and bytes per second of
-    /// requests of 4 KiB.
+    /// Jobs as fio 3 prints them without `group_reporting`: name, group, what was asked for, the disk, and bytes per
+    /// second of requests of 4 KiB.
     fn jobs(rows: &[(&str, u64, &str, &str, u64)]) -> String {
         let one = |(name, group, rw, disk, bw): &(&str, u64, &str, &str, u64)| {
             let side = if rw.ends_with("read") { "read" } else { "write" };
