@@ -354,6 +354,13 @@ impl Device {
         Shell::local().run(&script, Duration::from_secs(limit + 200)).await.map(drop)
     }
 
+    /// A system goes: what a call that was killed may have made in it is removed, too. An image in Ceph outlives its bed.
+    pub fn adopt(&mut self, system: &System) {
+        if system.block == Some(Block::Rbd) {
+            self.filled.entry(system.name.clone()).or_insert_with(|| (system.clone(), 0));
+        }
+    }
+
     /// Removes what was made for the systems that are up; where their bed is about to be wiped, what goes with its data is left
     /// to that, for a slow disk may take minutes to delete it.
     ///
@@ -379,7 +386,11 @@ impl Device {
                 _ => Ok(()),
             };
         }
-        let engine = self.engine(system)?;
+        let engine = match self.engine(system) {
+            // It is not known that there ever was one.
+            Err(_) if bytes == 0 => return Ok(()),
+            engine => engine?,
+        };
         let script =
             format!("{engine}timeout -k 5 60 rbd rm --no-progress {POOL}/{IMAGE} </dev/null >/dev/null\n");
         let done = Shell::local().run(&script, Duration::from_secs(90)).await.map(drop);
@@ -456,5 +467,24 @@ mod tests {
         std::os::unix::fs::symlink(&left[3], &left[1]).unwrap();
         remove_left(&study, &[call(&["--disk", "disk"])]);
         assert!(left[1].is_symlink() && left[3].is_file());
+    }
+
+    #[tokio::test]
+    async fn an_image_that_a_killed_call_may_have_left_is_looked_for_and_is_no_trouble_where_it_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let system = |block: &str| -> System {
+            serde_json::from_value(serde_json::json!({"name": block, "block": block})).unwrap()
+        };
+        let mut device = Device::new(home.path(), home.path().to_owned(), None);
+        device.adopt(&system("file"));
+        assert!(device.filled.is_empty(), "a file is found by the journal");
+        device.adopt(&system("rbd"));
+        assert_eq!(device.filled.get("rbd").map(|(_, bytes)| *bytes), Some(0));
+        // Without a Ceph nothing can be removed, which matters only where something was made.
+        assert_eq!(device.remove().await, Ok(()));
+        device.filled.insert("rbd".to_owned(), (system("rbd"), 1 << 20));
+        device.adopt(&system("rbd"));
+        assert!(device.remove().await.is_err(), "what was made stays");
+        assert!(device.filled.is_empty());
     }
 }

@@ -448,6 +448,7 @@ impl Runner for Here {
             self.hold(bed)?;
         }
         let Self { runtime, device, .. } = self;
+        device.adopt(system);
         runtime.block_on(async {
             device.remove(bed.is_some() && wipes(system)).await.map_err(Trouble::Failed)?;
             if let Some(bed) = &bed {
