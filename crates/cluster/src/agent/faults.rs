@@ -440,8 +440,8 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_is_not_heard_is_sent_again_and_the_first_answer_counts() {
         for (most, heard) in [(MOST_SENT, Some(3)), (1, None)] {
-            let (to, from) = tokio::sync::mpsc::unbounded_channel();
-            let next = |mut from: tokio::sync::mpsc::UnboundedReceiver<i32>| async move {
+            let (to, from) = tokio::sync::mpsc::channel(8);
+            let next = |mut from: tokio::sync::mpsc::Receiver<i32>| async move {
                 Some((from.recv().await?, from))
             };
             let mut answers = Box::pin(futures_util::stream::unfold(from, next));
@@ -451,7 +451,7 @@ mod tests {
                 sent += 1;
                 // The first two are not looked at.
                 if sent == 3 {
-                    to.send(sent).map_err(|error| error.to_string())?;
+                    to.send(sent).await.map_err(|error| error.to_string())?;
                 }
                 Ok::<(), String>(())
             };
