@@ -481,10 +481,10 @@ mod tests {
         device.adopt(&system("rbd"));
         assert_eq!(device.filled.get("rbd").map(|(_, bytes)| *bytes), Some(0));
         // Without a Ceph nothing can be removed, which matters only where something was made.
-        assert_eq!(device.remove().await, Ok(()));
+        assert_eq!(device.remove(false).await, Ok(()));
         device.filled.insert("rbd".to_owned(), (system("rbd"), 1 << 20));
         device.adopt(&system("rbd"));
-        assert!(device.remove().await.is_err(), "what was made stays");
+        assert!(device.remove(false).await.is_err(), "what was made stays");
         assert!(device.filled.is_empty());
     }
 }
