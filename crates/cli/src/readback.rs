@@ -378,23 +378,7 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
     };
     let mut lines =
         vec![format!("durability: {what} ({read} read back through {})", record.through.join(", "))];
-    let why = record.unlisted_why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let unlisted = format!("containers could not be listed{why}");
-    let others = [
-        (record.late, "were late: something else at first, right at a second look"),
-        (record.unanswered_done, "changes without an answer had taken effect"),
-        (record.unanswered_not_done, "changes without an answer had not"),
-        (record.undecided, "are undecided: changes are missing in the ledger"),
-        (record.unreadable, "could not be read"),
-        (record.listed_twice, "names were listed more than once"),
-        (record.unlisted_containers, unlisted.as_str()),
-    ];
-    lines.extend(
-        others
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, words)| format!("  {} {words}", grouped(*count))),
-    );
+    lines.extend(counted(record));
     if record.stale > 0 {
         lines.push(
             "  stale: an older copy answered. Where a node was away the others may hold the newer one and still bring it \
@@ -421,6 +405,44 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
     }
     lines.extend(record.note.iter().map(|note| format!("  {note}")));
     lines
+}
+
+/// What is neither right nor broken, a line for each that there is.
+fn counted(record: &DurabilityRecord) -> Vec<String> {
+    let why = record.unlisted_why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let unlisted = ["container", "containers"].map(|word| format!("{word} could not be listed{why}"));
+    let [unlisted_one, unlisted_many] = unlisted.each_ref().map(String::as_str);
+    // Of one, and of several.
+    let others = [
+        (
+            record.late,
+            "was late: something else at first, right at a second look",
+            "were late: something else at first, right at a second look",
+        ),
+        (
+            record.unanswered_done,
+            "change without an answer had taken effect",
+            "changes without an answer had taken effect",
+        ),
+        (
+            record.unanswered_not_done,
+            "change without an answer had not taken effect",
+            "changes without an answer had not taken effect",
+        ),
+        (
+            record.undecided,
+            "is undecided: changes are missing in the ledger",
+            "are undecided: changes are missing in the ledger",
+        ),
+        (record.unreadable, "could not be read", "could not be read"),
+        (record.listed_twice, "name was listed more than once", "names were listed more than once"),
+        (record.unlisted_containers, unlisted_one, unlisted_many),
+    ];
+    let there = others.iter().filter(|(count, ..)| *count > 0);
+    let line = |(count, one, many): &(u64, &str, &str)| {
+        format!("  {} {}", grouped(*count), if *count == 1 { one } else { many })
+    };
+    there.map(line).collect()
 }
 
 /// What else than a broken promise a picture of findings may come from.
@@ -499,7 +521,7 @@ mod tests {
         let found =
             text(&DurabilityRecord { unlisted_containers: 1, unlisted_why, listed_twice: 3, ..record });
         let found = found.join("\n");
-        assert!(found.contains("  1 containers could not be listed: the listing repeats itself"), "{found}");
+        assert!(found.contains("  1 container could not be listed: the listing repeats itself"), "{found}");
         assert!(found.contains("  3 names were listed more than once"), "{found}");
     }
 
