@@ -391,10 +391,14 @@ async function firstPaint() {
   await logIn(page, still.url, "operate");
   await page.goto(`${still.url}/`);
   await page.locator(".queue-item").first().waitFor();
-  const ms = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  // What is in the page may not be painted yet.
+  let ms = 0;
+  await comes(async () => {
+    ms = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
+    return ms > 0;
+  }, "there was no first paint");
   // A figure to read; a busy machine is no failure of the page.
   console.log(`first contentful paint: ${Math.round(ms)} ms`);
-  check(ms > 0, "there was no first paint");
   await context.close();
 }
 

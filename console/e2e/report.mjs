@@ -34,9 +34,9 @@ function check(report, holds, text) {
   if (!holds) problems.push(`${report}: ${text}`);
 }
 
-/** A check of what may still be on its way to the page: asked again and again for ten seconds. */
+/** A check of what may still be on its way to the page: asked again and again for two minutes. */
 async function comes(report, holds, text) {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 120_000;
   let came = await holds();
   while (!came && Date.now() < end) {
     await new Promise((done) => setTimeout(done, 50));
