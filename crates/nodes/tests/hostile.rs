@@ -153,5 +153,5 @@ fn a_hundred_thousand_disks_and_limits_are_read_in_a_moment() {
     let began = Instant::now();
     let read = Frame { files, ticks_per_s: 100.0, ..Frame::default() }.read(7);
     assert!(are_numbers(&read) && !read.samples.is_empty());
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
