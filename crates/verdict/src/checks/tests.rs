@@ -506,6 +506,8 @@ const CASES: &[Case] = &[
     ),
     ("V8", healthy, |e| e.series[0].rate_per_s.truncate(8), Status::NotRun, "too short to tell"),
     ("V8", open, |e| slower(e, 3.0), Status::Fail, "the response time rose"),
+    // A stall that warns does not hide that it is too much for a store that answers nothing.
+    ("V8", healthy, |e| lull(e, 20..24, 0.0), Status::Fail, "no operation succeeded in 4 s"),
     ("V8", healthy, |e| lull(e, 20..23, 0.0), Status::Warn, "3 s of the window (from 20 s to 23 s)"),
     (
         "V8",
@@ -521,6 +523,55 @@ const CASES: &[Case] = &[
         |e| spike(e, 20..23),
         Status::Warn,
         "times its usual in the middle of the window (from 20 s to 23 s)",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| silent_and_paused(e, &[20], 900.0, None),
+        Status::Fail,
+        "the store stood still or was gone",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| silent_and_paused(e, &[20], 5_100.0, None),
+        Status::Warn,
+        "machine paused for up to 5.1 s (V6)",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| silent_and_paused(e, &[20, 40], 5_100.0, None),
+        Status::Fail,
+        "the store stood still",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| silent_and_paused(e, &[20, 40], 5_100.0, Some(0.09)),
+        Status::Fail,
+        "the store stood still",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| silent_and_paused(e, &[20, 40], 5_100.0, Some(0.17)),
+        Status::Warn,
+        "says nothing of the store",
+    ),
+    (
+        "V8",
+        open,
+        |e| (spike(e, 20..23), e.clients[0].pause_max_ms = Some(450.0)).1,
+        Status::Warn,
+        "nothing of the store",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| (silent_and_paused(e, &[20], 5_100.0, None), slope(e, 0.5)).1,
+        Status::Fail,
+        "throughput fell by",
     ),
     ("V8", healthy, |e| long_operations(e, 3), Status::Pass, "no more than chance does"),
     ("V8", healthy, |e| other_work(e, 20), Status::Pass, "moved by"),
@@ -1035,6 +1086,13 @@ fn long_and_few(evidence: &mut Evidence, due: u64, ended: u64) {
 /// Less of everything for a while.
 fn lull(evidence: &mut Evidence, steps: std::ops::Range<usize>, factor: f64) {
     evidence.series[0].rate_per_s[steps].iter_mut().for_each(|rate| *rate *= factor);
+}
+
+/// Five seconds without a success from each of these on, and a client that paused for so long at most, and for this share in all.
+fn silent_and_paused(evidence: &mut Evidence, from: &[usize], longest_ms: f64, paused_share: Option<f64>) {
+    from.iter().for_each(|from| lull(evidence, *from..from + 5, 0.0));
+    let client = &mut evidence.clients[0];
+    (client.seconds, client.pause_max_ms, client.paused_share) = (60.0, Some(longest_ms), paused_share);
 }
 
 fn spike(evidence: &mut Evidence, steps: std::ops::Range<usize>) {

@@ -25,6 +25,8 @@ struct Symptom {
     warn: f64,
     fail: f64,
     message: String,
+    /// Pauses of the client's machine make it up: every other symptom says more.
+    is_by_pause: bool,
 }
 
 /// What is looked at in one work: the rate in a closed loop; in an open loop, whose rate is given, the response time with
@@ -76,7 +78,7 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
         }
     }
     let worst = found.into_iter().max_by(|a, b| grade(&a.1).total_cmp(&grade(&b.1)));
-    if let Some((series, Symptom { value, warn, fail, message })) =
+    if let Some((series, Symptom { value, warn, fail, message, is_by_pause })) =
         worst.filter(|(_, symptom)| symptom.is_worth_a_word())
     {
         if is_because_of_failures(evidence, series) {
@@ -84,7 +86,8 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
             return Finding::graded(value, warn, fail, String::new, || named(series, message))
                 .because_of("V12");
         }
-        return Finding::graded(value, warn, fail, String::new, || named(series, message));
+        let finding = Finding::graded(value, warn, fail, String::new, || named(series, message));
+        return if is_by_pause { finding.because_of("V6") } else { finding };
     }
     if let Some(series) = short.first() {
         let steps = series.rate_per_s.len();
@@ -197,10 +200,10 @@ fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Co
     let (what, room) = if is_open { ("the response time", 2.0) } else { ("throughput", 1.0) };
     let unevenness = Unevenness::of(evidence, &series.work);
     let course = Course { series, steps: calm, what, room, is_open, unevenness };
-    let mut symptoms = vec![silent(series, &silences)];
+    let mut symptoms = vec![silent(evidence, series, &silences)];
     // What is offered changes because the workload says so: response times change with it, and that is no fault.
     if !changes_by_plan(series) {
-        symptoms.extend(stalled(&course, &values, &stalls));
+        symptoms.extend(stalled(evidence, &course, &values, &stalls));
         let of_course = [rounds(&course), levels(&course), slope(&course), warm_up(&course)];
         let lost = lost_by_client(evidence);
         symptoms.extend(of_course.into_iter().flatten().map(|symptom| symptom.or_by_client(lost)));
@@ -208,9 +211,14 @@ fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Co
     (symptoms, course)
 }
 
-/// 1 = at the limit of a warning, 2 = at that of a failure.
+/// 1 = at the limit of a warning, 2 = at that of a failure. A stretch without any success comes first.
 fn grade(symptom: &Symptom) -> f64 {
-    if symptom.value > symptom.fail {
+    let fails = symptom.value > symptom.fail;
+    if symptom.is_by_pause || symptom.value <= 0.0 {
+        f64::from(u8::from(symptom.is_worth_a_word()))
+    } else if symptom.warn <= 0.0 {
+        if fails { f64::INFINITY } else { f64::MAX }
+    } else if fails {
         1.0 + symptom.value / symptom.fail
     } else {
         symptom.value / symptom.warn
@@ -251,57 +259,99 @@ fn place(stretches: &[Stretch], step_s: f64) -> String {
     format!("from {} s to {} s{of}", plain(longest.from as f64 * step_s), plain(longest.to as f64 * step_s))
 }
 
+/// The longest pause of the client's own machine, in seconds, where its pauses make up for stretches in which so many seconds
+/// are lacking each: then they say nothing of the store. Of several drivers all have to have paused.
+fn paused_through(evidence: &Evidence, lost_s: &[f64]) -> Option<f64> {
+    /// Pauses are known to a nap, and what had gathered in one is answered after it.
+    const ROOM: f64 = 1.1;
+    let clients = &evidence.clients;
+    let longest_s =
+        clients.iter().map(|client| client.pause_max_ms.unwrap_or(0.0) / 1000.0).reduce(f64::min)?;
+    let in_all = clients.iter().map(|client| Some(client.paused_share? * client.seconds));
+    let all_s = in_all.collect::<Option<Vec<f64>>>().and_then(|all| all.into_iter().reduce(f64::min));
+    // Where only the longest is known there was one.
+    let all_s = all_s.unwrap_or(longest_s);
+    let each = lost_s.iter().all(|lost_s| *lost_s <= ROOM * longest_s);
+    (!lost_s.is_empty() && each && lost_s.iter().sum::<f64>() <= ROOM * all_s).then_some(longest_s)
+}
+
+/// What is said of such a stretch, and what would have been said of the store.
+fn or_by_pause(pause_s: Option<f64>, of_store: &str) -> String {
+    match pause_s {
+        Some(pause_s) => format!(
+            "the client's own machine paused for up to {} s (V6), so this says nothing of the store; measure from a quieter \
+             machine",
+            plain(pause_s)
+        ),
+        None => of_store.to_owned(),
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn silent(series: &Series, silences: &[Stretch]) -> Symptom {
+fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch]) -> Symptom {
     let without: usize = silences.iter().map(Stretch::steps).sum();
+    let lost_s: Vec<f64> = silences.iter().map(|silence| silence.steps() as f64 * series.step_s).collect();
+    let pause_s = paused_through(evidence, &lost_s);
+    let of_store = "the store stood still or was gone; a closed loop sends nothing meanwhile, so neither rate nor percentiles show \
+                    how bad it was";
     Symptom {
         value: without as f64 / series.rate_per_s.len().max(1) as f64,
         warn: 0.0,
-        fail: 0.05,
+        fail: if pause_s.is_some() { f64::INFINITY } else { 0.05 },
         message: format!(
-            "no operation succeeded in {} s of the window ({}): the store stood still or was gone; a closed loop sends \
-             nothing meanwhile, so neither rate nor percentiles show how bad it was",
+            "no operation succeeded in {} s of the window ({}): {}",
             plain(without as f64 * series.step_s),
-            place(silences, series.step_s)
+            place(silences, series.step_s),
+            or_by_pause(pause_s, of_store)
         ),
+        is_by_pause: pause_s.is_some(),
     }
 }
 
 /// Short stretches in the middle that are unlike everything around them.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn stalled(course: &Course<'_>, values: &[Option<f64>], stalls: &[Stretch]) -> Option<Symptom> {
+fn stalled(
+    evidence: &Evidence,
+    course: &Course<'_>,
+    values: &[Option<f64>],
+    stalls: &[Stretch],
+) -> Option<Symptom> {
     let usual = mean(&course.values());
     let step_s = course.series.step_s;
-    let inside = || stalls.iter().flat_map(|stall| values.get(stall.from..stall.to)).flatten();
     let place = place(stalls, step_s);
     if stalls.is_empty() || usual <= 0.0 {
         return None;
     }
-    let (value, message) = if course.is_open {
-        let worst = inside().flatten().copied().fold(0.0, f64::max);
-        let share = inside().count() as f64 / values.len() as f64;
-        (
-            share,
-            format!(
-                "the response time rose to {} times its usual in the middle of the window ({place})",
-                plain(worst / usual)
-            ),
-        )
+    let inside = |stall: &Stretch| values.get(stall.from..stall.to).unwrap_or_default();
+    let lost =
+        |stall: &Stretch| inside(stall).iter().map(|rate| 1.0 - rate.unwrap_or(0.0) / usual).sum::<f64>();
+    let worst = |stall: &Stretch| inside(stall).iter().flatten().copied().fold(0.0, f64::max);
+    let (value, message, lost_s): (f64, String, Vec<f64>) = if course.is_open {
+        let steps: usize = stalls.iter().map(|stall| inside(stall).len()).sum();
+        let most = stalls.iter().map(worst).fold(0.0, f64::max);
+        let text = format!(
+            "the response time rose to {} times its usual in the middle of the window ({place})",
+            plain(most / usual)
+        );
+        let excess_s = |stall: &Stretch| (worst(stall) - usual).max(0.0) / 1000.0;
+        (steps as f64 / values.len() as f64, text, stalls.iter().map(excess_s).collect())
     } else {
-        let lost = inside().map(|rate| 1.0 - rate.unwrap_or(0.0) / usual).sum::<f64>();
+        let lost_s: Vec<f64> = stalls.iter().map(|stall| lost(stall) * step_s).collect();
+        let all_s: f64 = lost_s.iter().sum();
         let text = format!(
             "throughput broke down in the middle of the window ({place}), as if nothing was answered for {} s",
-            plain(lost * step_s)
+            plain(all_s)
         );
-        (lost / values.len() as f64, text)
+        (all_s / step_s / values.len() as f64, text, lost_s)
     };
+    let pause_s = paused_through(evidence, &lost_s);
+    let of_store = "a stall, before and after which the store was as usual; look for what happened then";
     Some(Symptom {
         value,
         warn: 0.01,
-        fail: 0.10,
-        message: format!(
-            "{message}: a stall, before and after which the store was as usual; look for what happened then"
-        ),
+        fail: if pause_s.is_some() { f64::INFINITY } else { 0.10 },
+        message: format!("{message}: {}", or_by_pause(pause_s, of_store)),
+        is_by_pause: pause_s.is_some(),
     })
 }
 
@@ -325,6 +375,7 @@ fn rounds(course: &Course<'_>) -> Option<Symptom> {
             "{what} of five equal parts of the window differs by {}: this is a curve, not a number",
             percent(spread)
         ),
+        is_by_pause: false,
     })
 }
 
@@ -365,6 +416,7 @@ fn levels(course: &Course<'_>) -> Option<Symptom> {
             "{what} {moved} after {} s of the window{more}: two different things were measured; look for what happened then",
             plain(course.seconds_at(change.at))
         ),
+        is_by_pause: false,
     })
 }
 
@@ -392,6 +444,7 @@ fn slope(course: &Course<'_>) -> Option<Symptom> {
             percent(found.relative.abs()),
             percent(found.margin)
         ),
+        is_by_pause: false,
     })
 }
 
@@ -422,5 +475,6 @@ fn warm_up(course: &Course<'_>) -> Option<Symptom> {
             course.what,
             percent(slower.abs())
         ),
+        is_by_pause: false,
     })
 }
