@@ -34,6 +34,8 @@ pub struct Evidence {
     pub start_skew_error_s: Option<f64>,
     /// Drivers whose part is missing from some moment on.
     pub missing: Vec<GapEvidence>,
+    /// Drivers that made no load for a while, and went on.
+    pub pauses: Vec<PauseEvidence>,
     /// Its load was cut, or goes on: what is under way at the end of what is known was counted by nobody.
     pub is_cut: bool,
     /// What failed while faults were made in it; `None` where no fault was proved to be there.
@@ -248,6 +250,21 @@ pub struct GapEvidence {
     pub workers: u64,
     /// From when on, seconds since the load began.
     pub from_s: f64,
+}
+
+/// A driver that made no load for a while although it was to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PauseEvidence {
+    /// Its name.
+    pub driver: String,
+    /// Its workers.
+    pub workers: u64,
+    /// From when on, seconds since the load began.
+    pub from_s: f64,
+    /// Until when.
+    pub to_s: f64,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// What failed in the slots of faults that were made on purpose.

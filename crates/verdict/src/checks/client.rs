@@ -7,7 +7,7 @@ use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Status};
-use crate::numbers::{percent, plain};
+use crate::numbers::{list, percent, plain};
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
 
@@ -206,7 +206,7 @@ pub(super) const ONE_DRIVER: &str = "needs two drivers, there was one";
 
 /// V16.
 pub(super) fn common_window(evidence: &Evidence) -> Finding {
-    if !evidence.missing.is_empty() {
+    if !evidence.missing.is_empty() || !evidence.pauses.is_empty() {
         return gaps(evidence);
     }
     if evidence.drivers < 2 {
@@ -231,30 +231,48 @@ pub(super) fn common_window(evidence: &Evidence) -> Finding {
     })
 }
 
-/// Drivers that were lost: the share of the window's load that is missing.
+/// Drivers that were lost, or made no load for a while: the share of the window's load that is missing.
 #[expect(clippy::cast_precision_loss, reason = "counts of workers fit 53 bits")]
 fn gaps(evidence: &Evidence) -> Finding {
     let start_s = evidence.rampup_s.unwrap_or(0.0);
     let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
     let all = (evidence.workers() as f64).max(1.0);
-    let lost = |gap: &crate::evidence::GapEvidence| {
-        let from_s = (gap.from_s - start_s).clamp(0.0, window_s);
-        (window_s - from_s) / window_s * gap.workers as f64 / all
+    let in_window = |at_s: f64| (at_s - start_s).clamp(0.0, window_s);
+    let lost = |from_s: f64, to_s: f64, workers: u64| {
+        (in_window(to_s) - in_window(from_s)).max(0.0) / window_s * workers as f64 / all
     };
-    let share: f64 = evidence.missing.iter().map(lost).sum();
-    let who: Vec<String> = evidence
+    let gone = evidence.missing.iter().map(|gap| lost(gap.from_s, f64::INFINITY, gap.workers));
+    let paused = evidence.pauses.iter().map(|pause| lost(pause.from_s, pause.to_s, pause.workers));
+    let share: f64 = gone.chain(paused).sum();
+    let count = |workers: u64| format!("{workers} {}", if workers == 1 { "worker" } else { "workers" });
+    let gone = evidence
         .missing
         .iter()
-        .map(|gap| {
-            let workers = if gap.workers == 1 { "worker" } else { "workers" };
-            format!("driver {} from {} s on ({} {workers})", gap.driver, plain(gap.from_s), gap.workers)
-        })
-        .collect();
-    let who = who.join(", ");
-    let ended = || format!("{who} is missing, after the window");
-    Finding::graded(share, 0.0, 0.05, ended, || {
-        format!("{who} is missing: {} of the load of the window, and what it would have done", percent(share))
-    })
+        .map(|gap| format!("driver {} from {} s on ({})", gap.driver, plain(gap.from_s), count(gap.workers)));
+    let gone = gone.collect::<Vec<_>>().join(", ");
+    let paused = evidence.pauses.iter().map(|pause| {
+        format!(
+            "driver {} made no load from {} s to {} s ({}, {})",
+            pause.driver,
+            plain(pause.from_s),
+            plain(pause.to_s),
+            count(pause.workers),
+            pause.reason
+        )
+    });
+    let paused = list(&paused.collect::<Vec<_>>());
+    let who = match (gone.is_empty(), paused.is_empty()) {
+        (false, true) => format!("{gone} is missing"),
+        (true, _) => paused,
+        (false, false) => format!("{gone} is missing, and {paused}"),
+    };
+    Finding::graded(
+        share,
+        0.0,
+        0.05,
+        || format!("{who}, outside the window"),
+        || format!("{who}: {} of the load of the window, and what it would have done", percent(share)),
+    )
 }
 
 /// What is left of a factor between two drivers when as much is taken off as chance makes of so few operations: the least and

@@ -240,6 +240,12 @@ fn gap(from_s: f64) -> GapEvidence {
     GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
 }
 
+/// A driver that stopped until it knew that its run lived.
+fn no_load(driver: &str, workers: u64, from_s: f64, to_s: f64) -> PauseEvidence {
+    let (driver, reason) = (driver.to_owned(), "nobody renewed the lease of the run".to_owned());
+    PauseEvidence { driver, workers, from_s, to_s, reason }
+}
+
 /// The same offered by the clock.
 fn open() -> Evidence {
     let mut evidence = healthy();
@@ -796,6 +802,49 @@ const CASES: &[Case] = &[
         |e| e.missing = vec![gap(15.0)],
         Status::Fail,
         "driver d2 from 15 s on",
+    ),
+    // Half of the workers for 12 of 60 s, all of them for 2 s, and one pause that was over before the window began.
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
+        |e| e.pauses = vec![no_load("b", 4, 25.0, 37.0)],
+        Status::Fail,
+        "10 % of the load",
+    ),
+    (
+        "V16",
+        healthy,
+        |e| e.pauses = vec![no_load("local", 8, 25.0, 27.0)],
+        Status::Warn,
+        "local made no load from 25 s to 27 s",
+    ),
+    ("V16", healthy, |e| e.pauses = vec![no_load("local", 8, 1.0, 4.0)], Status::Pass, "outside the window"),
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
+        |e| (e.missing, e.pauses) = (vec![gap(62.0)], vec![no_load("a", 4, 10.0, 11.0)]),
+        Status::Warn,
+        "is missing, and driver a made no load",
+    ),
+    (
+        "V2",
+        healthy,
+        |e| {
+            e.pauses = vec![no_load("local", 8, 25.0, 40.0)];
+            e.operations[0].in_flight_mean = Some(6.0);
+        },
+        Status::Fail,
+        "drivers made no load for a while (V16)",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| {
+            e.pauses = vec![no_load("local", 8, 25.0, 30.2)];
+            lull(e, 20..25, 0.0);
+        },
+        Status::Warn,
+        "no driver made load for up to 5.2 s (V16)",
     ),
     ("V17", || two_drivers(1000.0, 400.0), |_| {}, Status::Fail, "100 times as high on driver b as on a"),
     (

@@ -8,8 +8,8 @@ mod times;
 use std::collections::BTreeMap;
 
 use cosmark_archive::{
-    BesideRecord, ClientRecord, DurabilityRecord, LoopKind, MissingRecord, OperationResult, Run, StageRecord,
-    StageState,
+    BesideRecord, ClientRecord, DurabilityRecord, LoopKind, MissingRecord, OperationResult, PauseRecord, Run,
+    StageRecord, StageState,
 };
 use cosmark_metrics::Latencies;
 use cosmark_workload::Workload;
@@ -23,7 +23,7 @@ pub use planned::Places;
 
 use crate::evidence::{
     ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
-    OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
+    OperationEvidence, Pacing, PauseEvidence, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
@@ -70,6 +70,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
         start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
+        pauses: stage.pauses.iter().map(|pause| pause_of(stage, pause)).collect(),
         in_faults: faults::in_slots(run, stage),
         is_cut: stage.cut_s.is_some() || !stage.state.is_over(),
         beside: stage.beside.iter().map(beside_of).collect(),
@@ -127,6 +128,23 @@ fn beside_of(beside: &BesideRecord) -> String {
 fn gap_of(missing: &MissingRecord) -> GapEvidence {
     let MissingRecord { driver, works: _, workers, from_s, to_s: _ } = missing;
     GapEvidence { driver: driver.clone(), workers: u64::from(*workers), from_s: *from_s }
+}
+
+/// With the workers that the driver had of each work; where one driver made all of the load its part is not told apart.
+fn pause_of(stage: &StageRecord, pause: &PauseRecord) -> PauseEvidence {
+    let PauseRecord { driver, from_s, to_s, reason } = pause;
+    let mut works: Vec<&str> = Vec::new();
+    let mut workers = 0;
+    for operation in measured(stage) {
+        if works.contains(&operation.work.as_str()) {
+            continue;
+        }
+        works.push(&operation.work);
+        let own = operation.drivers.iter().find(|part| part.driver == *driver).map(|part| part.workers);
+        let all = operation.drivers.is_empty().then_some(operation.workers);
+        workers += u64::from(own.or(all).unwrap_or(0));
+    }
+    PauseEvidence { driver: driver.clone(), workers, from_s: *from_s, to_s: *to_s, reason: reason.clone() }
 }
 
 /// Successes per second of everything that a stage measured.

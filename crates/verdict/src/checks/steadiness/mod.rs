@@ -7,6 +7,7 @@ mod stalls;
 mod tests;
 mod unevenness;
 
+use cosmark_metrics::ClientRecord;
 use cosmark_stats::changepoint::{ChangePoint, change_points};
 use cosmark_stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
 
@@ -87,7 +88,7 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
                 .because_of("V12");
         }
         let finding = Finding::graded(value, warn, fail, String::new, || named(series, message));
-        return if is_by_pause { finding.because_of("V6") } else { finding };
+        return if is_by_pause { finding.because_of(tells_of_pauses(evidence)) } else { finding };
     }
     if let Some(series) = short.first() {
         let steps = series.rate_per_s.len();
@@ -259,31 +260,42 @@ fn place(stretches: &[Stretch], step_s: f64) -> String {
     format!("from {} s to {} s{of}", plain(longest.from as f64 * step_s), plain(longest.to as f64 * step_s))
 }
 
-/// The longest pause of the client's own machine, in seconds, where its pauses make up for stretches in which so many seconds
-/// are lacking each: then they say nothing of the store. Of several drivers all have to have paused.
+/// The longest pause of the client's own machine, or of a driver's load, in seconds, where its pauses make up for stretches in
+/// which so many seconds are lacking each: then they say nothing of the store. Of several drivers all have to have paused.
 fn paused_through(evidence: &Evidence, lost_s: &[f64]) -> Option<f64> {
     /// Pauses are known to a nap, and what had gathered in one is answered after it.
     const ROOM: f64 = 1.1;
-    let clients = &evidence.clients;
-    let longest_s =
-        clients.iter().map(|client| client.pause_max_ms.unwrap_or(0.0) / 1000.0).reduce(f64::min)?;
-    let in_all = clients.iter().map(|client| Some(client.paused_share? * client.seconds));
-    let all_s = in_all.collect::<Option<Vec<f64>>>().and_then(|all| all.into_iter().reduce(f64::min));
-    // Where only the longest is known there was one.
-    let all_s = all_s.unwrap_or(longest_s);
+    let of_client = |client: &ClientRecord| {
+        let own = evidence.pauses.iter().filter(|pause| pause.driver == client.driver);
+        let own: Vec<f64> = own.map(|pause| (pause.to_s - pause.from_s).max(0.0)).collect();
+        let machine_s = client.pause_max_ms.unwrap_or(0.0) / 1000.0;
+        // Where only the longest is known there was one.
+        let machine_in_all_s = client.paused_share.map_or(machine_s, |share| share * client.seconds);
+        let in_all_s = machine_in_all_s.max(own.iter().sum());
+        (own.into_iter().fold(machine_s, f64::max), in_all_s)
+    };
+    let least = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.min(b.1));
+    let (longest_s, in_all_s) = evidence.clients.iter().map(of_client).reduce(least)?;
     let each = lost_s.iter().all(|lost_s| *lost_s <= ROOM * longest_s);
-    (!lost_s.is_empty() && each && lost_s.iter().sum::<f64>() <= ROOM * all_s).then_some(longest_s)
+    (!lost_s.is_empty() && each && lost_s.iter().sum::<f64>() <= ROOM * in_all_s).then_some(longest_s)
+}
+
+/// The check that tells of pauses.
+fn tells_of_pauses(evidence: &Evidence) -> &'static str {
+    if evidence.pauses.is_empty() { "V6" } else { "V16" }
 }
 
 /// What is said of such a stretch, and what would have been said of the store.
-fn or_by_pause(pause_s: Option<f64>, of_store: &str) -> String {
-    match pause_s {
-        Some(pause_s) => format!(
-            "the client's own machine paused for up to {} s (V6), so this says nothing of the store; measure from a quieter \
-             machine",
-            plain(pause_s)
-        ),
-        None => of_store.to_owned(),
+fn or_by_pause(evidence: &Evidence, pause_s: Option<f64>, of_store: &str) -> String {
+    let Some(pause_s) = pause_s else { return of_store.to_owned() };
+    let (seconds, by) = (plain(pause_s), tells_of_pauses(evidence));
+    if evidence.pauses.is_empty() {
+        format!(
+            "the client's own machine paused for up to {seconds} s ({by}), so this says nothing of the store; measure from a \
+             quieter machine"
+        )
+    } else {
+        format!("no driver made load for up to {seconds} s ({by}), so this says nothing of the store")
     }
 }
 
@@ -302,7 +314,7 @@ fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch]) -> Symptom
             "no operation succeeded in {} s of the window ({}): {}",
             plain(without as f64 * series.step_s),
             place(silences, series.step_s),
-            or_by_pause(pause_s, of_store)
+            or_by_pause(evidence, pause_s, of_store)
         ),
         is_by_pause: pause_s.is_some(),
     }
@@ -350,7 +362,7 @@ fn stalled(
         value,
         warn: 0.01,
         fail: if pause_s.is_some() { f64::INFINITY } else { 0.10 },
-        message: format!("{message}: {}", or_by_pause(pause_s, of_store)),
+        message: format!("{message}: {}", or_by_pause(evidence, pause_s, of_store)),
         is_by_pause: pause_s.is_some(),
     })
 }
