@@ -179,8 +179,9 @@ async fn run(
     let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));
     // Not before it listens: a token that a start makes which fails would never be shown.
     let (tokens, first) = Tokens::open(&state)?;
-    let access =
-        Access::new(tokens, key, secured.is_some()).with_anonymous_loopback(setup.anonymous_loopback);
+    let access = Access::new(tokens, key, secured.is_some())
+        .with_anonymous_loopback(setup.anonymous_loopback)
+        .remembering(&state)?;
     let (name, epoch) = (setup.name.clone(), millis_since_1970());
     let app = Arc::new(App {
         name,

@@ -6,7 +6,7 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::answer::{Body, Given, json};
+use super::answer::{Body, Given, blocking, json};
 use super::{No, Shared, Who};
 use crate::api::types::{Login, SessionInfo};
 use crate::auth::is_same_origin;
@@ -38,6 +38,6 @@ pub async fn end(State(app): State<Shared>, headers: HeaderMap) -> Result<Respon
     if headers.contains_key(header::ORIGIN) && !is_same_origin(&headers) {
         return Err(crate::auth::Closed::Foreign.into());
     }
-    let cookie = app.access.end_session(&headers);
+    let cookie = blocking(move || Ok(app.access.end_session(&headers)?)).await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }

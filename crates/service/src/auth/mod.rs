@@ -5,6 +5,7 @@
 //! What is changed by a cookie needs the header `X-Cosmark: 1` and an `Origin` that is ours: a page of somebody else's can
 //! send neither (Fetch standard, CORS protocol).
 
+mod ended;
 pub mod keys;
 pub mod secrets;
 pub mod tokens;
@@ -21,8 +22,10 @@ use tokio::time::Instant;
 
 use crate::ServiceError;
 use crate::api::types::Role;
+use crate::auth::ended::Ended;
 use crate::auth::keys::{ClusterKey, random};
 use crate::auth::tokens::{Identity, Tokens};
+use crate::state::StateDir;
 
 /// Name of the session cookie.
 pub const COOKIE: &str = "cosmark_session";
@@ -46,8 +49,6 @@ const MOST_WRONG: f64 = 10.0;
 const FORGIVEN_EVERY: Duration = Duration::from_secs(3);
 /// Addresses that are remembered.
 const MOST_ADDRESSES: usize = 10_000;
-/// Sessions that were ended before their time.
-const MOST_ENDED: usize = 10_000;
 
 /// Why somebody is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,7 @@ pub struct Access {
     tokens: Tokens,
     key: Arc<ClusterKey>,
     wrong: Mutex<HashMap<IpAddr, (f64, Instant)>>,
-    ended: Mutex<HashMap<String, i64>>,
+    ended: Ended,
     strangers: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// Cookies travel over TLS alone.
     secure: bool,
@@ -112,7 +113,7 @@ impl Access {
             tokens,
             key,
             wrong: Mutex::default(),
-            ended: Mutex::default(),
+            ended: Ended::default(),
             strangers: Arc::default(),
             secure,
             anonymous_loopback: false,
@@ -123,6 +124,14 @@ impl Access {
     #[must_use]
     pub fn with_anonymous_loopback(self, yes: bool) -> Self {
         Self { anonymous_loopback: yes, ..self }
+    }
+
+    /// The same, with what was logged out also after a restart: it is written down in this state directory.
+    ///
+    /// # Errors
+    /// When what was written there cannot be read.
+    pub fn remembering(self, state: &StateDir) -> Result<Self, ServiceError> {
+        Ok(Self { ended: Ended::open(state)?, ..self })
     }
 
     /// Who asks without a login, where that is allowed: a program of this machine that speaks to this controller itself. What
@@ -252,17 +261,15 @@ impl Access {
         Ok(self.set_cookie(&value, SESSION.as_secs()))
     }
 
-    /// Ends the session of this request; gives the `Set-Cookie` that takes the cookie away.
-    pub fn end_session(&self, headers: &HeaderMap) -> String {
+    /// Ends the session of this request; gives the `Set-Cookie` that takes the cookie away. Writes a file.
+    ///
+    /// # Errors
+    /// When it cannot be written down that the session has ended: it has until this controller starts again.
+    pub fn end_session(&self, headers: &HeaderMap) -> Result<String, ServiceError> {
         if let Some(Session { until, nonce, .. }) = cookie(headers).and_then(|cookie| self.payload(&cookie)) {
-            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = Timestamp::now().as_second();
-            ended.retain(|_, until| *until > now);
-            if ended.len() < MOST_ENDED {
-                ended.insert(nonce, until);
-            }
+            self.ended.add(&nonce, until, Timestamp::now().as_second())?;
         }
-        self.set_cookie("", 0)
+        Ok(self.set_cookie("", 0))
     }
 
     fn set_cookie(&self, value: &str, seconds: u64) -> String {
@@ -289,9 +296,9 @@ impl Access {
 
     fn by_cookie(&self, cookie: &str) -> Option<Identity> {
         let Session { name, until, nonce, mark } = self.payload(cookie)?;
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&nonce);
         // A token that was made again under its name is another: what was opened with the old one is over.
-        if ended || until <= Timestamp::now().as_second() || self.tokens.mark(&name)? != mark {
+        if self.ended.has(&nonce) || until <= Timestamp::now().as_second() || self.tokens.mark(&name)? != mark
+        {
             return None;
         }
         let role: Role = self.tokens.role(&name)?;
@@ -339,7 +346,6 @@ pub fn is_same_origin(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::StateDir;
 
     fn access() -> (tempfile::TempDir, Access, String) {
         let dir = tempfile::tempdir().unwrap();
@@ -374,7 +380,7 @@ mod tests {
             }
             assert_eq!(access.identify(&Method::POST, &all, HERE), expected);
         }
-        access.end_session(&plain);
+        access.end_session(&plain).unwrap();
         assert_eq!(
             access.identify(&Method::GET, &plain, HERE),
             Err(Closed::Unknown),
@@ -399,6 +405,24 @@ mod tests {
         let other = tokens::add(&state, "admin", Role::Operate).unwrap();
         assert_eq!(access.identify(&Method::GET, &old, HERE), Err(Closed::Unknown));
         assert!(access.identify(&Method::GET, &cookie_of(&other), HERE).is_ok());
+    }
+
+    #[test]
+    fn a_session_that_was_ended_opens_nothing_after_a_restart() {
+        let (dir, first, token) = access();
+        let state = StateDir::open(dir.path()).unwrap();
+        let first = first.remembering(&state).unwrap();
+        let who = first.by_token(&token, HERE).unwrap();
+        let opened = || {
+            let set = first.new_session(&who).unwrap();
+            headers(&[("cookie", set.split(';').next().unwrap())])
+        };
+        let (left, open) = (opened(), opened());
+        first.end_session(&left).unwrap();
+        let key = Arc::new(ClusterKey::open(&state).unwrap());
+        let again = Access::new(Tokens::open(&state).unwrap().0, key, false).remembering(&state).unwrap();
+        assert_eq!(again.identify(&Method::GET, &left, HERE), Err(Closed::Unknown));
+        assert_eq!(again.identify(&Method::GET, &open, HERE), Ok(who));
     }
 
     #[test]
