@@ -31,7 +31,7 @@ impl Ended {
         let bytes = state.read(FILE)?.unwrap_or_default();
         let line = |line: &str| {
             let (nonce, until) = line.split_once(' ')?;
-            Some((nonce.to_owned(), until.parse().ok()?))
+            Some((nonce.to_owned(), until.parse::<i64>().ok()?))
         };
         let known = String::from_utf8_lossy(&bytes).lines().take(MOST).filter_map(line).collect();
         Ok(Self { path: Some(state.path(FILE)), known: Mutex::new(known), writing: Mutex::default() })
