@@ -133,6 +133,16 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(checksum),
     ),
+    row(
+        "s3.multipart.headers",
+        PARTS,
+        (
+            "Has an object written in parts the Content-Type, Cache-Control and Content-Encoding of its beginning?",
+            "as an object that is written at once with them",
+            "S3 API, CreateMultipartUpload",
+        ),
+        by!(headers),
+    ),
 ];
 
 /// An object of one part that was completed: its upload, the completion, its content.
@@ -428,6 +438,34 @@ async fn checksum(room: &mut Room) -> Found {
         _ if wrong.is_success() => Finding::no(format!("another part was not refused: {}", wrong.status)),
         None => Finding::differs("none is given back of the whole object"),
         Some(_) => refusal,
+    })
+}
+
+async fn headers(room: &mut Room) -> Found {
+    const LINES: [(&str, &str); 3] =
+        [("content-type", "text/x-cosmark"), ("cache-control", "max-age=7"), ("content-encoding", "x-own")];
+    let with =
+        |request: Request| LINES.iter().fold(request, |request, (name, value)| request.line(name, *value));
+    let (plain, key) = (room.key("plain"), room.key("parts"));
+    room.prepare(with(Request::put(&plain, b"one"))).await?;
+    let upload = begin_by(room, with(Request::post(&key, b"").flag("uploads"))).await?;
+    let etag = part(room, &key, &upload, 1, b"one").await?;
+    let reply = complete(room, completion(&key, &upload, &[(1, etag)])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
+    }
+    let (at_once, parts) = (room.send(Request::head(&plain)).await?, room.send(Request::head(&key)).await?);
+    // What an object that is written at once has not is another question's.
+    let asked = LINES.iter().filter(|(name, value)| at_once.line(name) == Some(value));
+    let wrong: Vec<String> = asked
+        .clone()
+        .filter(|(name, value)| parts.line(name) != Some(value))
+        .map(|(name, _)| format!("{name} is {}", stated(parts.line(name))))
+        .collect();
+    Ok(match (asked.count(), wrong.is_empty()) {
+        (0, _) => Finding::not_asked("an object that is written at once has none of them"),
+        (asked, true) => Finding::yes(format!("the {asked} that an object written at once has")),
+        (_, false) => Finding::no(wrong.join(", ")),
     })
 }
 

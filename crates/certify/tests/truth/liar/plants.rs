@@ -119,6 +119,8 @@ pub(super) enum Plant {
     EndsUploads,
     /// CRC32C of a part is not looked at where it is wrong.
     TakesPartsOfAnyCrc,
+    /// An object of parts has no type of its own.
+    PartsLoseTypes,
 }
 
 /// Smallest part but the last, bytes.
@@ -175,6 +177,7 @@ fn is_ignored(plant: Plant, ask: &Ask<'_>, name: &str) -> bool {
             name == "if-match" && ask.lines.iter().any(|line| line.0 == "if-unmodified-since")
         }
         Plant::IgnoresIfRange => name == "if-range",
+        Plant::PartsLoseTypes => name == "content-type" && has(ask, "uploads"),
         Plant::TakesPartsOfAnyCrc => name == "x-amz-checksum-crc32c" && ask.body == b"987654321",
         _ => false,
     }
@@ -594,6 +597,7 @@ async fn lies_about_pairs_of_conditions_parts_and_lines_of_an_answer_are_found()
     let only = [
         "s3.metadata",
         "s3.multipart.checksum",
+        "s3.multipart.headers",
         "s3.multipart.list-uploads",
         "s3.range.",
         "s3.read.",
@@ -611,6 +615,7 @@ async fn lies_about_pairs_of_conditions_parts_and_lines_of_an_answer_are_found()
         (planted(Plant::IgnoresUploadMarkers), &["s3.multipart.list-uploads-pages"]),
         (planted(Plant::EndsUploads), &["s3.multipart.list-uploads-pages"]),
         (planted(Plant::TakesPartsOfAnyCrc), &["s3.multipart.checksum"]),
+        (planted(Plant::PartsLoseTypes), &["s3.multipart.headers"]),
     ];
     are_found(&store, &only, cases).await;
 }
