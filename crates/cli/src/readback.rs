@@ -244,6 +244,19 @@ fn targets(
     spaces.iter().map(|space| of(space.site)).collect()
 }
 
+/// The ledger of the run in `run`, and how many objects it has.
+fn ledger_of(run: &Path) -> Result<(Ledger, u64), Problem> {
+    let ledger = Ledger::open(run)?.ok_or_else(|| {
+        Problem::usage(
+            "the run kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`",
+        )
+    })?;
+    match ledger.count()? {
+        0 => Err(Problem::usage("the ledger is empty: nothing was written or deleted")),
+        objects => Ok((ledger, objects)),
+    }
+}
+
 /// Reads back what stands in the ledger of the run in `run`. `workload` has its secrets.
 ///
 /// # Errors
@@ -255,16 +268,8 @@ pub async fn read_back(
     tell: &mut dyn FnMut(&str),
     is_over: &dyn Fn() -> bool,
 ) -> Result<DurabilityRecord, Problem> {
-    let ledger = Ledger::open(run)?.ok_or_else(|| {
-        Problem::usage(
-            "the run kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`",
-        )
-    })?;
+    let (ledger, objects) = ledger_of(run)?;
     let targets = targets(workload, &ledger.head.spaces)?;
-    let objects = ledger.count()?;
-    if objects == 0 {
-        return Err(Problem::usage("the ledger is empty: nothing was written or deleted"));
-    }
     let sample = wish.sample.filter(|sample| *sample < objects);
     let mut through: Vec<String> = targets.values().map(|(_, storage)| storage.kind.clone()).collect();
     through.sort();
