@@ -207,18 +207,22 @@ impl SshSession {
             )
         };
         let find = format!(
-            "s=; if [ $((n % 10)) -eq 0 ]; then t=; {}{find_threads}{}{EACH_ONCE}fi; ",
-            speeds(""),
-            groups::script()
+            "s=; if [ $((n % 10)) -eq 0 ]; then if [ $((n % {GROUPS_EVERY})) -eq 0 ]; then t=; {}h=$t; fi; t=$h; \
+             {}{find_threads}{EACH_ONCE}fi; ",
+            groups::script(),
+            speeds("")
         );
         format!(
-            "{{ n=0; t=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
+            "{{ n=0; t=; h=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             queues(""),
             self.interval_s
         )
     }
 }
+
+/// Limited groups are looked for once in so many readings, a multiple of the ten of all else: there may be hundreds.
+const GROUPS_EVERY: u32 = 30;
 
 /// Leaves each file once in `$t`: processes of one group name its files again and again, and `grep` would print them as often.
 const EACH_ONCE: &str =
