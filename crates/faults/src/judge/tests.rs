@@ -231,7 +231,7 @@ fn a_store_that_is_faster_after_a_fault_is_not_called_one_that_is_not_back() {
 #[test]
 fn a_second_dip_of_a_slot_that_came_after_the_rate_had_been_back_is_said() {
     let two = |second_from: u64| {
-        let of = |at| {
+        let of = |at: u64| {
             if (103..111).contains(&at) || (second_from..second_from + 4).contains(&at) { 10 } else { 100 }
         };
         judged(&rates(of), &[played(100.0)], 20)
