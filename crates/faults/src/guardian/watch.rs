@@ -425,14 +425,19 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let there = directory.path().join("there");
             let makes_it = heal.starts_with("rm").then(|| {
-                let there = there.clone();
+                let (there, heals) = (there.clone(), directory.path().join("heals"));
                 std::thread::spawn(move || {
+                    // Behind the first healing, and long before the second one.
+                    let until = Instant::now() + Duration::from_secs(60);
+                    while !heals.exists() && Instant::now() < until {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
                     std::thread::sleep(Duration::from_millis(900));
                     std::fs::write(there, "").unwrap();
                 })
             });
             let command = format!("echo x >>heals; {heal}");
-            let (ended, said, stays) = orphaned(directory.path(), &command, Duration::from_secs(2), "beat\n");
+            let (ended, said, stays) = orphaned(directory.path(), &command, Duration::from_secs(4), "beat\n");
             makes_it.into_iter().for_each(|thread| thread.join().unwrap());
             let healed = std::fs::read_to_string(directory.path().join("heals")).unwrap().lines().count();
             assert_eq!((ended.is_ok(), stays, healed), (is_healed, !is_healed, times), "{heal}: {said}");
