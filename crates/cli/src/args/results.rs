@@ -221,6 +221,9 @@ pub struct CompareArgs {
     /// How to write it
     #[arg(long, value_enum, default_value = "table")]
     pub format: CompareFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
     /// Exit with 6 when a metric has certainly changed, and by more than this, e.g. "p95 +5%"; with 8 when that could not
     /// be tested; may be repeated
     #[arg(long, value_name = "METRIC CHANGE")]

@@ -70,7 +70,8 @@ fn options(args: &CompareArgs) -> Result<Options, Problem> {
 }
 
 fn show(args: &CompareArgs, comparison: &Comparison) -> Result<(), Problem> {
-    match args.format {
+    let format = if args.json { CompareFormat::Json } else { args.format };
+    match format {
         CompareFormat::Table => {
             print!("{}", table(comparison, room()));
             if args.normalised {

@@ -250,6 +250,8 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     let rate: f64 = operations.iter().map(|op| op["throughput_per_s"].as_f64().unwrap()).sum();
     assert!((json[1]["headline"]["throughput_per_s"].as_f64().unwrap() - rate).abs() < 1e-6, "{json}");
     assert_eq!(json[1]["target"], "mock");
+    assert_eq!(good(home, "compare w1 w1 --json"), good(home, "compare w1 w1 --format json"));
+    assert_eq!(said(home, "compare w1 w1 --json --format table").status.code(), Some(2));
     let one = good(home, "list --limit 1");
     assert!(one.contains("w2") && !one.contains("w1 ") && one.contains("1 older run not shown"), "{one}");
     let last = said(home, "show last");
