@@ -18,6 +18,8 @@ BUILT=$1
 shift
 # Replicators look at all that tests have ever written and deleted: each half minute that is half a processor.
 export SWIFT_COPY_INTERVAL=${SWIFT_COPY_INTERVAL:-150}
+# Beside other lanes, on a machine that does more than that.
+export COSMARK_TESTBED_UP_SECONDS=${COSMARK_TESTBED_UP_SECONDS:-600}
 BUILT_RUN=(scripts/built.sh run "$BUILT")
 WORK=$(mktemp -d)
 OUTPUT=$WORK/output # of the step that runs
@@ -37,7 +39,7 @@ finish() {
   while ((${#UP[@]})); do
     bed=${UP[-1]}
     unset 'UP[-1]'
-    timeout 120 "testbeds/$bed/down" </dev/null || {
+    timeout 300 "testbeds/$bed/down" </dev/null || {
       printf 'FAILED bed %s: down failed\n' "$bed"
       code=$((code ? code : 1))
     }
@@ -74,7 +76,8 @@ failed() {
 # bring_up BED: 0 up, 77 it cannot run here, otherwise it failed.
 bring_up() {
   local bed=$1 status=0 is_ours=''
-  timeout 60 "testbeds/$bed/status" --quiet </dev/null || status=$?
+  # One that is down would stay up in the end where this does not hear of it.
+  timeout 300 "testbeds/$bed/status" --quiet </dev/null || status=$?
   if ((status == 3)); then
     is_ours=yes
     UP+=("$bed")
@@ -83,7 +86,7 @@ bring_up() {
   step "bed $bed: up" 1200 "testbeds/$bed/up" || status=$?
   if ((status != 0 && status != 77)) && [[ -n $is_ours ]]; then
     # Its data were kept from an earlier run, and what a machine that lost its power kept of them may be damaged.
-    step "bed $bed: wipe" 120 "testbeds/$bed/down" --wipe || true
+    step "bed $bed: wipe" 300 "testbeds/$bed/down" --wipe || true
     status=0
     step "bed $bed: up, made anew" 1200 "testbeds/$bed/up" || status=$?
     if ((status == 0)); then

@@ -145,7 +145,7 @@ aside() {
   local file=$WORK/$1 limit=$2 began=$SECONDS status=0
   shift 2
   # What is ended may have beds to stop.
-  timeout --kill-after=400 "$limit" "$@" >"$file.out" 2>&1 </dev/null {SHOWN}>&- &
+  timeout --kill-after=900 "$limit" "$@" >"$file.out" 2>&1 </dev/null {SHOWN}>&- &
   child=$!
   tail -n +1 -s 0.5 -f --pid="$child" "$file.out" 2>/dev/null |
     sed -u -n "s/^== .*: exit code .*\|^test .* FAILED\$\|^FAILED .*\|^FLAKY .*/-- ${file##*/}: &/p" >&"$SHOWN" &
