@@ -113,7 +113,7 @@ run_bed() {
     # One at a time: what they measure and break is the same bed.
     step "bed $bed: tests" 2400 "${BUILT_RUN[@]}" --test beds -- --ignored --test-threads=1 --exact "${tests[@]}" && return 0
     cp "$OUTPUT" "$WORK/log"
-    step "bed $bed: tests that failed, alone" 1200 scripts/repeat_failed.sh "$WORK/log" --ignored "${BUILT_RUN[@]}" || STATUS=1
+    step "bed $bed: tests that failed, alone" 2400 scripts/repeat_failed.sh "$WORK/log" --ignored "${BUILT_RUN[@]}" || STATUS=1
   fi
 }
 

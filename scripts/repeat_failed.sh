@@ -9,7 +9,7 @@
 # moment: nothing is run again then. Exit code: 0 if every failed test passed alone, 1 otherwise.
 set -euo pipefail
 MOST=5     # failed tests
-LIMIT=300  # seconds for one test
+LIMIT=900  # seconds for one test
 
 log=$1
 shift

@@ -223,7 +223,7 @@ repeat_failed() {
   local again
   (($1)) || return 0
   cp "$2" "$WORK/log"
-  phase 'tests that failed, alone' 1200 scripts/repeat_failed.sh "$WORK/log" scripts/built.sh run "$BUILT" || true
+  phase 'tests that failed, alone' 2400 scripts/repeat_failed.sh "$WORK/log" scripts/built.sh run "$BUILT" || true
   again=$(grep -c '^FLAKY ' "$OUTPUT" || true)
   PASSED=$((PASSED + again)) FAILED=$((FAILED - again)) FLAKY=$((FLAKY + again))
 }
