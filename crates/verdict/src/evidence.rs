@@ -377,6 +377,19 @@ impl Evidence {
         self.works.iter().map(|work| work.workers).sum()
     }
 
+    /// How many operations each worker of the closed loops ended on average; `None` without such a loop, or where nobody says
+    /// how many workers there were.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    pub fn ended_per_closed_worker(&self) -> Option<f64> {
+        let closed = || self.works.iter().filter(|work| work.pacing == Pacing::Closed);
+        let workers: u64 = closed().map(|work| work.workers).sum();
+        let is_closed =
+            |op: &&OperationEvidence| op.work == ALL_WORKS || closed().any(|work| work.name == op.work);
+        let ended: u64 = self.operations.iter().filter(is_closed).map(OperationEvidence::ended).sum();
+        (workers > 0).then(|| ended as f64 / workers as f64)
+    }
+
     /// How a work is paced.
     #[must_use]
     pub fn pacing_of(&self, work: &str) -> Option<Pacing> {

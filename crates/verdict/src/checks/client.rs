@@ -5,7 +5,7 @@ use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE, STOPPED_SHARE};
 
 use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, OperationEvidence};
 use crate::finding::{Finding, Status};
 use crate::numbers::{list, percent, plain};
 
@@ -177,6 +177,32 @@ pub(super) fn link_bits_per_s(nic: &NicRecord) -> Option<f64> {
     speed.filter(|speed| carried <= MADE_UP * speed)
 }
 
+/// A link is nearly full, and full, in the busiest second of a direction.
+const NEARLY_FULL: f64 = 0.80;
+const FULL: f64 = 0.92;
+/// A run that fills a link of its own moves more than this part of what it carries, on average.
+const OF_THE_RUN: f64 = 0.5;
+
+/// Bits of bodies per second that a driver moved in the busier direction.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn bits_of_run(evidence: &Evidence, client: &ClientRecord) -> f64 {
+    let part = |op: &OperationEvidence| {
+        let all: f64 = op.drivers.iter().map(|driver| driver.rate_per_s).sum();
+        let own = op.drivers.iter().find(|driver| driver.driver == client.driver);
+        match own.filter(|_| all > 0.0) {
+            Some(own) => own.rate_per_s / all,
+            None if op.drivers.is_empty() => 1.0,
+            None => 0.0,
+        }
+    };
+    let of = |reads: bool| {
+        let moving =
+            evidence.operations.iter().filter(|op| (op.kind == "read") == reads && op.window_s > 0.0);
+        moving.map(|op| 8.0 * op.bytes as f64 / op.window_s * part(op)).sum::<f64>()
+    };
+    of(true).max(of(false))
+}
+
 /// V7.
 pub(super) fn network(evidence: &Evidence) -> Finding {
     let nics = evidence.clients.iter().flat_map(|client| client.nics.iter().map(move |nic| (client, nic)));
@@ -192,7 +218,20 @@ pub(super) fn network(evidence: &Evidence) -> Finding {
         });
     };
     let good = || format!("the busiest link ({} of {}) was {} full", nic.name, client.driver, percent(share));
-    Finding::graded(share, 0.80, 0.92, good, || {
+    let own = bits_of_run(evidence, client) / link_bits_per_s(nic).unwrap_or(f64::INFINITY);
+    if share > NEARLY_FULL && own < OF_THE_RUN {
+        let message = format!(
+            "{} of driver {} was {} full in its busiest second, and what this run moved makes {} of it on average: other \
+             programs of that machine used it, too",
+            nic.name,
+            client.driver,
+            percent(share),
+            percent(own)
+        );
+        let second = 1.0 / evidence.window_s.max(1.0);
+        return Finding::warn(share, NEARLY_FULL, message).moving(RATE, second);
+    }
+    Finding::graded(share, NEARLY_FULL, FULL, good, || {
         format!(
             "{} of driver {} was {} full: the client's link limited the run; add drivers",
             nic.name,

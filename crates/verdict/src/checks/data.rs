@@ -36,8 +36,9 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
     let ended = evidence.ended();
     // COSBench's tables may not tell how many there were.
     let workers = evidence.workers();
-    let per_worker = ended as f64 / workers.max(1) as f64;
-    if workers > 0 && evidence.any(Pacing::Closed) && per_worker < LEAST_PER_WORKER {
+    let of_closed = evidence.ended_per_closed_worker();
+    let per_worker = of_closed.unwrap_or(ended as f64 / workers.max(1) as f64);
+    if of_closed.is_some_and(|each| each < LEAST_PER_WORKER) {
         let message = format!(
             "only {} operations per worker ended: times longer than the window are missing; set a longer runtime, or \
              fewer workers",
@@ -256,7 +257,9 @@ impl Censored {
                 .moving(worst.figure, worst.share)
         });
         // Of few operations nobody knows whether times that long are usual: V9 says so.
-        let per_worker = evidence.ended() as f64 / evidence.workers().max(1) as f64;
+        let per_worker = evidence
+            .ended_per_closed_worker()
+            .unwrap_or(evidence.ended() as f64 / evidence.workers().max(1) as f64);
         if of_workers > TOO_MUCH_TIME && per_worker >= LEAST_PER_WORKER {
             let message = format!(
                 "{} still running after more than half of the window, {oldest}, and the workers of such did nothing else for \
