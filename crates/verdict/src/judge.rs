@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_archive::{
-    Check, CheckStatus, Moved, Overall, Run, RunRecord, SearchRecord, StageRecord, StageState, TrialRecord,
-    Verdict,
-};
+use cosmark_archive::{Check, CheckStatus, Moved, Overall, Run, RunRecord, StageRecord, StageState, Verdict};
 use cosmark_metrics::results::Bound;
 use cosmark_workload::model::{Stage, WorkKind};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
@@ -16,7 +13,8 @@ use crate::evidence::Evidence;
 use crate::finding::{Allows, Finding, Status, rank};
 use crate::fio;
 use crate::from_archive::{self, Places};
-use crate::numbers::{percent, plain};
+use crate::numbers::percent;
+use crate::overload;
 
 /// The verdict on a run. `workload` is the one that was run; without it the copy in the archive is read. `others` are runs
 /// of the same workload, for the check of repetition.
@@ -75,6 +73,7 @@ fn look(
             "no stage measures anything: init, prepare, cleanup and dispose are only looked at for errors";
         found.extend(row("V9").map(|row| check(row, None, Finding::too_little(0.0, 1.0, message))));
     }
+    overload::excuse_last_rungs(&mut found, &run.record.stages);
     (verdict_of(found), bounds)
 }
 
@@ -130,14 +129,11 @@ fn measured_stage(
     };
     let mut found: Vec<Check> =
         findings(&evidence).into_iter().map(|(row, finding)| check(row, id, of_fio(row, finding))).collect();
-    if let Some((search, trial)) = trial_of(run, stage) {
+    if let Some((search, trial)) = overload::trial_of(run, stage) {
         let message = "a trial of a search: trials of one load are as long together as their thresholds need";
         found.retain(|check| check.id != "V9");
         found.extend(row("V9").map(|row| check(row, id, Finding::does_not_apply(message))));
-        if let Some(best) = search.best.filter(|best| trial.load > *best) {
-            let own = found.iter_mut().filter(|check| OF_OVERLOAD.contains(&check.id.as_str()));
-            own.for_each(|check| bound_the_answer(check, search, best));
-        }
+        overload::bound_the_answer(&mut found, search, trial);
     }
     if let Some(faults) = &evidence.in_faults {
         // Workers pause after failures.
@@ -164,35 +160,6 @@ fn measured_stage(
 const OF_A_FAULT: &[&str] = &[IDLE, "V4", "V5", "V8", "V10", "V18", "V19"];
 /// Whether the workers of a closed loop were in requests.
 const IDLE: &str = "V2";
-
-/// The trial that a stage is, with its search.
-fn trial_of<'a>(run: &'a Run, stage: &StageRecord) -> Option<(&'a SearchRecord, &'a TrialRecord)> {
-    run.record.searches.iter().find_map(|search| {
-        search.trials.iter().find(|trial| trial.stage == stage.id).map(|trial| (search, trial))
-    })
-}
-
-/// What more load than a store serves does to a stage: workers wait after refusals, a queue grows, the client fills, operations
-/// fail or do not end, and nobody knows how long they would have taken.
-const OF_OVERLOAD: &[&str] = &[IDLE, "V4", "V5", "V8", "V10", "V12", FIGURES];
-
-/// A trial beyond the answer of its search was made to bound it: that it was too much is what it was to show, and says nothing
-/// against the run.
-fn bound_the_answer(check: &mut Check, search: &SearchRecord, best: f64) {
-    if check.allows <= Overall::TrueWithLimits {
-        return;
-    }
-    if check.status == CheckStatus::Fail {
-        check.status = CheckStatus::Warn;
-    }
-    check.allows = Overall::TrueWithLimits;
-    let unit = if search.over == "rate" { "/s" } else { " workers" };
-    check.message = format!(
-        "the search found {}{unit}, and this trial of more bounds that from above: that it was too much is no fault ({})",
-        plain(best),
-        check.message
-    );
-}
 
 /// The averages of a stage with faults are those of a curve, and the curve is what was to be measured.
 fn excuse(check: &mut Check) {

@@ -19,6 +19,7 @@ mod judge;
 mod numbers;
 mod observed;
 mod open;
+mod overload;
 
 pub use bottleneck::bottlenecks;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use cosmark_archive::{
     Check, CheckStatus, LoopKind, OperationResult, Overall, Run, RunRecord, SearchRecord, StageRecord,
@@ -35,32 +34,35 @@ fn times(each_ms: u64, count: u64) -> Latencies {
 struct Load {
     seconds: Vec<Second>,
     class: &'static str,
+    per_s: u64,
+    id: &'static str,
 }
 
 impl Load {
     fn of(seconds: usize) -> Self {
-        Self { seconds: vec![AS_USUAL; seconds], class: "timeout" }
+        Self { seconds: vec![AS_USUAL; seconds], class: "timeout", per_s: ARRIVALS_PER_S, id: "s1-main" }
     }
 
-    fn ok(second: &Second) -> u64 {
-        ARRIVALS_PER_S - second.failed - second.missed
+    fn ok(&self, second: &Second) -> u64 {
+        self.per_s - second.failed - second.missed
     }
 
-    fn sum(&self, of: fn(&Second) -> u64) -> u64 {
+    fn sum(&self, of: impl Fn(&Second) -> u64) -> u64 {
         self.seconds.iter().map(of).sum()
     }
 
     fn intervals(&self) -> String {
-        let mut text = HEAD.to_owned();
+        let (mut text, id) = (String::new(), self.id);
         for (at, second) in self.seconds.iter().enumerate() {
-            let (ok, Second { failed, missed, in_flight }) = (Self::ok(second), *second);
+            let (ok, Second { failed, missed, in_flight }) = (self.ok(second), *second);
             let errors = if failed > 0 { format!("{}={failed}", self.class) } else { String::new() };
             writeln!(
                 text,
-                "s1-main,s1-main.read,local,window,{at},{},{ok},{failed},{missed},0,{},0,{in_flight},{},0,0,{errors},0,0,0,{ARRIVALS_PER_S},0",
+                "{id},{id}.read,local,window,{at},{},{ok},{failed},{missed},0,{},0,{in_flight},{},0,0,{errors},0,0,0,{},0",
                 at + 1,
                 1000 * ok,
-                ok + failed
+                ok + failed,
+                self.per_s
             )
             .unwrap();
         }
@@ -69,7 +71,7 @@ impl Load {
 
     #[expect(clippy::cast_precision_loss, reason = "counts of a minute")]
     fn operation(&self) -> OperationResult {
-        let (ok, failed) = (self.sum(Self::ok), self.sum(|second| second.failed));
+        let (ok, failed) = (self.sum(|second| self.ok(second)), self.sum(|second| second.failed));
         let window_s = self.seconds.len() as f64;
         let in_flight: f64 = self.seconds.iter().map(|second| second.in_flight).sum();
         OperationResult {
@@ -77,11 +79,11 @@ impl Load {
             name: "read".to_owned(),
             op: "read".to_owned(),
             sample: "read".to_owned(),
-            tag: "s1-main.read".to_owned(),
+            tag: format!("{}.read", self.id),
             workers: 16,
             arrival: Some(LoopKind::Open),
             window_s,
-            intended: Some(ARRIVALS_PER_S * self.seconds.len() as u64),
+            intended: Some(self.per_s * self.seconds.len() as u64),
             ok,
             failed,
             missed: self.sum(|second| second.missed),
@@ -97,29 +99,35 @@ impl Load {
         }
     }
 
-    /// Judges it, as a stage of which `change` says more.
-    fn judged(&self, change: impl FnOnce(&mut StageRecord, &mut RunRecord)) -> Verdict {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("intervals.csv"), self.intervals()).unwrap();
-        let stage = serde_json::json!({"id": "s1-main", "name": "main", "state": "completed"});
+    fn stage(&self) -> StageRecord {
+        let stage = serde_json::json!({"id": self.id, "name": self.id, "state": "completed"});
         let mut stage: StageRecord = serde_json::from_value(stage).unwrap();
         stage.operations = vec![self.operation()];
         stage.window_s = Some(stage.operations[0].window_s);
-        run_of(directory.path(), stage, change)
+        stage
+    }
+
+    /// Judges it, as a stage of which `change` says more.
+    fn judged(&self, change: impl FnOnce(&mut StageRecord, &mut RunRecord)) -> Verdict {
+        judged(&[self], |run| {
+            let mut stage = run.stages.remove(0);
+            change(&mut stage, run);
+            run.stages.push(stage);
+        })
     }
 }
 
-fn run_of(
-    path: &Path,
-    mut stage: StageRecord,
-    change: impl FnOnce(&mut StageRecord, &mut RunRecord),
-) -> Verdict {
+/// Judges a run of these loads, one after the other.
+fn judged(loads: &[&Load], change: impl FnOnce(&mut RunRecord)) -> Verdict {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String = loads.iter().map(|load| load.intervals()).collect();
+    std::fs::write(directory.path().join("intervals.csv"), format!("{HEAD}{lines}")).unwrap();
     let record =
         serde_json::json!({"schema": 1, "cosmark": "0.1.0", "id": "w1", "name": "x", "state": "finished"});
     let mut record: RunRecord = serde_json::from_value(record).unwrap();
-    change(&mut stage, &mut record);
-    record.stages = vec![stage];
-    judge(&Run { path: path.to_owned(), record }, None, &[])
+    record.stages = loads.iter().map(|load| load.stage()).collect();
+    change(&mut record);
+    judge(&Run { path: directory.path().to_owned(), record }, None, &[])
 }
 
 fn check<'a>(verdict: &'a Verdict, id: &str) -> &'a Check {
@@ -237,4 +245,39 @@ fn a_trial_beyond_the_answer_of_its_search_bounds_it_and_says_nothing_against_th
         let verdict = word(best, stage);
         assert_eq!(verdict.overall, Overall::False, "{best:?} {stage}: {verdict:#?}");
     }
+}
+
+/// A rung of so many arrivals per second, of which the store serves no more than 100.
+fn rung(id: &'static str, per_s: u64) -> Load {
+    let mut load = Load { id, per_s, ..Load::of(60) };
+    let missed = per_s.saturating_sub(100);
+    let in_flight = if missed > 0 { 16.0 } else { 0.1 };
+    load.seconds.iter_mut().for_each(|second| *second = Second { failed: 0, missed, in_flight });
+    load
+}
+
+#[test]
+fn the_last_rungs_of_a_ladder_are_overloaded_and_the_run_is_not_false_for_it() {
+    let word = |rates: &[u64], change: fn(&mut Load)| {
+        let ids = ["s1-a", "s2-b", "s3-c", "s4-d"];
+        let mut rungs: Vec<Load> = ids.into_iter().zip(rates).map(|(id, rate)| rung(id, *rate)).collect();
+        rungs.iter_mut().for_each(change);
+        let verdict = judged(&rungs.iter().collect::<Vec<_>>(), |_| {});
+        let of = |check: &&Check| check.id == "V4" && check.message.starts_with("of a ladder of");
+        let said = verdict.checks.iter().filter(of).count();
+        let worst = verdict.checks.iter().filter(|check| check.id == "V4").map(|check| check.allows).max();
+        (said, worst.unwrap())
+    };
+    let as_it_is: fn(&mut Load) = |_| {};
+    assert_eq!(word(&[40, 80, 150, 300], as_it_is), (2, Overall::TrueWithLimits));
+    assert_eq!(word(&[300, 40, 150, 80], as_it_is), (2, Overall::TrueWithLimits), "in any order");
+    // One that was served says nothing of where it ends, two are no ladder, and in a hole in the middle something happened.
+    assert_eq!(word(&[80, 150, 300], as_it_is), (0, Overall::False));
+    assert_eq!(word(&[80, 150], as_it_is), (0, Overall::False));
+    let hole: fn(&mut Load) = |load| {
+        if load.per_s == 60 {
+            load.seconds.iter_mut().for_each(|second| second.missed = 30);
+        }
+    };
+    assert_eq!(word(&[40, 50, 60, 80], hole), (0, Overall::False));
 }

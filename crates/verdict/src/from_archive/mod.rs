@@ -199,8 +199,10 @@ pub fn miss_of(missing: &Missing) -> Miss {
 fn works_of(stage: &StageRecord, plan: Option<&Stage>) -> Vec<WorkEvidence> {
     let mut works: Vec<WorkEvidence> = Vec::new();
     // What was ended because enough was known has no length that was planned.
-    let on_time =
-        stage.state == StageState::Completed && stage.missing.is_empty() && stage.stopped_early.is_none();
+    let on_time = stage.state == StageState::Completed
+        && stage.missing.is_empty()
+        && stage.pauses.is_empty()
+        && stage.stopped_early.is_none();
     for operation in measured(stage) {
         if works.iter().any(|work| work.name == operation.work) {
             continue;
