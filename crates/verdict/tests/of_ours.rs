@@ -1,13 +1,14 @@
-//! Runs of ours, built row by row: what faults that were made, a kill and trials of a search leave of the verdict.
+//! Runs of ours, built row by row: what faults that were made, a kill, loads that were meant to be too much, and drivers that
+//! were away leave of the verdict.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use std::fmt::Write as _;
 
 use cosmark_archive::{
-    Check, CheckStatus, LoopKind, OperationResult, Overall, Run, RunRecord, SearchRecord, StageRecord,
-    StageState, Verdict,
+    Check, CheckStatus, LoopKind, MissingRecord, OperationResult, Overall, PauseRecord, Run, RunRecord,
+    SearchRecord, StageRecord, StageState, Verdict,
 };
-use cosmark_metrics::{FaultResult, Latencies, Latency, SlotResult};
+use cosmark_metrics::{ClientRecord, FaultResult, Latencies, Latency, SlotResult};
 use cosmark_verdict::judge;
 
 const ARRIVALS_PER_S: u64 = 50;
@@ -280,4 +281,57 @@ fn the_last_rungs_of_a_ladder_are_overloaded_and_the_run_is_not_false_for_it() {
         }
     };
     assert_eq!(word(&[40, 50, 60, 80], hole), (0, Overall::False));
+}
+
+fn client(driver: &str, drift_ppm: f64) -> ClientRecord {
+    ClientRecord {
+        driver: driver.to_owned(),
+        clock_offset_ms: Some(0.01),
+        clock_error_ms: Some(0.1),
+        clock_offset_after_ms: Some(0.02),
+        clock_error_after_ms: Some(0.1),
+        clock_strayed_ms: Some(drift_ppm.abs() * 0.06),
+        clock_drift_ppm: Some(drift_ppm),
+        clock_drift_error_ppm: Some(90.0),
+        ..ClientRecord::default()
+    }
+}
+
+#[test]
+fn a_driver_that_began_anew_has_no_clock_that_went_wrong_and_is_missing_all_the_same() {
+    let word = |is_missing: bool| {
+        let verdict = Load::of(60).judged(|stage, _| {
+            stage.clients = vec![client("d1", 4.0), client("d2", -49_421.0)];
+            if is_missing {
+                let (driver, works) = ("d2".to_owned(), vec!["main".to_owned()]);
+                stage.missing = vec![MissingRecord { driver, works, workers: 8, from_s: 0.0, to_s: None }];
+            }
+        });
+        [check(&verdict, "V15").status, check(&verdict, "V16").status]
+    };
+    assert_eq!(word(false), [CheckStatus::Fail, CheckStatus::NotRun]);
+    assert_eq!(word(true), [CheckStatus::Pass, CheckStatus::Fail]);
+}
+
+#[test]
+fn a_driver_that_stopped_until_it_knew_that_its_run_lived_is_said_to_have_made_no_load() {
+    let mut load = Load::of(60);
+    load.seconds[20..26]
+        .iter_mut()
+        .for_each(|second| *second = Second { failed: 0, missed: 50, in_flight: 0.0 });
+    let word = |pauses: Vec<PauseRecord>| {
+        let verdict = load.judged(|stage, _| {
+            stage.clients = vec![ClientRecord { driver: "d1".to_owned(), ..ClientRecord::default() }];
+            stage.pauses = pauses;
+        });
+        check(&verdict, "V16").clone()
+    };
+    assert_eq!(word(Vec::new()).status, CheckStatus::NotRun);
+    let reason = "nobody renewed the lease of the run".to_owned();
+    let found = word(vec![PauseRecord { driver: "d1".to_owned(), from_s: 19.6, to_s: 26.3, reason }]);
+    assert_eq!((found.status, found.allows), (CheckStatus::Fail, Overall::False), "{found:?}");
+    assert!(
+        found.message.starts_with("driver d1 made no load from 19.6 s to 26.3 s (16 workers, nobody"),
+        "{found:?}"
+    );
 }

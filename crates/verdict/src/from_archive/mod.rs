@@ -102,16 +102,18 @@ pub fn of_whole_stage(run: &Run, index: usize, stage: &StageRecord, workload: Op
     evidence
 }
 
-/// The clocks of drivers on other machines than the controller.
+/// The clocks of drivers on other machines than the controller. A driver that was lost may have begun anew, with a clock that
+/// counts from then: what lies between the two is no drift.
 fn clocks_of(stage: &StageRecord) -> Vec<ClockEvidence> {
     let clock = |client: &ClientRecord| {
+        let is_there = !stage.missing.iter().any(|gap| gap.driver == client.driver);
         Some(ClockEvidence {
             driver: client.driver.clone(),
             offset_ms: client.clock_offset_ms?,
             offset_after_ms: client.clock_offset_after_ms,
             error_ms: client.clock_error_ms?.max(client.clock_error_after_ms.unwrap_or(0.0)),
-            strayed_ms: client.clock_strayed_ms,
-            drift: client.clock_drift_ppm.map(|ppm| ppm / 1e6),
+            strayed_ms: client.clock_strayed_ms.filter(|_| is_there),
+            drift: client.clock_drift_ppm.filter(|_| is_there).map(|ppm| ppm / 1e6),
             drift_error: client.clock_drift_error_ppm.unwrap_or(0.0) / 1e6,
         })
     };
