@@ -6,7 +6,7 @@ use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE, STOPPED_SHARE};
 use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
 use crate::evidence::{Evidence, OperationEvidence};
-use crate::finding::{Finding, Status};
+use crate::finding::{Finding, Status, rank};
 use crate::numbers::{list, percent, plain};
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
@@ -245,9 +245,21 @@ pub(super) const ONE_DRIVER: &str = "needs two drivers, there was one";
 
 /// V16.
 pub(super) fn common_window(evidence: &Evidence) -> Finding {
-    if !evidence.missing.is_empty() || !evidence.pauses.is_empty() {
+    if !evidence.missing.is_empty() {
         return gaps(evidence);
     }
+    let begun = begun_together(evidence);
+    if evidence.pauses.is_empty() {
+        return begun;
+    }
+    // The graver of the two.
+    let paused = gaps(evidence);
+    let order = rank(&begun).cmp(&rank(&paused));
+    if order.is_lt() || (order.is_eq() && begun.value > paused.value) { begun } else { paused }
+}
+
+/// Whether the workers of all drivers began at about one time.
+fn begun_together(evidence: &Evidence) -> Finding {
     if evidence.drivers < 2 {
         return Finding::does_not_apply(ONE_DRIVER);
     }

@@ -849,6 +849,13 @@ const CASES: &[Case] = &[
         "is missing, and driver a made no load",
     ),
     (
+        "V16",
+        || two_drivers(10.0, 400.0),
+        |e| (e.start_skew_s, e.pauses) = (Some(8.0), vec![no_load("a", 4, 10.0, 11.0)]),
+        Status::Fail,
+        "8 s after the first",
+    ),
+    (
         "V2",
         healthy,
         |e| {
