@@ -441,9 +441,8 @@ mod tests {
     async fn a_request_that_is_not_heard_is_sent_again_and_the_first_answer_counts() {
         for (most, heard) in [(MOST_SENT, Some(3)), (1, None)] {
             let (to, from) = tokio::sync::mpsc::channel(1);
-            let next = |mut from: tokio::sync::mpsc::Receiver<i32>| async move {
-                Some((from.recv().await?, from))
-            };
+            let next =
+                |mut from: tokio::sync::mpsc::Receiver<i32>| async move { Some((from.recv().await?, from)) };
             let mut answers = Box::pin(futures_util::stream::unfold(from, next));
             let mut sent = 0;
             let began = Instant::now();

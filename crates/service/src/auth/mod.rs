@@ -200,6 +200,7 @@ impl Access {
 
     /// Lets a stranger speak, if there are not too many: at the end of it the place is free again.
     pub fn hear_stranger(&self, from: IpAddr) -> Option<Stranger> {
+        let from = network_of(from);
         let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = strangers.values().sum();
         let here = strangers.get(&from).copied().unwrap_or(0);
@@ -219,6 +220,7 @@ impl Access {
         if let Some(who) = self.tokens.verify(token) {
             return Ok(who);
         }
+        let from = network_of(from);
         if !self.may_try(from) {
             return Err(Closed::TooMany);
         }
@@ -303,6 +305,15 @@ impl Access {
         }
         let role: Role = self.tokens.role(&name)?;
         Some(Identity { name, role })
+    }
+}
+
+/// Whom an address is counted with: of IPv6 all with the same first 64 bits, which are one network and often one machine
+/// (RFC 4291, section 2.5.1).
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        address => address,
     }
 }
 
@@ -435,6 +446,27 @@ mod tests {
         assert_eq!(access.by_token("wrong", HERE), Err(Closed::TooMany));
         let elsewhere = "192.0.2.1".parse().unwrap();
         assert_eq!(access.by_token("wrong", elsewhere), Err(Closed::Wrong));
+    }
+
+    #[test]
+    fn who_has_many_addresses_of_one_network_is_counted_once() {
+        let (_dir, access, token) = access();
+        let address = |network: u16, host: u16| IpAddr::from([0x2001, 0xdb8, 0, network, 0, 0, 1, host]);
+        let answers: Vec<Closed> =
+            (0..30).map(|host| access.by_token("wrong", address(1, host)).unwrap_err()).collect();
+        assert_eq!((answers[0], answers[29]), (Closed::Unknown, Closed::TooMany), "{answers:?}");
+        assert_eq!(access.by_token("wrong", address(2, 1)), Err(Closed::Unknown));
+        assert!(access.by_token(&token, address(1, 7)).is_ok());
+        let heard: Vec<Stranger> =
+            (0..60).filter_map(|host| access.hear_stranger(address(1, host))).collect();
+        assert_eq!(heard.len(), MOST_STRANGERS_HERE);
+        assert!(access.hear_stranger(address(2, 1)).is_some());
+        drop(heard);
+        assert!(access.hear_stranger(address(1, 1)).is_some(), "their places are free again");
+        // Those of IPv4 are counted one by one, in whatever form they come.
+        let mapped = "::ffff:192.0.2.7".parse().unwrap();
+        assert_eq!(network_of(mapped), network_of("192.0.2.7".parse().unwrap()));
+        assert_ne!(network_of(mapped), network_of("192.0.2.8".parse().unwrap()));
     }
 
     #[test]
