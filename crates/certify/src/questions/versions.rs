@@ -130,7 +130,10 @@ async fn switched_on(room: &mut Room) -> Result<String, Finding> {
     room.versions_in = Some(container.clone());
     let made = within(PATIENCE * 3, room.client.create_container(&container, &mut Marks::default())).await;
     if let Err(error) = made {
-        room.versions_in = None;
+        // Without an answer it may have been made, and is removed.
+        if error.status().is_some() {
+            room.versions_in = None;
+        }
         return Err(Finding::not_asked(format!("no second container can be made: {}", error.message())));
     }
     let reply = room.send(switching(&container, "Enabled")).await?;
