@@ -20,6 +20,9 @@ use crate::nats::{Bus, Identity, names};
 
 /// What is printed is cut to so many bytes in an answer.
 const MOST_TEXT: usize = 16 << 10;
+/// Faults of an agent that a sentence names, and signs of each.
+const MOST_NAMED: usize = 20;
+const LONGEST_NAME: usize = 80;
 /// How often an agent hears that a run lives. It bears several times as much silence.
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
 /// How often it is asked what a step came to.
@@ -149,7 +152,9 @@ fn nobody(agent: &str, all: &[AgentPresence], me: &str) -> String {
 
 fn is_allowed(agent: &AgentPresence, fault: &str, hold: Duration) -> Result<(), String> {
     let Some(allowed) = agent.faults.iter().find(|one| one.name == fault) else {
-        let names: Vec<&str> = agent.faults.iter().map(|one| one.name.as_str()).collect();
+        // Where there are no logins anybody may call himself an agent, and name what he likes.
+        let name = |one: &AgentFault| plain(&one.name).chars().take(LONGEST_NAME).collect::<String>();
+        let names: Vec<String> = agent.faults.iter().take(MOST_NAMED).map(name).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(format!(
             "the operator of that machine does not allow it; allowed are: {names} (`cosmark node --faults FILE`)"
@@ -492,6 +497,10 @@ mod tests {
         assert!(why.contains("for 60s at most"), "{why}");
         let why = is_allowed(&agent, "rm", Duration::from_secs(1)).unwrap_err();
         assert!(why.contains("allowed are: hangs") && why.contains("cosmark node --faults"), "{why}");
+        let hostile = AgentFault { name: format!("\u{1b}[2J{}", "x".repeat(5000)), longest_ms: 1 };
+        let many = AgentPresence { faults: vec![hostile; 1000], ..agent.clone() };
+        let why = is_allowed(&many, "rm", Duration::from_secs(1)).unwrap_err();
+        assert!(!why.contains(char::is_control) && why.len() < 2500, "{} {why}", why.len());
         let why = nobody("s2", &[agent], "UABC");
         assert!(
             why.contains("there are: s1") && why.contains("--name s2 --faults FILE --trust UABC"),
