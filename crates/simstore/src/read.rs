@@ -93,11 +93,16 @@ pub(crate) fn write_condition(head: &Head, there: Option<&Object>) -> bool {
         && head.get("if-none-match").is_none_or(|list| !etag.is_some_and(|etag| listed(list, etag)))
 }
 
-/// Makes the object the body of the answer: whole, a range, or only its length for HEAD.
-pub(crate) fn give(head: &Head, content: &Content, answer: &mut Answer) -> Result<(), ()> {
+/// Whether a range is of the version that the client means (RFC 9110, section 13.1.5). A weak ETag and a date name none.
+fn is_of_version(head: &Head, etag: &str) -> bool {
+    head.get("if-range").is_none_or(|given| given.trim_matches('"') == etag)
+}
+
+/// Makes the object with this ETag the body of the answer: whole, a range, or only its length for HEAD.
+pub(crate) fn give(head: &Head, etag: &str, content: &Content, answer: &mut Answer) -> Result<(), ()> {
     let whole = content.len();
     answer.header("Accept-Ranges", "bytes");
-    let part = match head.get("range") {
+    let part = match head.get("range").filter(|_| is_of_version(head, etag)) {
         Some(field) => range(field, whole)?,
         None => None,
     };

@@ -66,6 +66,20 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     let mut wrong = not_right(&by_s3, Answer::No);
     wrong.retain(|id, _| !NOT_IN_SIMSTORE_S3.contains(&id.as_str()));
     assert_eq!(wrong, [].into());
+    let is_yes = |id: &str| by_s3.questions.iter().any(|one| one.id == id && one.answer == Answer::Yes);
+    let answered = [
+        "s3.metadata.signs",
+        "s3.multipart.headers",
+        "s3.multipart.list-uploads-pages",
+        "s3.range.head",
+        "s3.range.if-range",
+        "s3.read.conditions-together",
+    ];
+    assert!(answered.iter().all(|id| is_yes(id)), "{by_s3:#?}");
+    // What it has not it refuses, and what it does not look at loses nothing.
+    let differs = not_right(&by_s3, Answer::Differs);
+    let others = ["s3.response-headers.others", "s3.storage-class", "s3.tags.object", "s3.versions.on"];
+    assert!(others.iter().all(|id| differs.contains_key(*id)), "{differs:#?}");
     let by_swift = certified_swift(&store.url(), &[]).await;
     // It has no bulk delete by this protocol.
     let no: Vec<String> = not_right(&by_swift, Answer::No).into_keys().collect();

@@ -26,7 +26,7 @@ pub(super) fn read(store: &Store, script: &mut Script, call: &Call<'_>, answer: 
     match read_condition(call.head, &object.etag) {
         Some(304) => answer.status = 304,
         Some(_) => return Err(PRECONDITION_FAILED),
-        None => give(call.head, &object.content, answer).map_err(|()| INVALID_RANGE)?,
+        None => give(call.head, &object.etag, &object.content, answer).map_err(|()| INVALID_RANGE)?,
     }
     answer.headers.extend_from_slice(b"ETag: \"");
     answer.headers.extend_from_slice(object.etag.as_bytes());

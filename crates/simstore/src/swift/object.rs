@@ -30,7 +30,7 @@ pub(super) fn read(store: &Store, script: &mut Script, call: &Call<'_>, answer: 
     match read_condition(call.head, etag) {
         Some(304) => answer.status = 304,
         Some(status) => return Err(status.into()),
-        None => give(call.head, &whole.content, answer).map_err(|()| Refusal::from(416))?,
+        None => give(call.head, etag, &whole.content, answer).map_err(|()| Refusal::from(416))?,
     }
     if whole.etag.is_some() {
         answer.header("Etag", &format!("\"{etag}\""));

@@ -75,6 +75,16 @@ fn ranges_give_206_416_and_the_right_bytes() {
         assert_eq!(reply.header("content-range"), content_range);
     }
     assert_eq!(c.send("GET /bkt/k", &[("Range", "bytes=10-")], b"").tag("Code"), "InvalidRange");
+    // A part of the version that is named, all of any other.
+    let read = c.ask("GET /bkt/k");
+    let [etag, date] = ["etag", "last-modified"].map(|name| read.header(name).unwrap().to_owned());
+    let weak = format!("W/{etag}");
+    for (given, status) in [(&etag, 206), (&weak, 200), (&date, 200), (&"\"other\"".to_owned(), 200)] {
+        let lines = [("Range", "bytes=2-4"), ("If-Range", given.as_str())];
+        let reply = c.send("GET /bkt/k", &lines, b"");
+        let body = if status == 206 { "234" } else { "0123456789" };
+        assert_eq!((reply.status, reply.text().as_str()), (status, body), "{given}");
+    }
 }
 
 #[test]
