@@ -267,9 +267,11 @@ fn a_stall_on_the_way_to_a_store_costs_what_was_due_and_is_drawn() {
     assert_eq!(slot.void, None, "{fault:?}");
     assert!(slot.proof.as_ref().is_some_and(|proof| proof.contains("held back")), "{slot:?}");
     assert_eq!(slot.dip, Some(true), "{slot:?}");
-    // Eight operations wait in the proxy; the others that were due in four seconds are dropped.
+    // Eight operations wait in the proxy; the others that were due in its four seconds, and until it was healed, are dropped.
     let lost = slot.lost_operations.unwrap();
-    assert!((300.0..=480.0).contains(&lost), "{lost}: {slot:?}");
+    let stood_s = slot.healed_s.unwrap() - slot.from_s;
+    let due = 100.0 * stood_s;
+    assert!(stood_s > 3.9 && (due - 100.0..=due + 80.0).contains(&lost), "{lost} of {due}: {slot:?}");
     assert!(slot.depth.unwrap() > 0.9 && slot.dip_after_s.unwrap() <= 1.5, "{slot:?}");
     assert_eq!(slot.manual_steps, Some(0));
     let proxy = fault.proxy.as_ref().unwrap();
