@@ -23,7 +23,7 @@ pub struct Difference {
 #[must_use]
 pub fn compare(first: &Certificate, second: &Certificate) -> Vec<Difference> {
     // Who wrote a certificate may have written any number of questions into it.
-    let [ours, theirs] = [first, second].map(|all| {
+    let [before, after] = [first, second].map(|all| {
         let mut by_id: BTreeMap<&str, &Asked> = BTreeMap::new();
         for one in &all.questions {
             by_id.entry(one.id.as_str()).or_insert(one);
@@ -31,10 +31,10 @@ pub fn compare(first: &Certificate, second: &Certificate) -> Vec<Difference> {
         by_id
     });
     let ids = first.questions.iter().map(|one| one.id.as_str());
-    let more = second.questions.iter().map(|one| one.id.as_str()).filter(|id| !ours.contains_key(id));
+    let more = second.questions.iter().map(|one| one.id.as_str()).filter(|id| !before.contains_key(id));
     let mut found = Vec::new();
     for id in ids.chain(more) {
-        let pair = (ours.get(id).copied(), theirs.get(id).copied());
+        let pair = (before.get(id).copied(), after.get(id).copied());
         if pair.0.map(|one| one.answer) == pair.1.map(|one| one.answer) {
             continue;
         }

@@ -310,9 +310,9 @@ pub async fn read_back(
     let manner = Manner { listings: wish.manner.listings && sample.is_none(), ..wish.manner.clone() };
     let what = ReadBack { catalog: CATALOG, targets, spaces: &ledger.head.spaces, manner };
     let read = what.run_until(&mut drawn, &mut standing, &mut listener, until(is_over)).await;
-    let is_ours = drawn.is_unreadable || listener.is_unwritten;
+    let is_internal = drawn.is_unreadable || listener.is_unwritten;
     let came_to_the_end =
-        read.map_err(|why| if is_ours { Problem::ours(why) } else { Problem::target(why) })?;
+        read.map_err(|why| if is_internal { Problem::ours(why) } else { Problem::target(why) })?;
     listener.keep(&standing).map_err(Problem::ours)?;
     let Files { files, mut record, .. } = listener;
     record.ended = Some(Timestamp::now());

@@ -175,8 +175,7 @@ async fn run(
         setup.archive.clone(),
     );
     let (queue, completed) = queue_of(&setup, store, pool, Arc::new(reader));
-    let standing_by = Leader::nobody();
-    let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));
+    let (leader_sender, leader) = watch::channel(shared.is_some().then(Leader::nobody));
     // Not before it listens: a token that a start makes which fails would never be shown.
     let (tokens, first) = Tokens::open(&state)?;
     let access = Access::new(tokens, key, secured.is_some())

@@ -80,11 +80,9 @@ impl Tenure {
         }
         self.answered.get_or_insert_with(Instant::now);
         // While an answer says what the one before said, nothing newer was said up to its question.
-        match self.standing {
-            Standing::Asks { told } if told.is_none() || told == lease.map(|lease| lease.beat) => {
-                self.read_at = self.read_at.max(Some(asked));
-            }
-            _ => {}
+        let the_same = Standing::Asks { told: lease.map(|lease| lease.beat) };
+        if [Standing::FIRST, the_same].contains(&self.standing) {
+            self.read_at = self.read_at.max(Some(asked));
         }
         self.turn(self.standing.is_told(lease), lease);
     }

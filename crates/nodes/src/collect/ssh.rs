@@ -142,8 +142,11 @@ impl SshSession {
                 Ok(Ok(0)) => {
                     let words = last_words(&mut child, &said).await;
                     return Some(match refused {
-                        Some(cause) => format!("{words} ({cause})"),
-                        None => words,
+                        // A pipe that broke is only how it showed that nobody took the script.
+                        Some(cause) if cause.kind() != std::io::ErrorKind::BrokenPipe => {
+                            format!("{words} ({cause})")
+                        }
+                        _ => words,
                     });
                 }
                 Ok(Ok(_)) => {}

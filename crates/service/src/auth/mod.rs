@@ -454,8 +454,8 @@ mod tests {
         let address = |network: u16, host: u16| IpAddr::from([0x2001, 0xdb8, 0, network, 0, 0, 1, host]);
         let answers: Vec<Closed> =
             (0..30).map(|host| access.by_token("wrong", address(1, host)).unwrap_err()).collect();
-        assert_eq!((answers[0], answers[29]), (Closed::Unknown, Closed::TooMany), "{answers:?}");
-        assert_eq!(access.by_token("wrong", address(2, 1)), Err(Closed::Unknown));
+        assert_eq!((answers[0], answers[29]), (Closed::Wrong, Closed::TooMany), "{answers:?}");
+        assert_eq!(access.by_token("wrong", address(2, 1)), Err(Closed::Wrong));
         assert!(access.by_token(&token, address(1, 7)).is_ok());
         let heard: Vec<Stranger> =
             (0..60).filter_map(|host| access.hear_stranger(address(1, host))).collect();

@@ -298,7 +298,7 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     Finding::pass(
         0.0,
         0.0,
-        format!("{checked} of {all} reads were compared byte by byte, all right{made_of}"),
+        format!("{checked} of {all} reads were compared byte by byte, all right{made_of}{beside}"),
     )
 }
 

@@ -1,0 +1,227 @@
+//! What is read of this machine, from files of our own and programs that hang.
+
+use super::*;
+
+fn daemon(root: &Path, process: &str, ran_ns: u64) {
+    put(root, &format!("proc/{process}/comm"), "osd\n");
+    put(root, &format!("proc/{process}/task/{process}/stat"), &format!("{process} (osd) S 1"));
+    put(root, &format!("proc/{process}/task/{process}/schedstat"), &format!("{ran_ns} 0 9"));
+}
+
+#[test]
+fn idle_threads_are_read_now_and_then_active_ones_always_and_dead_ones_not_at_all() {
+    let root = std::env::temp_dir().join(format!("cosmark-threads-{}", std::process::id()));
+    let mut reader = LocalReader::below(&root, vec!["osd".to_owned()]);
+    (10..20).for_each(|process| daemon(&root, &process.to_string(), 1));
+    let mut read = [0; 20];
+    for round in 0..40_u64 {
+        daemon(&root, "10", 1_000_000_000 * (round + 1));
+        if round == 30 {
+            (11..20).for_each(|process| fs::remove_dir_all(root.join(format!("proc/{process}"))).unwrap());
+        }
+        let reading = reader.read();
+        let busy = reading.samples.iter().filter(|sample| sample.quantity.id == "thread_busy_s");
+        for sample in busy {
+            let number: usize = sample.unit.strip_prefix("osd/").unwrap().parse().unwrap();
+            read[number] += 1;
+        }
+    }
+    assert_eq!(read[10], 40);
+    // Ten times after it was found, then each fifth time until it was gone.
+    assert!(read[11..].iter().all(|count| *count == 14), "{read:?}");
+    assert_eq!((reader.threads.len(), reader.names.len()), (1, 1));
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn a_look_that_costs_much_is_rare_and_readings_go_on_meanwhile() {
+    let milliseconds = Duration::from_millis;
+    for (cost, rest) in [(0, 0), (20, 0), (100, 50_000), (60_000, 300_000)] {
+        assert_eq!(rest_after(milliseconds(cost)), milliseconds(rest), "{cost} ms");
+    }
+    let began = processor_time();
+    let until = Instant::now() + Duration::from_secs(20);
+    while processor_time() <= began && Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    assert!(processor_time() > began, "what a look costs is known");
+
+    let root = std::env::temp_dir().join(format!("cosmark-rests-{}", std::process::id()));
+    let mut reader = LocalReader::below(&root, vec!["osd".to_owned()]);
+    daemon(&root, "10", 1);
+    reader.read();
+    daemon(&root, "11", 1);
+    reader.rests_until = Some(Instant::now() + Duration::from_secs(3600));
+    let read: usize = (1..25).map(|_| reader.read().samples.len()).sum();
+    assert!(reader.threads.len() == 1 && read > 0, "{read} samples");
+    reader.rests_until = None;
+    (25..31).for_each(|_| drop(reader.read()));
+    assert_eq!(reader.threads.len(), 2);
+    fs::remove_dir_all(&root).unwrap();
+}
+
+fn put(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A `tc` of a test: what it prints stands in a file beside it. A shell writes it: a file that this process has open for
+/// writing, or one that another test has just forked, cannot be run.
+fn tc(root: &Path, script: &str) {
+    let write = "mkdir -p \"$1\" && printf '%s\\n' '#!/bin/sh' 'cd \"${0%/*}\"' \"$2\" >\"$1/tc\" && chmod +x \"$1/tc\"";
+    let directory = root.join("usr/sbin");
+    let written = Command::new("sh").args(["-c", write, "sh"]).arg(directory).arg(script).status();
+    assert!(written.unwrap().success());
+}
+
+#[test]
+fn the_speed_of_a_pair_or_a_tunnel_is_no_figure() {
+    let root = std::env::temp_dir().join(format!("cosmark-speeds-{}", std::process::id()));
+    for (link, kind) in [
+        ("eth0", ""),
+        ("bond0", "DEVTYPE=bond\n"),
+        ("eth0.7", "DEVTYPE=vlan\n"),
+        ("mac0", "DEVTYPE=macvlan\n"),
+        ("veth1", ""),
+        ("docker0", "DEVTYPE=bridge\n"),
+        ("tun0", ""),
+    ] {
+        put(&root, &format!("sys/class/net/{link}/speed"), "10000\n");
+        put(&root, &format!("sys/class/net/{link}/uevent"), &format!("{kind}INTERFACE={link}\n"));
+    }
+    put(&root, "sys/class/net/eth0/device/vendor", "x\n");
+    let speeds = LocalReader::below(&root, Vec::new()).read().samples;
+    let links: BTreeSet<&str> = speeds
+        .iter()
+        .filter(|one| one.quantity.id == q::NETWORK_SPEED.id)
+        .map(|one| one.unit.as_str())
+        .collect();
+    assert_eq!(links, BTreeSet::from(["bond0", "eth0", "eth0.7", "mac0"]));
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn queues_of_links_are_asked_for_and_missed_only_where_they_were_there() {
+    let root = std::env::temp_dir().join(format!("cosmark-queues-{}", std::process::id()));
+    let mut absent = LocalReader::below(&root, Vec::new());
+    assert!(absent.read().samples.is_empty() && absent.missing().is_none());
+    put(
+        &root,
+        "usr/sbin/queues",
+        "[{\"kind\":\"htb\",\"handle\":\"1:\",\"dev\":\"eth0\",\"root\":true,\"options\":{\"default\":\"0x10\"},\
+         \"drops\":3}]",
+    );
+    let once = "[ $1 = class ] && echo class htb 1:10 root prio 0 rate 8Mbit ceil 8Mbit && exit; cat queues";
+    tc(&root, once);
+    let mut reader = LocalReader::below(&root, Vec::new());
+    let (first, second) = (reader.read(), reader.read());
+    let found: Vec<_> = first.samples.iter().map(|one| (one.quantity.id, one.value)).collect();
+    assert_eq!(found, [("network_queue_send_drops", 3.0), ("network_send_limit_bytes_per_s", 1e6)]);
+    assert_eq!((second.samples, reader.missing()), (first.samples, None));
+    tc(&root, "exit 1");
+    assert!(reader.read().samples.is_empty());
+    let said = reader.missing().unwrap();
+    assert!(said.starts_with("tc says nothing of the queues of links any more: exit status"), "{said}");
+    tc(&root, once);
+    assert!(reader.read().samples.is_empty(), "it is not its turn");
+    assert_eq!((reader.read().samples.len(), reader.missing()), (2, None));
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn requests_stand_with_the_name_of_their_disk_and_are_missed_where_they_cannot_be_followed() {
+    let root = std::env::temp_dir().join(format!("cosmark-disks-{}", std::process::id()));
+    put(&root, "proc/diskstats", "   8      16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+    let line = |disk: &str, start: u64| format!("x: block_rq_issue: {disk} R 4096 () {start} + 8 [x]\n");
+    let text = ["8,16", "253,0"].map(|disk| line(disk, 0) + &line(disk, 9_000_000)).concat();
+    let mut reader = LocalReader::below(&root, Vec::new());
+    reader.requests = Some(Ok(crate::requests::tests::following(&text)));
+    let reading = reader.read();
+    let found: Vec<_> = reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+    assert_eq!(
+        found,
+        [
+            ("disk_followed_requests", "253,0", 1.0),
+            ("disk_far_requests", "253,0", 1.0),
+            ("disk_followed_requests", "sdb", 1.0),
+            ("disk_far_requests", "sdb", 1.0),
+        ]
+    );
+    assert_eq!(reader.missing(), None);
+    reader.requests = Some(Err("no such file".to_owned()));
+    reader.follow_requests();
+    assert!(reader.read().samples.is_empty(), "what cannot be followed is tried once");
+    let said = reader.missing().unwrap();
+    assert_eq!(said, "requests of disks: no such file; it needs root and a kernel with tracing");
+    reader.leave_requests();
+    assert!(reader.missing().is_none() && reader.requests.is_none());
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn a_program_that_hangs_or_has_no_end_is_ended() {
+    let root = std::env::temp_dir().join(format!("cosmark-tc-{}", std::process::id()));
+    for (script, words) in [
+        ("exec sleep 60", "no answer in"),
+        ("exec >&-; exec sleep 60", "no answer in"),
+        ("exec head -c 3000000 /dev/zero", "has no end"),
+        ("exit 3", "exit status: 3"),
+    ] {
+        tc(&root, script);
+        let began = Instant::now();
+        let said = said_by(&root.join("usr/sbin/tc"), &[]);
+        assert!(said.as_ref().is_err_and(|why| why.contains(words)), "{script}: {said:?}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{script}");
+    }
+    assert!(said_by(&root.join("gone"), &[]).is_err());
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn many_links_of_which_each_is_slow_hold_no_reading_up() {
+    let root = std::env::temp_dir().join(format!("cosmark-slow-tc-{}", std::process::id()));
+    let rows: Vec<String> = (0..16)
+        .map(|link| {
+            format!(
+                "{{\"kind\":\"htb\",\"dev\":\"eth{link}\",\"handle\":\"1:\",\"root\":true,\"options\":{{}}}}"
+            )
+        })
+        .collect();
+    tc(&root, "case $3 in (qdisc) cat q;; (*) echo x >>asked; sleep 0.7;; esac");
+    fs::write(root.join("usr/sbin/q"), format!("[{}]", rows.join(","))).unwrap();
+    let mut reader = LocalReader::below(&root, Vec::new());
+    let began = Instant::now();
+    reader.read();
+    let took = began.elapsed();
+    let asked = fs::read_to_string(root.join("usr/sbin/asked")).unwrap().lines().count();
+    assert!((1..=3).contains(&asked) && took < Duration::from_secs(9), "{asked} in {took:?}");
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn threads_of_named_daemons_and_the_quotas_of_all_groups_are_looked_at() {
+    let root = std::env::temp_dir().join(format!("cosmark-nodes-{}", std::process::id()));
+    for (process, name, group) in [("7", "swift-proxy-ser", "/proxies/one"), ("8", "bash", "/others")] {
+        put(&root, &format!("proc/{process}/comm"), &format!("{name}\n"));
+        put(&root, &format!("proc/{process}/cgroup"), &format!("1:cpu:/x\n0::{group}\n"));
+        let stat = format!("{process} ({name}) S 1 2 3 4 5 6 7 8 9 10 100 20 0 0");
+        put(&root, &format!("proc/{process}/task/{process}/stat"), &stat);
+        put(&root, &format!("proc/{process}/task/{process}/schedstat"), "500000000 2000000000 9");
+        put(&root, &format!("sys/fs/cgroup{group}/cpu.max"), "50000 100000");
+    }
+    let mut reader = LocalReader::below(&root, vec!["swift-proxy-server".to_owned()]);
+    let (reading, again) = (reader.read(), reader.read());
+    assert_eq!(reading.samples, again.samples);
+    let found: Vec<_> = reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+    assert_eq!(
+        found,
+        [
+            ("thread_busy_s", "swift-proxy-ser/7", 0.5),
+            ("thread_run_queue_s", "swift-proxy-ser/7", 2.0),
+            ("quota_processors", "others", 0.5),
+            ("quota_processors", "proxies/one", 0.5),
+        ]
+    );
+    fs::remove_dir_all(&root).unwrap();
+}
