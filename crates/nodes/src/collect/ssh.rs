@@ -124,7 +124,7 @@ impl SshSession {
         let script = self.script();
         let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
         // Who takes no script may have said why.
-        let refused = input.write_all(script.as_bytes()).await.err();
+        let refused = input.write_all(script.as_bytes()).await.err().and_then(that_says_more);
         // The shell reads its script to the end before the loop begins.
         drop(input);
         let (mut output, mut bytes) = (BufReader::new(output), Vec::new());
@@ -142,11 +142,8 @@ impl SshSession {
                 Ok(Ok(0)) => {
                     let words = last_words(&mut child, &said).await;
                     return Some(match refused {
-                        // A pipe that broke is only how it showed that nobody took the script.
-                        Some(cause) if cause.kind() != std::io::ErrorKind::BrokenPipe => {
-                            format!("{words} ({cause})")
-                        }
-                        _ => words,
+                        Some(cause) => format!("{words} ({cause})"),
+                        None => words,
                     });
                 }
                 Ok(Ok(_)) => {}
@@ -355,6 +352,11 @@ async fn last_words(child: &mut Child, said: &str) -> String {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or(said);
     let hint = HINTS.iter().find(|(sign, _)| line.contains(sign)).map_or("", |(_, hint)| hint);
     if line.is_empty() { "the session ended".to_owned() } else { format!("the session ended: {line}{hint}") }
+}
+
+/// That the pipe broke is what one sees of a session that ended.
+fn that_says_more(cause: std::io::Error) -> Option<std::io::Error> {
+    (cause.kind() != std::io::ErrorKind::BrokenPipe).then_some(cause)
 }
 
 #[cfg(test)]

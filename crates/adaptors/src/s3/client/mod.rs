@@ -181,12 +181,12 @@ impl S3Client {
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
         if !answer.is_success() {
             let error = self.main.failure(answer, bucket, "");
-            let is_ours = match error.code() {
+            let may_be_used = match error.code() {
                 Some("BucketAlreadyOwnedByYou") => true,
                 Some("BucketAlreadyExists") => self.config.bucket_exists_ok,
                 _ => false,
             };
-            if !is_ours {
+            if !may_be_used {
                 return Err(error);
             }
         }
