@@ -12,7 +12,7 @@ class CephRun(TestbedRun):
 
     bed_name = "ceph"
     rates = [10, 20, 30, 40, 55]
-    loads = [2, 4, 8, 12, 16, 24, 32]
+    loads = [2, 4, 8, 16, 32, 64, 96]
 
     def reach(self):
         return {

@@ -137,11 +137,13 @@ def held_against(said, truth, near):
 
 
 def compare(options, near, too_busy, directory, lines):
-    """Rows of a table, as `held_against` makes them, after what was asked."""
+    """Rows of a table, as `held_against` makes them, after what was asked. Each start of the bed has a cost per operation of its own
+    (other places in memory, another neighbour on the host): with several starts, one proxy and two in turn, the last rows hold the
+    means of what was planned and of what was measured against each other."""
     quota, loads, asked = options.quota, [4, 8, 12, 16, 24, 32], [32, 64]
 
-    def run(proxies, loads):
-        place = directory / f"{proxies}-proxies"
+    def run(proxies, loads, start):
+        place = directory / f"{proxies}-proxies-{start}"
         place.mkdir()
         plant = {"proxies": proxies, "quota": quota, "rates": [], "loads": loads}
         one = ProxiesRun(options.binary, plant, options.step, place)
@@ -150,21 +152,47 @@ def compare(options, near, too_busy, directory, lines):
         finally:
             one.end()
 
-    before, others_before = run(1, loads)
-    after, others_after = run(2, asked)
-    print(f"one proxy: {costs(before, loads, quota)}; others {100 * others_before:.0f} %", flush=True)
-    print(f"two proxies: {costs(after, asked, quota)}; others {100 * others_after:.0f} %", flush=True)
-    for wish, is_measured in WISHES:
-        for workers in asked:
-            truth, busy = of_load(after, workers)
-            said, why = planned(options.binary, before, wish, workers)
-            what = f"{' '.join(wish)}, {workers} workers, {quota} processors each"
-            if said is None:
-                lines.append([what, "refused", "-", f"{truth:.1f}", "-", "-", f"missed: {''.join(why)[:300]}"])
-                continue
-            *cells, state = held_against(said, truth, near)
-            if not is_measured:
-                state = "of a store with another machine, which was not measured"
-            elif state == "WRONG" and (busy >= FULL or max(others_before, others_after) > too_busy):
-                state = f"INCONCLUSIVE: the processors are {100 * busy:.0f} % busy"
-            lines.append([what, *cells, state])
+    means = {}
+    for start in range(1, options.starts + 1):
+        # In turn, so that what changes with time is on neither side alone.
+        sides = [(1, loads), (2, asked)] if start % 2 else [(2, asked), (1, loads)]
+        of_side = {proxies: run(proxies, these, start) for proxies, these in sides}
+        (before, others_before), (after, others_after) = of_side[1], of_side[2]
+        print(f"one proxy: {costs(before, loads, quota)}; others {100 * others_before:.0f} %", flush=True)
+        print(f"two proxies: {costs(after, asked, quota)}; others {100 * others_after:.0f} %", flush=True)
+        for wish, is_measured in WISHES:
+            for workers in asked:
+                truth, busy = of_load(after, workers)
+                said, why = planned(options.binary, before, wish, workers)
+                what = f"{' '.join(wish)}, {workers} workers, {quota} processors each"
+                if is_measured:
+                    means.setdefault(what, []).append((said and said["value"], truth))
+                if options.starts > 1:
+                    what = f"start {start}: {what}"
+                if said is None:
+                    lines.append([what, "refused", "-", f"{truth:.1f}", "-", "-", f"missed: {''.join(why)[:300]}"])
+                    continue
+                *cells, state = held_against(said, truth, near)
+                if not is_measured:
+                    state = "of a store with another machine, which was not measured"
+                elif state == "WRONG" and (busy >= FULL or max(others_before, others_after) > too_busy):
+                    state = f"INCONCLUSIVE: the processors are {100 * busy:.0f} % busy"
+                elif state == "WRONG" and options.starts > 1:
+                    state = "off and outside, in this start"
+                lines.append([what, *cells, state])
+    if options.starts > 1:
+        lines += [of_all(what, pairs, near) for what, pairs in means.items()]
+
+
+def of_all(what, pairs, near):
+    """A row of the means over all starts; those in which nothing was planned count in what was measured alone."""
+    said = [value for value, _ in pairs if value is not None]
+    truths = [truth for _, truth in pairs]
+    name, truth = f"mean of {len(pairs)} starts: {what}", sum(truths) / len(truths)
+    spread = f"{min(truths):.1f} to {max(truths):.1f}"
+    if 2 * len(said) <= len(pairs):
+        return [name, f"refused in {len(pairs) - len(said)}", "-", f"{truth:.1f} ({spread})", "-", "-", "missed: too few plans"]
+    value = sum(said) / len(said)
+    off = value / truth - 1 if truth else float("inf")
+    state = "right" if abs(off) <= near else "WRONG"
+    return [name, f"{value:.1f}", f"{min(said):.1f} to {max(said):.1f} planned", f"{truth:.1f} ({spread})", "-", f"{100 * off:+.1f} %", state]

@@ -18,8 +18,8 @@ const STOPPED: f64 = 0.9;
 const USED_WHEN_STOPPED: f64 = 0.9;
 /// How far the costs at these loads may lie from their mean.
 const STEADY_WHEN_FULL: f64 = 0.12;
-/// The standard deviation of costs whose extremes of three lie that far: among more loads chance puts one of them farther off.
-const DEVIATION_WHEN_FULL: f64 = 0.08;
+/// The standard error that the mean of more than these may have: among many loads chance puts one of them farther off.
+const ERROR_WHEN_FULL: f64 = 0.05;
 
 /// A unit that is full at all of the highest loads: at all loads from some on, where it costs the same at them, or at the upper
 /// half. There the utilisation law gives what an operation costs it without a line through other loads: a server that is
@@ -63,11 +63,13 @@ impl Full {
             }
             let times: Vec<f64> = high.iter().map(times).collect::<Option<_>>()?;
             let middle = mean(&times);
+            let off: Vec<f64> = times.iter().map(|one| (one / middle - 1.0).abs()).collect();
+            let are_within = |most: f64| off.iter().all(|off| *off <= most);
             let is_steady = if many <= half {
-                times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL)
+                are_within(STEADY_WHEN_FULL)
             } else {
-                let squares: f64 = times.iter().map(|one| (one / middle - 1.0).powi(2)).sum();
-                (squares / real(times.len())).sqrt() <= DEVIATION_WHEN_FULL
+                let squares: f64 = off.iter().map(|off| off * off).sum();
+                are_within(2.0 * STEADY_WHEN_FULL) && squares.sqrt() / real(off.len()) <= ERROR_WHEN_FULL
             };
             // By the upper half alone it costs as much: nothing falls or rises on the way.
             let upper = mean(&times[times.len() / 2..]);
