@@ -235,6 +235,11 @@ fn what_an_archive_from_elsewhere_says_is_not_run_unasked() {
 
 #[test]
 fn a_stall_on_the_way_to_a_store_costs_what_was_due_and_is_drawn() {
+    assert!((0..3).any(|_| is_stall_judged()), "three times the machine itself stood still before the slot");
+}
+
+/// False where the slot is void because the rate had fallen before it: the machine of the test stood still.
+fn is_stall_judged() -> bool {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let server = Server::start(path, &[]);
@@ -264,6 +269,9 @@ fn a_stall_on_the_way_to_a_store_costs_what_was_due_and_is_drawn() {
     let record = open_run(&path.join("archive/w1-stalled")).unwrap().record;
     let fault = &record.stages[1].faults[0];
     let slot = &fault.slots[0];
+    if slot.void.as_ref().is_some_and(|why| why.contains("had fallen before it, and without a fault")) {
+        return false;
+    }
     assert_eq!(slot.void, None, "{fault:?}");
     assert!(slot.proof.as_ref().is_some_and(|proof| proof.contains("held back")), "{slot:?}");
     assert_eq!(slot.dip, Some(true), "{slot:?}");
@@ -290,4 +298,5 @@ fn a_stall_on_the_way_to_a_store_costs_what_was_due_and_is_drawn() {
     let shown = &page.stages[1].faults[0];
     assert!(shown.slots[0].course_per_s.len() >= 30, "{shown:?}");
     assert!(page.stages[1].events.iter().any(|event| event.kind == "note"));
+    true
 }
