@@ -20,7 +20,8 @@ pub(super) fn md5_base64(bytes: &[u8]) -> String {
 
 /// An ETag without its quotes.
 pub(super) fn bare(etag: Option<&str>) -> String {
-    etag.unwrap_or("none").trim_matches('"').to_owned()
+    // An empty one says as little as none.
+    etag.map(|etag| etag.trim_matches('"')).filter(|etag| !etag.is_empty()).unwrap_or("none").to_owned()
 }
 
 pub(super) const ROWS: &[Question] = &[
@@ -306,4 +307,22 @@ async fn listed_size(room: &mut Room) -> Found {
     let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
     let size = xml::text(&reply.body, "Size");
     Ok(Finding::holds(size.as_deref() == Some("4321"), stated(size)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_etag_that_is_empty_is_none() {
+        for (etag, is) in [
+            (Some("\"ab\""), "ab"),
+            (Some("ab"), "ab"),
+            (Some("\"\""), "none"),
+            (Some(""), "none"),
+            (None, "none"),
+        ] {
+            assert_eq!(bare(etag), is, "{etag:?}");
+        }
+    }
 }
