@@ -442,7 +442,13 @@ fn a_fault_that_a_killed_cell_has_left_in_a_bed_is_waited_for_and_the_cell_is_do
     };
     let study = place.join("study-left-quick");
     let mut first = begin("first");
-    eventually("the fault", || place.join("there").exists());
+    // Of one that may still be made a guardian would have to wait for longer.
+    let is_made = || {
+        let runs = fs::read_dir(study.join("archive")).into_iter().flatten().flatten();
+        let events = runs.filter_map(|run| fs::read_to_string(run.path().join("events.csv")).ok());
+        events.into_iter().any(|text| text.contains("gone 1: it is there"))
+    };
+    eventually("the fault", || place.join("there").exists() && is_made());
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(ends(&study), 0);
