@@ -281,6 +281,8 @@ pub struct FaultEvidence {
 pub struct Series {
     /// The work.
     pub work: String,
+    /// Where its first step begins, seconds since the load began; `None` when not recorded.
+    pub start_s: Option<f64>,
     /// Seconds of a step.
     pub step_s: f64,
     /// Successes per second.

@@ -89,6 +89,7 @@ fn healthy() -> Evidence {
         operations: vec![read],
         series: vec![Series {
             work: "main".into(),
+            start_s: Some(5.0),
             step_s: 1.0,
             failed_per_s: Vec::new(),
             rate_per_s: (0..60).map(|k| 783.0 + f64::from(k * 37 % 11) - 5.0).collect(),
@@ -528,6 +529,9 @@ const CASES: &[Case] = &[
     // A stall that warns does not hide that it is too much for a store that answers nothing.
     ("V8", healthy, |e| lull(e, 20..24, 0.0), Status::Fail, "no operation succeeded in 4 s"),
     ("V8", healthy, |e| lull(e, 20..23, 0.0), Status::Warn, "3 s of the window (from 20 s to 23 s)"),
+    // Neither a short silence nor a stall hides that the rest is a curve.
+    ("V8", healthy, |e| (lull(e, 20..22, 0.0), slope(e, 0.5)).1, Status::Fail, "throughput fell by"),
+    ("V8", healthy, |e| (lull(e, 20..26, 0.1), slope(e, 0.5)).1, Status::Fail, "throughput fell by"),
     (
         "V8",
         healthy,
@@ -875,6 +879,19 @@ const CASES: &[Case] = &[
         Status::Warn,
         "no driver made load for up to 5.2 s (V16)",
     ),
+    // It went on long before, or paused later.
+    ("V8", healthy, |e| silent_and_away(e, (1.0, 6.5)), Status::Fail, "the store stood still"),
+    ("V8", healthy, |e| silent_and_away(e, (45.0, 51.0)), Status::Fail, "the store stood still"),
+    (
+        "V8",
+        healthy,
+        |e| {
+            silent_and_away(e, (45.0, 51.0));
+            e.clients[0].pause_max_ms = Some(5_100.0);
+        },
+        Status::Warn,
+        "machine paused for up to 5.1 s (V6)",
+    ),
     ("V17", || two_drivers(1000.0, 400.0), |_| {}, Status::Fail, "100 times as high on driver b as on a"),
     (
         "V17",
@@ -1171,6 +1188,12 @@ fn silent_and_paused(evidence: &mut Evidence, from: &[usize], longest_ms: f64, p
     from.iter().for_each(|from| lull(evidence, *from..from + 5, 0.0));
     let client = &mut evidence.clients[0];
     (client.seconds, client.pause_max_ms, client.paused_share) = (60.0, Some(longest_ms), paused_share);
+}
+
+/// Five seconds without a success from second 25 of the load on, and a driver that made none between these moments.
+fn silent_and_away(evidence: &mut Evidence, (from_s, to_s): (f64, f64)) {
+    lull(evidence, 20..25, 0.0);
+    evidence.pauses = vec![no_load("local", 8, from_s, to_s)];
 }
 
 fn spike(evidence: &mut Evidence, steps: std::ops::Range<usize>) {

@@ -75,6 +75,7 @@ fn with_failures(mut fine: Series, (step_s, failed_per_s): (f64, &[f64])) -> Ser
 
 #[derive(Default)]
 struct Step {
+    start_s: f64,
     seconds: f64,
     ok: f64,
     failed: f64,
@@ -103,6 +104,7 @@ fn of_intervals(
         let is_own = |own: &Own<'_>| own.operations.iter().any(|operation| operation.tag == line.tag);
         let Some(steps) = works.iter().position(is_own).and_then(|at| steps.get_mut(at)) else { return };
         let step = steps.entry(millis(line.start_s)).or_default();
+        step.start_s = line.start_s;
         step.seconds = step.seconds.max(line.end_s - line.start_s);
         #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
         let (ok, failed) = (line.ok as f64, line.failed as f64);
@@ -118,6 +120,7 @@ fn of_steps(steps: BTreeMap<u64, Step>) -> Option<Series> {
     // A window rarely begins and ends where an interval does.
     let whole: Vec<Step> = steps.into_values().filter(|step| step.seconds > 0.9 * step_s).collect();
     (!whole.is_empty() && step_s > 0.0).then(|| Series {
+        start_s: whole.first().map(|step| step.start_s),
         step_s,
         rate_per_s: whole.iter().map(|step| step.ok / step.seconds).collect(),
         failed_per_s: whole.iter().map(|step| step.failed / step.seconds).collect(),

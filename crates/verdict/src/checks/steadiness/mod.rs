@@ -11,7 +11,7 @@ use cosmark_metrics::ClientRecord;
 use cosmark_stats::changepoint::{ChangePoint, change_points};
 use cosmark_stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
 
-use crate::evidence::{Evidence, Pacing, Series};
+use crate::evidence::{Evidence, Pacing, PauseEvidence, Series};
 use crate::finding::Finding;
 use crate::numbers::{percent, plain};
 use stalls::{Stretch, silences, stalls};
@@ -26,8 +26,18 @@ struct Symptom {
     warn: f64,
     fail: f64,
     message: String,
-    /// Pauses of the client's machine make it up: every other symptom says more.
-    is_by_pause: bool,
+    of: Of,
+}
+
+/// What is unsteady.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// The course of the window.
+    Course,
+    /// Stretches without which that course is looked at.
+    Stretches,
+    /// Stretches that pauses of the client make up, of which this check tells: every other symptom says more.
+    Pauses(&'static str),
 }
 
 /// What is looked at in one work: the rate in a closed loop; in an open loop, whose rate is given, the response time with
@@ -78,8 +88,12 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
             moved = Some((certain, limit, named(series, text)));
         }
     }
-    let worst = found.into_iter().max_by(|a, b| grade(&a.1).total_cmp(&grade(&b.1)));
-    if let Some((series, Symptom { value, warn, fail, message, is_by_pause })) =
+    // A short stretch does not hide that all else is no number.
+    let course_fails = found.iter().any(|(_, symptom)| symptom.of == Of::Course && symptom.fails());
+    let counts = |symptom: &Symptom| !course_fails || symptom.of != Of::Stretches || symptom.fails();
+    let found = found.into_iter().filter(|(_, symptom)| counts(symptom));
+    let worst = found.max_by(|a, b| grade(&a.1).total_cmp(&grade(&b.1)));
+    if let Some((series, Symptom { value, warn, fail, message, of })) =
         worst.filter(|(_, symptom)| symptom.is_worth_a_word())
     {
         if is_because_of_failures(evidence, series) {
@@ -88,7 +102,7 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
                 .because_of("V12");
         }
         let finding = Finding::graded(value, warn, fail, String::new, || named(series, message));
-        return if is_by_pause { finding.because_of(tells_of_pauses(evidence)) } else { finding };
+        return if let Of::Pauses(id) = of { finding.because_of(id) } else { finding };
     }
     if let Some(series) = short.first() {
         let steps = series.rate_per_s.len();
@@ -168,6 +182,10 @@ impl Symptom {
         self.value > self.warn
     }
 
+    fn fails(&self) -> bool {
+        self.value > self.fail
+    }
+
     /// A client that has no processor for a share w of the time at its worst, and all of it at its best, makes a rate differ by
     /// w / (1 - w) by itself: so much says nothing against the store.
     fn or_by_client(mut self, lost: f64) -> Self {
@@ -201,7 +219,7 @@ fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Co
     let (what, room) = if is_open { ("the response time", 2.0) } else { ("throughput", 1.0) };
     let unevenness = Unevenness::of(evidence, &series.work);
     let course = Course { series, steps: calm, what, room, is_open, unevenness };
-    let mut symptoms = vec![silent(evidence, series, &silences)];
+    let mut symptoms = vec![silent(evidence, series, &silences, &stalls)];
     // What is offered changes because the workload says so: response times change with it, and that is no fault.
     if !changes_by_plan(series) {
         symptoms.extend(stalled(evidence, &course, &values, &stalls));
@@ -214,12 +232,11 @@ fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Co
 
 /// 1 = at the limit of a warning, 2 = at that of a failure. A stretch without any success comes first.
 fn grade(symptom: &Symptom) -> f64 {
-    let fails = symptom.value > symptom.fail;
-    if symptom.is_by_pause || symptom.value <= 0.0 {
+    if matches!(symptom.of, Of::Pauses(_)) || symptom.value <= 0.0 {
         f64::from(u8::from(symptom.is_worth_a_word()))
     } else if symptom.warn <= 0.0 {
-        if fails { f64::INFINITY } else { f64::MAX }
-    } else if fails {
+        if symptom.fails() { f64::INFINITY } else { f64::MAX }
+    } else if symptom.fails() {
         1.0 + symptom.value / symptom.fail
     } else {
         symptom.value / symptom.warn
@@ -260,63 +277,91 @@ fn place(stretches: &[Stretch], step_s: f64) -> String {
     format!("from {} s to {} s{of}", plain(longest.from as f64 * step_s), plain(longest.to as f64 * step_s))
 }
 
-/// The longest pause of the client's own machine, or of a driver's load, in seconds, where its pauses make up for stretches in
-/// which so many seconds are lacking each: then they say nothing of the store. Of several drivers all have to have paused.
-fn paused_through(evidence: &Evidence, lost_s: &[f64]) -> Option<f64> {
+/// What a client did not do.
+struct Paused {
+    longest_s: f64,
+    in_all_s: f64,
+    /// The check that tells of it.
+    told_by: &'static str,
+}
+
+/// The pauses of the client's own machine, or of a driver's load about then, where these make up for stretches in which so
+/// many seconds are lacking each: then they say nothing of the store. Of several drivers all have to have paused.
+fn paused_through(
+    evidence: &Evidence,
+    series: &Series,
+    stretches: &[Stretch],
+    lost_s: &[f64],
+) -> Option<Paused> {
     /// Pauses are known to a nap, and what had gathered in one is answered after it.
     const ROOM: f64 = 1.1;
     let of_client = |client: &ClientRecord| {
         let own = evidence.pauses.iter().filter(|pause| pause.driver == client.driver);
+        let own = own.filter(|pause| is_about(series, stretches, pause));
         let own: Vec<f64> = own.map(|pause| (pause.to_s - pause.from_s).max(0.0)).collect();
         let machine_s = client.pause_max_ms.unwrap_or(0.0) / 1000.0;
         // Where only the longest is known there was one.
         let machine_in_all_s = client.paused_share.map_or(machine_s, |share| share * client.seconds);
+        let told_by = if own.is_empty() { "V6" } else { "V16" };
         let in_all_s = machine_in_all_s.max(own.iter().sum());
-        (own.into_iter().fold(machine_s, f64::max), in_all_s)
+        Paused { longest_s: own.into_iter().fold(machine_s, f64::max), in_all_s, told_by }
     };
-    let least = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.min(b.1));
-    let (longest_s, in_all_s) = evidence.clients.iter().map(of_client).reduce(least)?;
-    let each = lost_s.iter().all(|lost_s| *lost_s <= ROOM * longest_s);
-    (!lost_s.is_empty() && each && lost_s.iter().sum::<f64>() <= ROOM * in_all_s).then_some(longest_s)
+    let least = |a: Paused, b: Paused| Paused {
+        longest_s: a.longest_s.min(b.longest_s),
+        in_all_s: a.in_all_s.min(b.in_all_s),
+        told_by: if b.longest_s < a.longest_s { b.told_by } else { a.told_by },
+    };
+    let paused = evidence.clients.iter().map(of_client).reduce(least)?;
+    let each = lost_s.iter().all(|lost_s| *lost_s <= ROOM * paused.longest_s);
+    let all_s = lost_s.iter().sum::<f64>();
+    Some(paused).filter(|paused| !lost_s.is_empty() && each && all_s <= ROOM * paused.in_all_s)
 }
 
-/// The check that tells of pauses.
-fn tells_of_pauses(evidence: &Evidence) -> &'static str {
-    if evidence.pauses.is_empty() { "V6" } else { "V16" }
+/// Whether a driver paused in one of these stretches, give or take a step; where it is not known when they were, it may have.
+#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
+fn is_about(series: &Series, stretches: &[Stretch], pause: &PauseEvidence) -> bool {
+    let Some(start_s) = series.start_s else { return true };
+    stretches.iter().any(|stretch| {
+        let from_s = start_s + (stretch.from as f64 - 1.0) * series.step_s;
+        let to_s = start_s + (stretch.to as f64 + 1.0) * series.step_s;
+        pause.from_s < to_s && pause.to_s > from_s
+    })
 }
 
 /// What is said of such a stretch, and what would have been said of the store.
-fn or_by_pause(evidence: &Evidence, pause_s: Option<f64>, of_store: &str) -> String {
-    let Some(pause_s) = pause_s else { return of_store.to_owned() };
-    let (seconds, by) = (plain(pause_s), tells_of_pauses(evidence));
-    if evidence.pauses.is_empty() {
+fn or_by_pause(paused: Option<&Paused>, of_store: &str) -> String {
+    let Some(Paused { longest_s, told_by, .. }) = paused else { return of_store.to_owned() };
+    let seconds = plain(*longest_s);
+    if *told_by == "V6" {
         format!(
-            "the client's own machine paused for up to {seconds} s ({by}), so this says nothing of the store; measure from a \
-             quieter machine"
+            "the client's own machine paused for up to {seconds} s ({told_by}), so this says nothing of the store; measure from \
+             a quieter machine"
         )
     } else {
-        format!("no driver made load for up to {seconds} s ({by}), so this says nothing of the store")
+        format!("no driver made load for up to {seconds} s ({told_by}), so this says nothing of the store")
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch]) -> Symptom {
+fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch], stalls: &[Stretch]) -> Symptom {
     let without: usize = silences.iter().map(Stretch::steps).sum();
     let lost_s: Vec<f64> = silences.iter().map(|silence| silence.steps() as f64 * series.step_s).collect();
-    let pause_s = paused_through(evidence, &lost_s);
+    let paused = paused_through(evidence, series, silences, &lost_s);
+    let is_apart = |silence: &Stretch| stalls.iter().any(|stall| stall.holds(silence.from));
+    let of = if silences.iter().all(is_apart) { Of::Stretches } else { Of::Course };
     let of_store = "the store stood still or was gone; a closed loop sends nothing meanwhile, so neither rate nor percentiles show \
                     how bad it was";
     Symptom {
         value: without as f64 / series.rate_per_s.len().max(1) as f64,
         warn: 0.0,
-        fail: if pause_s.is_some() { f64::INFINITY } else { 0.05 },
+        fail: if paused.is_some() { f64::INFINITY } else { 0.05 },
         message: format!(
             "no operation succeeded in {} s of the window ({}): {}",
             plain(without as f64 * series.step_s),
             place(silences, series.step_s),
-            or_by_pause(evidence, pause_s, of_store)
+            or_by_pause(paused.as_ref(), of_store)
         ),
-        is_by_pause: pause_s.is_some(),
+        of: paused.map_or(of, |paused| Of::Pauses(paused.told_by)),
     }
 }
 
@@ -356,14 +401,14 @@ fn stalled(
         );
         (all_s / step_s / values.len() as f64, text, lost_s)
     };
-    let pause_s = paused_through(evidence, &lost_s);
+    let paused = paused_through(evidence, course.series, stalls, &lost_s);
     let of_store = "a stall, before and after which the store was as usual; look for what happened then";
     Some(Symptom {
         value,
         warn: 0.01,
-        fail: if pause_s.is_some() { f64::INFINITY } else { 0.10 },
-        message: format!("{message}: {}", or_by_pause(evidence, pause_s, of_store)),
-        is_by_pause: pause_s.is_some(),
+        fail: if paused.is_some() { f64::INFINITY } else { 0.10 },
+        message: format!("{message}: {}", or_by_pause(paused.as_ref(), of_store)),
+        of: paused.map_or(Of::Stretches, |paused| Of::Pauses(paused.told_by)),
     })
 }
 
@@ -387,7 +432,7 @@ fn rounds(course: &Course<'_>) -> Option<Symptom> {
             "{what} of five equal parts of the window differs by {}: this is a curve, not a number",
             percent(spread)
         ),
-        is_by_pause: false,
+        of: Of::Course,
     })
 }
 
@@ -428,7 +473,7 @@ fn levels(course: &Course<'_>) -> Option<Symptom> {
             "{what} {moved} after {} s of the window{more}: two different things were measured; look for what happened then",
             plain(course.seconds_at(change.at))
         ),
-        is_by_pause: false,
+        of: Of::Course,
     })
 }
 
@@ -456,7 +501,7 @@ fn slope(course: &Course<'_>) -> Option<Symptom> {
             percent(found.relative.abs()),
             percent(found.margin)
         ),
-        is_by_pause: false,
+        of: Of::Course,
     })
 }
 
@@ -487,6 +532,6 @@ fn warm_up(course: &Course<'_>) -> Option<Symptom> {
             course.what,
             percent(slower.abs())
         ),
-        is_by_pause: false,
+        of: Of::Course,
     })
 }
