@@ -360,19 +360,21 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
 fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_faults: u64) -> Finding {
     let others = failed - in_faults;
     let (by_count, beside) = (failed as f64 / ended as f64, others as f64 / ended as f64);
+    let errors = evidence.in_faults.as_ref().map(|faults| &faults.errors);
+    let in_slots = |class: &str| errors.and_then(|errors| errors.get(class)).copied().unwrap_or(0);
     let cost = format!(
-        "{in_faults} operations failed in the slots of faults that were made, which say what each cost"
+        "{in_faults} operations failed in the slots of faults that were made{}, which say what each cost",
+        classes_of(evidence, |class, all| all.min(in_slots(class))).1
     );
+    let named = classes_of(evidence, |class, all| all.saturating_sub(in_slots(class))).1;
     if beside > ERRORS_WARN {
         let message = format!(
-            "{} of all operations failed beside the faults that were made{}: the rate of successes is not the rate of service; \
-             {cost}",
-            percent(beside),
-            classes_of(evidence, evidence.in_faults.as_ref().map(|faults| &faults.errors)).1
+            "{} of all operations failed beside the faults that were made{named}: the rate of successes is not the rate of \
+             service; {cost}",
+            percent(beside)
         );
         return Finding::graded(beside, ERRORS_WARN, ERRORS_FAIL, String::new, || message);
     }
-    let named = classes_of(evidence, None).1;
     let message = format!("{cost}, and {others} of {ended} beside them{named}");
     if by_count > ERRORS_WARN {
         Finding::warn(by_count, ERRORS_WARN, message)
@@ -381,14 +383,13 @@ fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_fau
     }
 }
 
-/// The most frequent class of failures, and ` (timeout 48, http_503 2)`, without those of `but`.
-fn classes_of(evidence: &Evidence, but: Option<&BTreeMap<String, u64>>) -> (Option<String>, String) {
+/// The most frequent class of failures, and ` (timeout 48, http_503 2)`, with so many of all of a class as `part` says.
+fn classes_of(evidence: &Evidence, part: impl Fn(&str, u64) -> u64) -> (Option<String>, String) {
     let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
     for (class, count) in evidence.operations.iter().flat_map(|op| &op.errors) {
         *classes.entry(class).or_default() += count;
     }
-    let without = |class: &str| but.and_then(|but| but.get(class)).copied().unwrap_or(0);
-    let left = classes.into_iter().map(|(class, count)| (class, count.saturating_sub(without(class))));
+    let left = classes.into_iter().map(|(class, count)| (class, part(class, count)));
     let mut left: Vec<(&str, u64)> = left.filter(|(_, count)| *count > 0).collect();
     left.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let named: Vec<String> = left.iter().map(|(class, count)| format!("{class} {count}")).collect();
@@ -410,7 +411,7 @@ fn bad_errors(evidence: &Evidence, by_count: f64, by_time: f64) -> String {
         let share = |op: &OperationEvidence| op.failed as f64 / op.ended() as f64;
         share(a).total_cmp(&share(b))
     });
-    let (first, named) = classes_of(evidence, None);
+    let (first, named) = classes_of(evidence, |_, all| all);
     let who = worst.map_or_else(String::new, |op| {
         let share = op.failed as f64 / op.ended() as f64;
         if evidence.operations.len() > 1 {

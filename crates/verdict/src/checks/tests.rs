@@ -674,7 +674,7 @@ const CASES: &[Case] = &[
         healthy,
         |e| with_faults(e, "timeout", 4_030, 4_000),
         Status::Warn,
-        "and 30 of 51030 beside them",
+        "made (timeout 4000), which say what each cost, and 30 of 51030 beside them (timeout 30)",
     ),
     (
         "V12",
