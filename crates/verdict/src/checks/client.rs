@@ -2,6 +2,7 @@
 
 use cosmark_metrics::results::Cause;
 use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE, STOPPED_SHARE};
+use cosmark_stats::steady::mean;
 
 use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
@@ -180,10 +181,21 @@ pub(super) fn link_bits_per_s(nic: &NicRecord) -> Option<f64> {
 /// A link is nearly full, and full, in the busiest second of a direction.
 const NEARLY_FULL: f64 = 0.80;
 const FULL: f64 = 0.92;
-/// A run that fills a link of its own moves more than this part of what it carries, on average.
+/// A run that fills a link of its own moves more than this part of what it carries, in its own busiest step.
 const OF_THE_RUN: f64 = 0.5;
+/// Bytes of a request, and of an answer, besides their bodies: their heads, and those of their packets.
+const BESIDE_BODIES: f64 = 1000.0;
 
-/// Bits of bodies per second that a driver moved in the busier direction.
+/// How many times its mean the rate of a work came to in its busiest step.
+fn burst(evidence: &Evidence, work: &str) -> f64 {
+    let series = evidence.series.iter().find(|series| series.work == work);
+    let rates = series.map(|series| series.rate_per_s.as_slice()).unwrap_or_default();
+    let usual = mean(rates);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    if usual > 0.0 && most.is_finite() { (most / usual).max(1.0) } else { 1.0 }
+}
+
+/// Bits per second that a driver moved in the busier direction, in the busiest steps of its works.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn bits_of_run(evidence: &Evidence, client: &ClientRecord) -> f64 {
     let part = |op: &OperationEvidence| {
@@ -196,9 +208,12 @@ fn bits_of_run(evidence: &Evidence, client: &ClientRecord) -> f64 {
         }
     };
     let of = |reads: bool| {
-        let moving =
-            evidence.operations.iter().filter(|op| (op.kind == "read") == reads && op.window_s > 0.0);
-        moving.map(|op| 8.0 * op.bytes as f64 / op.window_s * part(op)).sum::<f64>()
+        let moving = evidence.operations.iter().filter(|op| op.window_s > 0.0);
+        let bytes = |op: &OperationEvidence| {
+            let bodies = if (op.kind == "read") == reads { op.bytes as f64 } else { 0.0 };
+            bodies + op.requests as f64 * BESIDE_BODIES
+        };
+        moving.map(|op| 8.0 * bytes(op) / op.window_s * part(op) * burst(evidence, &op.work)).sum::<f64>()
     };
     of(true).max(of(false))
 }
@@ -221,8 +236,8 @@ pub(super) fn network(evidence: &Evidence) -> Finding {
     let own = bits_of_run(evidence, client) / link_bits_per_s(nic).unwrap_or(f64::INFINITY);
     if share > NEARLY_FULL && own < OF_THE_RUN {
         let message = format!(
-            "{} of driver {} was {} full in its busiest second, and what this run moved makes {} of it on average: other \
-             programs of that machine used it, too",
+            "{} of driver {} was {} full in its busiest second, and what this run moved makes {} of it at its own busiest: \
+             other programs of that machine used it, too",
             nic.name,
             client.driver,
             percent(share),

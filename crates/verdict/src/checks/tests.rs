@@ -242,6 +242,17 @@ fn link_carries(evidence: &mut Evidence, most: f64, of_run: f64) {
     evidence.operations[0].bytes = (60.0 * of_run) as u64;
 }
 
+/// Each with heads that are larger than what they carry.
+fn many_small(evidence: &mut Evidence) {
+    evidence.operations[0].requests = 60 * 700_000;
+}
+
+/// Three times the mean in each third second, nothing in the others.
+fn in_bursts(evidence: &mut Evidence) {
+    let rates = evidence.series[0].rate_per_s.iter_mut().enumerate();
+    rates.for_each(|(at, rate)| *rate *= if at % 3 == 0 { 3.0 } else { 0.0 });
+}
+
 /// Half of the workers, from this moment on.
 fn gap(from_s: f64) -> GapEvidence {
     GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
@@ -476,6 +487,9 @@ const CASES: &[Case] = &[
         Status::Warn,
         "other programs of that machine used it",
     ),
+    // Bodies are the smaller part of what small objects move, and a store that answers in bursts fills a link in these.
+    ("V7", healthy, |e| (link_carries(e, 1.18e9, 50e6), many_small(e)).1, Status::Fail, "add drivers"),
+    ("V7", healthy, |e| (link_carries(e, 1.18e9, 250e6), in_bursts(e)).1, Status::Fail, "add drivers"),
     (
         "V7",
         healthy,
