@@ -61,6 +61,11 @@ type Placed = Vec<(usize, f64, usize)>;
 /// More units are solved for a hundred models at once by no machine in a moment.
 const MOST_PLACED: usize = 200_000;
 
+/// Asked before they are placed: as many as somebody may ask for do not fit into memory.
+const fn few(units: usize) -> Result<(), Cannot> {
+    if units > MOST_PLACED { Err(Cannot::TooManyUnits(units)) } else { Ok(()) }
+}
+
 impl Stations {
     /// The changed store.
     ///
@@ -71,9 +76,6 @@ impl Stations {
         let mut extra_delay_s = 0.0;
         for (name, factor) in &more.units {
             extra_delay_s += with_units(model, units, mix, &mut placed, name, *factor)?;
-        }
-        if placed.len() > MOST_PLACED {
-            return Err(Cannot::TooManyUnits(placed.len()));
         }
         Ok(Self::at(model, units, mix, &placed, extra_delay_s))
     }
@@ -102,6 +104,8 @@ fn with_nodes(
         if wanted == 0 {
             return Err(Cannot::NotWhole(format!("machines of role {role}")));
         }
+        let parts: usize = names.iter().copied().map(|name| parts_of(name).len()).sum();
+        few(placed.len().saturating_add(wanted.saturating_mul(parts) / names.len()))?;
         let mut here: Placed = Vec::new();
         for at in 0..wanted {
             let part = |part| (part, real(names.len()) / real(wanted), at / names.len());
@@ -174,6 +178,7 @@ fn with_units(
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small whole number")]
         let wanted = wanted.round() as usize;
+        few(changed.len().saturating_add(wanted))?;
         let before: f64 = group.iter().map(|one| model.parts[one.0].demand_s(mix) * one.1).sum();
         let mut new: Placed = (0..wanted).map(|at| group[at % group.len()]).collect();
         let after: f64 = new.iter().map(|one| model.parts[one.0].demand_s(mix) * one.1).sum();

@@ -205,6 +205,11 @@ fn thousands_of_machines_are_planned_in_a_moment_and_millions_of_units_are_refus
     asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 1_000_000)]);
     let refused = planner.predict(&asked).unwrap_err();
     assert!(why_not(&refused, &[]).contains("would have 1000"), "{refused:?}");
+    // More than memory holds are not even laid out.
+    asked.more.nodes = BTreeMap::from([("proxy".to_owned(), usize::MAX)]);
+    assert!(matches!(planner.predict(&asked), Err(Cannot::TooManyUnits(_))));
+    asked.more = More { units: vec![("disk".to_owned(), 1e15)], ..More::default() };
+    assert!(matches!(planner.predict(&asked), Err(Cannot::TooManyUnits(_))));
 }
 
 #[test]
@@ -422,11 +427,10 @@ fn a_quota_that_stops_its_group_in_every_period_is_planned_as_full_though_a_part
     }
 }
 
-/// Whatever was drawn, what is said keeps the laws: no more than the ceiling, N = X R, more load never makes less.
 #[test]
 fn a_quota_that_is_full_at_every_load_is_planned_by_all_of_them() {
-    // What `benches/plan --bed swift` measured of one proxy with a fifth of a processor on 2026-11-27: workers, operations per
-    // second, and ms of the quota for each. Three of the loads alone differ by more than chance would let a cost do.
+    // What `benches/plan --bed swift` measured of one proxy with a fifth of a processor on 2026-11-27: workers and operations
+    // per second. Three of the loads alone differ by more than chance would let a cost do.
     let rows = [(4.0, 37.5), (8.0, 34.4), (12.0, 36.7), (16.0, 39.4), (24.0, 40.2), (32.0, 32.4)];
     let quota = unit("store", "proxy", Kind::CpuQuota, "proxies");
     let load = |(workers, rate): (f64, f64)| Load {
@@ -448,6 +452,7 @@ fn a_quota_that_is_full_at_every_load_is_planned_by_all_of_them() {
     }
 }
 
+/// Whatever was drawn, what is said keeps the laws: no more than the ceiling, N = X R, more load never makes less.
 #[test]
 fn what_is_said_keeps_the_laws() {
     let mut random = Random::new(11);
