@@ -392,6 +392,13 @@ impl Evidence {
         (workers > 0).then(|| ended as f64 / workers as f64)
     }
 
+    /// Whether a driver paused in the window, at least in part.
+    #[must_use]
+    pub fn is_in_window(&self, pause: &PauseEvidence) -> bool {
+        let start_s = self.rampup_s.unwrap_or(0.0);
+        pause.to_s > start_s && pause.from_s < start_s + self.window_s
+    }
+
     /// How a work is paced.
     #[must_use]
     pub fn pacing_of(&self, work: &str) -> Option<Pacing> {

@@ -132,7 +132,7 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
     Finding::graded(share, LIMIT_IDLE + error, 0.10 + error, good, || {
         let who = if !evidence.missing.is_empty() {
             "those of drivers that were lost sent nothing any more (V16)"
-        } else if !evidence.pauses.is_empty() {
+        } else if evidence.pauses.iter().any(|pause| evidence.is_in_window(pause)) {
             "drivers made no load for a while (V16)"
         } else if failed > 0 {
             "workers pause after failures, or the client could not keep up"

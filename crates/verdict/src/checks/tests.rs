@@ -883,6 +883,17 @@ const CASES: &[Case] = &[
         Status::Fail,
         "drivers made no load for a while (V16)",
     ),
+    // It had gone on when the window began.
+    (
+        "V2",
+        healthy,
+        |e| {
+            e.pauses = vec![no_load("local", 8, 1.0, 4.0)];
+            e.operations[0].in_flight_mean = Some(6.0);
+        },
+        Status::Fail,
+        "the client, not the store",
+    ),
     (
         "V8",
         healthy,
