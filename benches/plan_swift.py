@@ -165,8 +165,9 @@ def compare(options, near, too_busy, directory, lines):
                 truth, busy = of_load(after, workers)
                 said, why = planned(options.binary, before, wish, workers)
                 what = f"{' '.join(wish)}, {workers} workers, {quota} processors each"
+                is_crowded = busy >= FULL or max(others_before, others_after) > too_busy
                 if is_measured:
-                    means.setdefault(what, []).append((said and said["value"], truth))
+                    means.setdefault(what, []).append((said and said["value"], truth, is_crowded))
                 if options.starts > 1:
                     what = f"start {start}: {what}"
                 if said is None:
@@ -175,7 +176,7 @@ def compare(options, near, too_busy, directory, lines):
                 *cells, state = held_against(said, truth, near)
                 if not is_measured:
                     state = "of a store with another machine, which was not measured"
-                elif state == "WRONG" and (busy >= FULL or max(others_before, others_after) > too_busy):
+                elif state == "WRONG" and is_crowded:
                     state = f"INCONCLUSIVE: the processors are {100 * busy:.0f} % busy"
                 elif state == "WRONG" and options.starts > 1:
                     state = "off and outside, in this start"
@@ -186,13 +187,14 @@ def compare(options, near, too_busy, directory, lines):
 
 def of_all(what, pairs, near):
     """A row of the means over all starts; those in which nothing was planned count in what was measured alone."""
-    said = [value for value, _ in pairs if value is not None]
-    truths = [truth for _, truth in pairs]
+    said = [value for value, _, _ in pairs if value is not None]
+    truths = [truth for _, truth, _ in pairs]
+    crowded = sum(is_crowded for _, _, is_crowded in pairs)
     name, truth = f"mean of {len(pairs)} starts: {what}", sum(truths) / len(truths)
     spread = f"{min(truths):.1f} to {max(truths):.1f}"
     if 2 * len(said) <= len(pairs):
         return [name, f"refused in {len(pairs) - len(said)}", "-", f"{truth:.1f} ({spread})", "-", "-", "missed: too few plans"]
     value = sum(said) / len(said)
     off = value / truth - 1 if truth else float("inf")
-    state = "right" if abs(off) <= near else "WRONG"
+    state = "right" if abs(off) <= near else f"INCONCLUSIVE: the processors were full, or used by others, in {crowded}" if crowded else "WRONG"
     return [name, f"{value:.1f}", f"{min(said):.1f} to {max(said):.1f} planned", f"{truth:.1f} ({spread})", "-", f"{100 * off:+.1f} %", state]
