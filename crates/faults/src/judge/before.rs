@@ -41,16 +41,9 @@ fn why_not(
     let from = whole(from_s);
     let begin = from.checked_sub(LOOKED_AT_S)?;
     let rate = mean(seconds.ok.get(begin..from)?);
-    // Seconds without a fault may have a pause of their own; one in which the first slot begins is none of these.
-    let mut until = healthy.to.min(begin);
-    let is_low = |until: usize| {
-        let last = until.checked_sub(LOOKED_AT_S).and_then(|begin| seconds.ok.get(begin..until));
-        last.is_some_and(|last| mean(last) < healthy.band.low)
-    };
-    while until > healthy.from && is_low(until) {
-        until -= 1;
-    }
-    let own = seconds.ok.get(healthy.from..until).unwrap_or_default().windows(LOOKED_AT_S).map(mean);
+    // Seconds without a fault may have a pause of their own.
+    let own = healthy.from..own_until(begin, seconds, healthy);
+    let own = seconds.ok.get(own).unwrap_or_default().windows(LOOKED_AT_S).map(mean);
     let least = own.fold(healthy.band.low, f64::min);
     let what = if healed_s.is_some() {
         "the rate was not back from what was before it"
@@ -58,4 +51,19 @@ fn why_not(
         "the rate had fallen before it, and without a fault"
     };
     (rate < least).then(|| format!("{what} ({rate:.1}/s of {:.1}/s)", healthy.band.level))
+}
+
+/// Up to where the seconds before `begin` have pauses that are the load's own: a dip in which the first slot begins is
+/// none. What takes up more than half of these seconds is no dip, for it would make their median: this load goes so.
+fn own_until(begin: usize, seconds: &Seconds, healthy: &Healthy) -> usize {
+    let end = healthy.to.min(begin);
+    let is_low = |until: usize| {
+        let last = until.checked_sub(LOOKED_AT_S).and_then(|begin| seconds.ok.get(begin..until));
+        last.is_some_and(|last| mean(last) < healthy.band.low)
+    };
+    let mut until = end;
+    while until > healthy.from && is_low(until) {
+        until -= 1;
+    }
+    if until.saturating_sub(healthy.from) < end - until { end } else { until }
 }

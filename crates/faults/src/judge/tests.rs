@@ -200,6 +200,15 @@ fn a_first_slot_that_begins_in_a_dip_of_another_cause_is_void() {
 }
 
 #[test]
+fn a_load_that_pauses_every_few_seconds_has_no_slot_void_for_that() {
+    for every in [3, 4, 5, 10] {
+        let pauses = rates(|at| if at % every == 0 { 40 } else { 100 + at % 3 });
+        let found = judged(&pauses, &[played(100.0), played(200.0)], 30);
+        assert!(found.slots.iter().all(|slot| slot.void.is_none()), "{every}: {:?}", found.slots);
+    }
+}
+
+#[test]
 fn a_store_that_is_faster_after_a_fault_is_not_called_one_that_is_not_back() {
     let found = judged(
         &rates(|at| match at {
