@@ -119,7 +119,11 @@ pub fn heal_left(
     for (note, fault) in left {
         let name = format!("{} {} {} ({})", fault.run, fault.stage, fault.fault, fault.what);
         if matches!(note.claim(), Ok(Claim::Busy)) {
-            waits(&format!("{name} is being healed, as a rule by its guardian; waiting for that"));
+            waits(&format!(
+                "{name} is being healed, as a rule by its guardian, and twice where it may still be made; waiting for that, for \
+                 at most {:.0} s: it goes on where Ctrl-C ends this, which may then be begun again",
+                fault.heal.longest().as_secs_f64()
+            ));
         }
         let path = note.path().to_owned();
         let done = heal(note, &fault, fault.heal.longest(), 1);
@@ -150,4 +154,35 @@ pub fn heal_left(
 /// The first line of what a command printed.
 pub fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_archive::FaultJournal;
+
+    use super::*;
+
+    #[test]
+    fn how_long_another_process_is_waited_for_is_said_before_it_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let words = ["sh", "-c", "echo x >> heals"].map(str::to_owned).to_vec();
+        let within = Duration::from_secs(60);
+        let heal = Heal::Command { words, directory: directory.path().to_owned(), within, proof: None };
+        let fault = FaultInForce::made_here("w1", "s1", "gone 1", "x", heal);
+        let note = FaultJournal::of(directory.path()).note(&fault).unwrap();
+        let (other, _) = FaultNote::read(note.path()).unwrap();
+        let mut at_it = Some(other.claim().unwrap());
+        assert!(matches!(at_it, Some(Claim::Mine(Some(_)))));
+        let mut said = Vec::new();
+        let (healed, failed) = heal_left(vec![(note, fault)], &mut |text| {
+            said.push(text.to_owned());
+            // It ends, and has not healed it.
+            drop(at_it.take());
+        });
+        let [waits] = &said[..] else { panic!("{said:?}") };
+        assert!(waits.contains("for at most 370 s") && waits.contains("Ctrl-C"), "{waits}");
+        assert_eq!((healed.len(), failed), (1, Vec::new()), "{healed:?}");
+        assert_eq!(std::fs::read_to_string(directory.path().join("heals")).unwrap(), "x\n");
+        assert!(!other.path().exists());
+    }
 }
