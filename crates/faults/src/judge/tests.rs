@@ -273,6 +273,33 @@ fn a_rate_that_is_not_steady_before_the_first_slot_is_said_with_what_it_does_to_
     }
 }
 
+/// Seconds around 1000/s that resemble those before them so far.
+fn wandering(count: usize, seed: u64, alike: f64) -> Vec<f64> {
+    let (mut state, mut apart) = (seed, 0.0);
+    let mut next = || {
+        // A linear congruence, between -1 and 1.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        apart = alike * apart + ((state >> 33) as f64 / f64::from(1_u32 << 30) - 1.0) * 100.0;
+        1000.0 + apart
+    };
+    (0..count + 50).map(|_| next()).skip(50).collect()
+}
+
+#[test]
+fn a_steady_rate_whose_seconds_resemble_each_other_is_called_steady_and_one_that_falls_is_not() {
+    for (count, alike, most) in [(120, 0.5, 3), (120, 0.8, 6), (240, 0.8, 3), (240, 0.9, 5)] {
+        let of = |share: f64| {
+            let falls = move |seed: u64| {
+                let falling = |(at, rate): (usize, f64)| rate * (1.0 - share * real(at) / real(count));
+                wandering(count, seed, alike).into_iter().enumerate().map(falling).collect::<Vec<f64>>()
+            };
+            (1..=100).filter(|seed| Trend::of(&falls(*seed)).is_some()).count()
+        };
+        let (steady, fell) = (of(0.0), of(0.5));
+        assert!(steady <= most && fell >= 95, "{count} {alike}: {steady} and {fell} of 100");
+    }
+}
+
 #[test]
 fn a_load_that_warms_up_is_compared_with_what_it_was_when_the_fault_came() {
     for (warm_s, begins) in [(50, 60), (30, 20), (40, 80)] {
