@@ -52,6 +52,9 @@ pub struct Stretch {
     pub to: usize,
 }
 
+/// Of fewer seconds a band is so uncertain that up to one slot in ten shows a dip by chance; their halves make none.
+const ENOUGH_SECONDS: usize = 2 * LEAST_SECONDS;
+
 /// At the beginning of a load connections are made.
 const BEGINNING_S: usize = 2;
 
@@ -136,7 +139,13 @@ fn unsteady(rates: &[f64], healthy: &Healthy) -> Option<String> {
         "what goes on rising hides what is lost"
     };
     let is_steady_now = Trend::of(rates.get(rates.len().checked_sub(last)?..)?).is_none();
-    let remedy = if is_steady_now { "" } else { "; begin later (at: steady)" };
+    let remedy = if !is_steady_now {
+        "; begin later (at: steady)"
+    } else if last < ENOUGH_SECONDS {
+        "; these are few, and by chance a slot may show a dip: begin later (at: steady)"
+    } else {
+        ""
+    };
     Some(format!("{what}{with}; {means}{remedy}"))
 }
 

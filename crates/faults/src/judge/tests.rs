@@ -273,6 +273,16 @@ fn a_rate_that_is_not_steady_before_the_first_slot_is_said_with_what_it_does_to_
     }
 }
 
+#[test]
+fn that_few_seconds_are_left_of_a_load_that_warms_up_is_said() {
+    for (first_s, is_few) in [(62, true), (100, false)] {
+        let found = judged(&rates(|at| 20 + 80 * at.min(30) / 30), &[played(f64::from(first_s))], 30);
+        let said = found.remarks.iter().find(|one| one.contains("slots are compared with the last"));
+        let is_said = said.is_some_and(|said| said.contains("these are few") && said.contains("begin later"));
+        assert_eq!((said.is_some(), is_said), (true, is_few), "{first_s}: {:?}", found.remarks);
+    }
+}
+
 /// Seconds around 1000/s that resemble those before them so far.
 fn wandering(count: usize, seed: u64, alike: f64) -> Vec<f64> {
     let (mut state, mut apart) = (seed, 0.0);
