@@ -30,13 +30,7 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
             run.record.id
         ))
     })?;
-    if let Some(note) = removal(&run).filter(|_| !args.removed) {
-        return Err(Problem::usage(format!(
-            "{}: {} at {}: read back now, these would be called lost; to read what is left, with what is missing undecided, \
-             say --removed",
-            run.record.id, note.text, note.at
-        )));
-    }
+    fits_what_was_removed(&run, args.removed)?;
     let workload = workload_of(&run, args.target.as_deref(), true)?;
     let in_doubt = !ledger.head.complete || is_cut(&run);
     if in_doubt && !args.quiet {
@@ -74,6 +68,23 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
         (0, true) if record.read() == record.undecided || record.unreadable > 0 => Exit::Target,
         (0, true) => Exit::Done,
     })
+}
+
+/// Whether what a run says of objects that were removed later is what the user says: without a removal nothing but a loss
+/// explains what is missing.
+fn fits_what_was_removed(run: &Run, is_said: bool) -> Result<(), Problem> {
+    let id = &run.record.id;
+    match removal(run) {
+        Some(note) if !is_said => Err(Problem::usage(format!(
+            "{id}: {} at {}: read back now, these would be called lost; to read what is left, with what is missing undecided, \
+             say --removed",
+            note.text, note.at
+        ))),
+        None if is_said => Err(Problem::usage(format!(
+            "{id}: it has no note of a clean, so nothing but a loss explains what is missing: read it back without --removed"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Reads until the end or Ctrl-C.

@@ -222,6 +222,9 @@ fn there(store: &Handle) -> usize {
 /// A clean that gets this signal when some of the 600 objects are gone.
 fn ended_in_a_clean(directory: &Path, store: &Handle, how: i32) -> Output {
     left(directory, store);
+    let early = run(directory, &["verify-data", "last", "--target", "target.yaml", "--quiet", "--removed"]);
+    assert_eq!(early.status.code(), Some(2), "{}", stdout(&early));
+    assert!(stderr(&early).contains("without --removed"), "what is lost is not hidden: {}", stderr(&early));
     let child = cosmark(directory).args(CLEAN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     while there(store) == 600 && Instant::now() < until {
