@@ -104,7 +104,11 @@ fn slot_of(
     let found =
         |beginning: &str| steps.iter().find_map(|(at_s, text)| Some((*at_s, text.strip_prefix(beginning)?)));
     let from_s = steps.first().map_or(0.0, |step| step.0);
-    let (landed, healed, void) = (found(FAULT_LANDED), found(FAULT_HEALED), found(FAULT_VOID));
+    let (landed, void) = (found(FAULT_LANDED), found(FAULT_VOID));
+    // A guardian heals twice what may still be made: what became of the fault is what was said of that last.
+    let is_of_healing = |text: &str| text.starts_with(FAULT_HEALED) || text.starts_with(UNHEALED);
+    let last = steps.iter().rev().find(|(_, text)| is_of_healing(text));
+    let healed = last.and_then(|(at_s, text)| Some((*at_s, text.strip_prefix(FAULT_HEALED)?)));
     let end_s = from_s + spec.slot.as_secs_f64();
     let was_made = !matches!(spec.kind, FaultKind::None)
         && steps.first().is_some_and(|(_, text)| !text.starts_with(FAULT_VOID));
@@ -237,6 +241,31 @@ mod tests {
             assert!(results[0].remarks.iter().any(|one| one.contains(words)), "{words}: {results:?}");
         }
         assert!(of_cut_stage(&stage, &record, &[], None, at(70)).is_empty(), "no load was made");
+    }
+
+    #[test]
+    fn of_a_fault_that_was_healed_twice_the_second_time_counts_also_where_that_failed() {
+        let stage = stage(1);
+        let record = StageRecord::waiting(&stage, 0, at(0));
+        let left = [FaultInForce::made_here("w1", &record.id, "gone 1", "a", Heal::Itself)];
+        let healed = "healed by its guardian, because the run that made it is gone: b";
+        for (second, left, healed_s, words) in [
+            (format!("{healed}; and a second time"), &[][..], Some(127.0), "and a second time, 127 s after"),
+            ("COULD NOT BE HEALED by its guardian: b failed".to_owned(), &left[..], None, "still written down"),
+        ] {
+            let said = [
+                (7, format!("gone 1: {healed}; again in 120 s, since it may still be made")),
+                (127, format!("gone 1: {second}")),
+            ];
+            let mut events = vec![EventRecord::new(at(0), EventKind::Stage, Some(record.id.clone()), "load begins")];
+            let of = |(s, text): &(i64, String)| {
+                EventRecord::new(at(*s), EventKind::Fault, Some(record.id.clone()), text)
+            };
+            events.extend(said.iter().map(of));
+            let results = of_cut_stage(&stage, &record, &events, Some(left), at(6));
+            assert_eq!(results[0].slots[0].healed_s, healed_s, "{results:?}");
+            assert!(results[0].remarks.iter().any(|one| one.contains(words)), "{words}: {results:?}");
+        }
     }
 
     #[test]
