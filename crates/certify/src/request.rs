@@ -165,6 +165,21 @@ fn words(statuses: &[u16]) -> String {
     statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ")
 }
 
+/// Whether what was seen has the status 503 or 429, and not so many of something.
+pub(crate) fn says_busy(saw: &str) -> bool {
+    ["503", "429"].into_iter().flat_map(|status| saw.match_indices(status)).any(|(at, status)| {
+        let is_alone =
+            |sign: Option<char>| sign.is_none_or(|sign| !sign.is_alphanumeric() && !".-/".contains(sign));
+        let behind = &saw[at + status.len()..];
+        // What is counted is named behind its number; these words stand behind a status.
+        let is_of_words = behind.strip_prefix(' ').is_some_and(|rest| {
+            let word = rest.split(' ').next().unwrap_or_default();
+            !word.starts_with(char::is_uppercase) && !["and", "where", "with"].contains(&word)
+        });
+        is_alone(saw[..at].chars().next_back()) && is_alone(behind.chars().next()) && !is_of_words
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +213,33 @@ mod tests {
             [(200, Answer::Yes), (204, Answer::Differs), (501, Answer::Differs), (404, Answer::No)]
         {
             assert_eq!(succeeded(&reply(status, ""), &[200]).answer, answer, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_status_that_says_busy_is_none_that_counts_something() {
+        for saw in [
+            "503 SlowDown: Please reduce your request rate",
+            "it could not be deleted: 429 Too Many Requests",
+            "another connection: 503",
+            "the write gave 503; it was asked again",
+            "503 where 200 or 204 is right",
+            "304 and 503",
+            "503 and 412 PreconditionFailed",
+            "429 with 0 bytes",
+        ] {
+            assert!(says_busy(saw), "{saw}");
+        }
+        for saw in [
+            "429 of 1200 looks missed it",
+            "503 bytes were written and 3 read",
+            "200 with 503 bytes",
+            "12 races: 503 x 412",
+            "they differ from byte 1503",
+            "017-503-key: 404",
+            "500 InternalError",
+        ] {
+            assert!(!says_busy(saw), "{saw}");
         }
     }
 }

@@ -11,7 +11,7 @@ use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName,
 
 use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
 use crate::questions::{Of, QUESTIONS, Question, versions};
-use crate::request::{Finding, Request};
+use crate::request::{Finding, Request, says_busy};
 use crate::restart::Restart;
 use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
 
@@ -309,18 +309,6 @@ impl Certifying {
     }
 }
 
-/// Whether what was seen has the status 503 or 429, and not so many of something.
-fn says_busy(saw: &str) -> bool {
-    ["503", "429"].into_iter().flat_map(|status| saw.match_indices(status)).any(|(at, status)| {
-        let is_alone =
-            |sign: Option<char>| sign.is_none_or(|sign| !sign.is_alphanumeric() && !".-/".contains(sign));
-        let mut behind = saw[at + status.len()..].chars();
-        let next = behind.next();
-        let is_of_words = next == Some(' ') && behind.next().is_none_or(|sign| !sign.is_uppercase());
-        is_alone(saw[..at].chars().next_back()) && is_alone(next) && !is_of_words
-    })
-}
-
 fn answered(question: &Question, finding: Finding, room: &mut Room, took: Duration) -> Asked {
     let mut saw: String = finding.saw.chars().take(400).collect();
     let mut answer = finding.answer;
@@ -351,32 +339,5 @@ impl Room {
         self.patience = patience;
         self.evidence.clear();
         (self.requests, self.unanswered, self.repeated) = (0, 0, 0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_that_says_busy_is_none_that_counts_something() {
-        for saw in [
-            "503 SlowDown: Please reduce your request rate",
-            "it could not be deleted: 429 Too Many Requests",
-            "another connection: 503",
-            "the write gave 503; it was asked again",
-        ] {
-            assert!(says_busy(saw), "{saw}");
-        }
-        for saw in [
-            "429 of 1200 looks missed it",
-            "503 bytes were written and 3 read",
-            "12 races: 503 x 412",
-            "they differ from byte 1503",
-            "017-503-key: 404",
-            "500 InternalError",
-        ] {
-            assert!(!says_busy(saw), "{saw}");
-        }
     }
 }

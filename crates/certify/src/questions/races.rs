@@ -128,13 +128,19 @@ impl Races {
         if let Some(failure) = self.failure {
             return Finding::no(format!("{seen}; the store failed: {failure}"));
         }
-        let also = self.busy.or(self.other).map(|other| format!(", also {other}"));
-        if self.none_won + self.undecided > 0 {
-            let seen = format!("{seen}{}; nobody won", also.unwrap_or_default());
-            return match self.none_won {
-                0 => Finding::not_asked(format!("{seen} {}, with the store busy", self.undecided)),
-                without => Finding::no(format!("{seen} {without} of them")),
-            };
+        let also = |other: Option<String>| other.map(|other| format!(", also {other}"));
+        if self.none_won > 0 {
+            // Where the store was busy in another race, too, is not said: it would be taken for the reason.
+            let others = also(self.other).unwrap_or_default();
+            return Finding::no(format!("{seen}{others}; nobody won {} of them", self.none_won));
+        }
+        let also = also(self.busy.or(self.other));
+        if self.undecided > 0 {
+            let others = also.unwrap_or_default();
+            return Finding::not_asked(format!(
+                "{seen}{others}; nobody won {}, with the store busy",
+                self.undecided
+            ));
         }
         match also {
             Some(also) => Finding::differs(format!("{seen}{also}")),
@@ -277,6 +283,7 @@ pub(super) async fn complete(room: &mut Room) -> Found {
 mod tests {
     use super::*;
     use crate::Answer;
+    use crate::request::says_busy;
 
     fn replies(statuses: &[u16]) -> Vec<Option<Reply>> {
         let reply = |status: &u16| Reply { status: *status, ..Reply::default() };
@@ -309,11 +316,10 @@ mod tests {
             races.add(&replies(others)).unwrap();
             races.add(&replies(&[412, 412, 409])).unwrap();
             let finding = races.finding(2);
-            assert!(
-                finding.answer == Answer::No && finding.saw.contains("nobody won 1 of them"),
-                "{}",
-                finding.saw
-            );
+            assert_eq!(finding.answer, Answer::No);
+            assert!(finding.saw.contains("nobody won 1 of them"), "{}", finding.saw);
+            // Nor does what is said of it.
+            assert!(!says_busy(&finding.saw), "{}", finding.saw);
         }
         let two = Races::default().add(&replies(&[200, 412, 204])).unwrap_err();
         assert_eq!((two.answer, two.saw.as_str()), (Answer::No, "2 of 3 won at once"));
