@@ -207,6 +207,9 @@ async fn signs_of_metadata(room: &mut Room) -> Found {
         });
     }
     let head = room.send(Request::head(&key)).await?;
+    if !head.is_success() {
+        return Ok(Finding::no(format!("HEAD gave {}", status_of(&head))));
+    }
     let back = head.line("x-amz-meta-signs-1");
     Ok(Finding::holds(back == Some(VALUE), stated(back)))
 }

@@ -454,7 +454,11 @@ async fn headers(room: &mut Room) -> Found {
     if !reply.is_success() {
         return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
     }
-    let (at_once, parts) = (room.send(Request::head(&plain)).await?, room.send(Request::head(&key)).await?);
+    let (at_once, parts) =
+        (room.prepare(Request::head(&plain)).await?, room.send(Request::head(&key)).await?);
+    if !parts.is_success() {
+        return Ok(Finding::no(format!("HEAD gave {}", status_of(&parts))));
+    }
     // What an object that is written at once has not is another question's.
     let asked = LINES.iter().filter(|(name, value)| at_once.line(name) == Some(value));
     let wrong: Vec<String> = asked
