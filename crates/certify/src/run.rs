@@ -209,10 +209,12 @@ impl Certifying {
         let Ok(mut client) = self.adaptor.client(&self.session) else {
             return vec!["nothing could be removed: no connection".to_owned()];
         };
+        let mut places = vec![format!("{}/{}", room.container, room.prefix)];
+        places.extend(room.versions_in.clone());
         let cleaned = tokio::time::timeout(CLEANING, self.clean_all(room, client.as_mut())).await;
         cleaned.unwrap_or_else(|_| {
-            let place = format!("{}/{}", room.container, room.prefix);
-            vec![format!("not everything below {place} was removed within {} s", CLEANING.as_secs())]
+            let places = places.join(" and in ");
+            vec![format!("not everything below {places} was removed within {} s", CLEANING.as_secs())]
         })
     }
 

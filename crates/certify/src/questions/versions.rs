@@ -121,17 +121,23 @@ async fn is_said(room: &mut Room, container: &str, status: &str) -> Result<bool,
     Ok(false)
 }
 
+/// Whether a container may be there whose making failed so: it is removed then. Without an answer, or with that of a
+/// gateway that waited for one, nobody knows.
+fn may_be_there(status: Option<u16>) -> bool {
+    !matches!(status, Some(300..=499 | 501))
+}
+
 /// Makes the container and switches versions on in it; `Err`: the answer of a store where that cannot be.
 async fn switched_on(room: &mut Room) -> Result<String, Finding> {
     if !room.owns_container {
         return Err(Finding::not_asked("it needs a container of its own, and one was given"));
     }
     let container = format!("cosmark-certify-{}-v", room.word);
-    room.versions_in = Some(container.clone());
+    // A question that ran out of time may have made it before.
+    let is_again = room.versions_in.replace(container.clone()).is_some();
     let made = within(PATIENCE * 3, room.client.create_container(&container, &mut Marks::default())).await;
     if let Err(error) = made {
-        // Without an answer it may have been made, and is removed.
-        if error.status().is_some() {
+        if !is_again && !may_be_there(error.status()) {
             room.versions_in = None;
         }
         return Err(Finding::not_asked(format!("no second container can be made: {}", error.message())));
@@ -503,4 +509,19 @@ pub(crate) async fn remove_all(room: &mut Room, container: &str) -> Option<Strin
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_says_that_a_container_was_not_made() {
+        for status in [None, Some(500), Some(502), Some(503), Some(504)] {
+            assert!(may_be_there(status), "{status:?}");
+        }
+        for status in [301, 400, 403, 409, 429, 501] {
+            assert!(!may_be_there(Some(status)), "{status}");
+        }
+    }
 }
