@@ -89,7 +89,8 @@ const SETTLES: [Duration; 6] = [
     Duration::from_secs(10),
     Duration::from_secs(12),
 ];
-/// How long after the last change a listing may be without it.
+/// How long after the last change a listing may be without it, and a read by what was said of the switch: "you might
+/// encounter intermittent HTTP 404" (user guide, "Enabling versioning on buckets").
 const LOOKS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(1700)];
 /// Pages of versions that are removed at the end, 1000 a page.
 const MOST_PAGES: usize = 20;
@@ -203,8 +204,19 @@ async fn wrong(
     (container, key, id): (&str, &str, Option<&str>),
     content: Option<&[u8]>,
 ) -> Result<Option<String>, Finding> {
-    let reply = room.send(reading(container, key, id)).await?;
+    let mut reply = room.send(reading(container, key, id)).await?;
     let whose = if id.is_some() { "by its id" } else { "without an id" };
+    // Amazon's says so of what was written soon after the switch, and is right a little later.
+    let was_late = reply.status == 404 && content.is_some();
+    for pause in LOOKS.iter().skip(1).filter(|_| was_late) {
+        if reply.status == 404 {
+            tokio::time::sleep(*pause).await;
+            reply = room.send(reading(container, key, id)).await?;
+        }
+    }
+    if was_late && reply.status == 200 && content == Some(reply.body.as_slice()) {
+        return Err(Finding::differs(format!("{whose}: 404 at first, and there a little later")));
+    }
     Ok(match (reply.status, content) {
         (200, Some(content)) => difference(content, &reply.body).map(|wrong| format!("{whose}: {wrong}")),
         // An id that is gone may also be called none.

@@ -1,6 +1,6 @@
 //! A store with tags and versions, honest and not: it remembers them itself, before a store that has none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -50,6 +50,8 @@ enum Lie {
     RepeatsPages,
     /// A write while versions are suspended takes those of before.
     SuspendedTakesAll,
+    /// The first read of each version says that there is none, as Amazon's may soon after the switch.
+    ShowsLate,
 }
 
 type Tags = BTreeMap<String, String>;
@@ -68,6 +70,8 @@ struct Memory {
     given: u64,
     /// The oldest first.
     versions: Vec<Version>,
+    /// Names and ids that were asked for.
+    looked_for: BTreeSet<(String, Option<String>)>,
     tags: BTreeMap<String, Tags>,
     /// Tags of uploads, by the name that they write.
     of_uploads: BTreeMap<String, Tags>,
@@ -229,7 +233,7 @@ impl Memory {
             (_, true) => answer(200, "<ListBucketResult></ListBucketResult>"),
             ("PUT", false) => self.write(ask, lie),
             ("DELETE", false) => self.delete(ask, lie),
-            (_, false) => self.read(ask),
+            (_, false) => self.read(ask, lie),
         }
     }
 
@@ -260,7 +264,11 @@ impl Memory {
         Reply { lines: vec![("x-amz-version-id".to_owned(), id)], ..answer(200, "") }
     }
 
-    fn read(&self, ask: &Ask<'_>) -> Reply {
+    fn read(&mut self, ask: &Ask<'_>, lie: Lie) -> Reply {
+        let asked = (ask.object.to_owned(), value(ask, "versionId").map(str::to_owned));
+        if self.looked_for.insert(asked) && lie == Lie::ShowsLate {
+            return answer(404, "<Error><Code>NoSuchKey</Code></Error>");
+        }
         let of_key = || self.versions.iter().filter(|version| version.key == ask.object);
         let found = match value(ask, "versionId") {
             Some(id) => of_key().find(|version| version.id == id),
@@ -430,6 +438,7 @@ async fn lies_about_tags_and_versions_are_found_and_what_is_not_offered_is_none(
         (Lie::CallsAVersionLast, &["s3.versions.list"]),
         (Lie::RepeatsPages, &["s3.versions.list"]),
         (Lie::SuspendedTakesAll, &["s3.versions.suspended"]),
+        (Lie::ShowsLate, &[]),
     ];
     let mut wrong = Vec::new();
     for (lie, wanted) in cases {
@@ -437,6 +446,11 @@ async fn lies_about_tags_and_versions_are_found_and_what_is_not_offered_is_none(
         let no = not_right(&certificate, Answer::No);
         if no.keys().map(String::as_str).collect::<Vec<_>>() != *wanted {
             wrong.push(format!("{lie:?} is answered by {no:#?}, and should be by {wanted:?}"));
+        }
+        let is_late =
+            not_right(&certificate, Answer::Differs).values().any(|saw| saw.contains("404 at first"));
+        if is_late != (*lie == Lie::ShowsLate) {
+            wrong.push(format!("{lie:?}: {certificate:#?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
