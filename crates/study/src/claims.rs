@@ -316,7 +316,10 @@ pub fn short(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_archive::Overall;
+
     use super::*;
+    use crate::design::Choice;
 
     #[test]
     fn a_value_that_is_the_limit_itself_keeps_it_whatever_logarithms_make_of_it() {
@@ -335,33 +338,44 @@ mod tests {
         }
     }
 
-    #[test]
-    fn several_conditions_of_a_claim_have_their_numbers() {
-        let text = "
+    /// What is found of these claims about one system with these levels of `n`.
+    fn judged(levels: &str, claims: &str, all: &[Observation]) -> Vec<Judged> {
+        let text = format!(
+            "
 name: t
 title: t
 question: q
-systems: [{name: a}]
-factors: [{name: n, within: true, levels: [1, 8]}]
-scales: {quick: {}}
-workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
-claims:
-  - {id: ONE, says: s, test: [{of: {where: {n: 1}}, least: 5}]}
-  - {id: TWO, says: s, test: [{of: {where: {n: 1}}, least: 5}, {of: {where: {n: 8}}, most: 9}]}
-";
-        let (spec, mistakes) = crate::spec::read(text);
+systems: [{{name: a}}]
+factors: [{{name: n, within: true, levels: [{levels}]}}]
+scales: {{quick: {{}}}}
+workload: {{point: '- name: p-${{{{ n }}}}', measured: 'p-${{{{ n }}}}'}}
+claims:{claims}"
+        );
+        let (spec, mistakes) = crate::spec::read(&text);
         let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
-        let choice = crate::design::Choice { scale: "quick".into(), ..crate::design::Choice::default() };
+        let choice = Choice { scale: "quick".into(), ..Choice::default() };
         let design = Design::new(&spec, choice).unwrap();
-        let seen = |n: &str, rate: f64| Observation {
+        judge(&design, all)
+    }
+
+    fn seen(n: &str, rate: f64, verdict: Overall) -> Observation {
+        Observation {
             levels: [("system", "a"), ("n", n)].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             op: "read".into(),
             repetition: 1,
             values: [("throughput_per_s".to_owned(), rate)].into(),
-            verdict: cosmark_archive::Overall::True,
+            verdict,
             ..Observation::default()
-        };
-        let judged = judge(&design, &[seen("1", 6.0), seen("8", 7.0)]);
+        }
+    }
+
+    #[test]
+    fn several_conditions_of_a_claim_have_their_numbers() {
+        let claims = "
+  - {id: ONE, says: s, test: [{of: {where: {n: 1}}, least: 5}]}
+  - {id: TWO, says: s, test: [{of: {where: {n: 1}}, least: 5}, {of: {where: {n: 8}}, most: 9}]}
+";
+        let judged = judged("1, 8", claims, &[seen("1", 6.0, Overall::True), seen("8", 7.0, Overall::True)]);
         assert!(judged[0].why.starts_with("6.00 where at least 5.00"), "{}", judged[0].why);
         assert!(judged[1].why.starts_with("(1) 6.00 where"), "{}", judged[1].why);
         assert!(judged[1].why.contains("; (2) 7.00 where at most 9.00"), "{}", judged[1].why);
@@ -369,40 +383,21 @@ claims:
 
     #[test]
     fn a_claim_names_the_false_cells_that_it_comes_from_and_says_levels_as_levels() {
-        use cosmark_archive::Overall::{False, True};
-        let text = "
-name: t
-title: t
-question: q
-systems: [{name: a}]
-factors: [{name: n, within: true, levels: [1, 8, 64, 128, 256]}]
-scales: {quick: {}}
-workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
-claims:
+        use Overall::{False, True};
+        let claims = "
   - {id: ONE, says: s, test: [{of: {where: {n: 8}}, least: 5}]}
   - {id: PEAK, says: s, test: [{of: {take: arg_max, over: n, where: {n: [1, 8]}}, most: 64}]}
   - {id: ALL, says: s, test: [{of: {take: max, over: n}, least: 5}]}
 ";
-        let (spec, mistakes) = crate::spec::read(text);
-        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
-        let choice = crate::design::Choice { scale: "quick".into(), ..crate::design::Choice::default() };
-        let design = Design::new(&spec, choice).unwrap();
-        let seen = |n: &str, rate: f64, verdict: cosmark_archive::Overall| Observation {
-            levels: [("system", "a"), ("n", n)].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-            op: "read".into(),
-            repetition: 1,
-            values: [("throughput_per_s".to_owned(), rate)].into(),
-            verdict,
-            ..Observation::default()
-        };
-        let few = judge(&design, &[seen("1", 6.0, True), seen("8", 7.0, False)]);
+        let judged = |all: &[Observation]| judged("1, 8, 64, 128, 256", claims, all);
+        let few = judged(&[seen("1", 6.0, True), seen("8", 7.0, False)]);
         assert_eq!(few[0].why, "7.00 where at least 5.00 is claimed, from a cell that is FALSE (a n=8 read)");
         assert_eq!(few[1].why, "8 where at most 64 is claimed, from a cell that is FALSE (a n=8 read)");
-        let good = judge(&design, &[seen("1", 6.0, True), seen("8", 7.0, True)]);
+        let good = judged(&[seen("1", 6.0, True), seen("8", 7.0, True)]);
         assert_eq!(good[1].why, "8 where at most 64 is claimed: one run; points the way of the claim");
         let all: Vec<Observation> =
             ["1", "8", "64", "128", "256"].iter().map(|n| seen(n, 9.0, False)).collect();
-        let many = judge(&design, &all);
+        let many = judged(&all);
         let words = "from cells that are FALSE (a n=1 read, a n=8 read, a n=64 read and 2 more)";
         assert!(many[2].why.ends_with(words), "{}", many[2].why);
     }
