@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{BytesSource, Marks, ObjectName, PutOptions, Session, Settings};
+use cosmark_adaptor_api::{BytesSource, Marks, ObjectName, PutOptions, Session};
 use cosmark_certify::{Answer, Certifying, html, markdown};
 use cosmark_embedded::{EmbeddedStore, Options};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
-use super::{certified_s3, certifying, not_right};
+use super::{certified_s3, certifying, not_right, speaking_s3};
 
 fn store(yaml: &str) -> Handle {
     SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap()
@@ -129,17 +129,7 @@ async fn what_a_store_says_stays_text_on_every_page() {
 #[tokio::test]
 async fn a_given_container_that_is_not_there_is_a_mistake_and_no_answer_of_the_store() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
-    let (endpoint, access) = (store.endpoint(), store.access_key().to_owned());
-    let secret = store.secret_key().to_owned();
-    let entries = [
-        ("endpoint", endpoint.as_str()),
-        ("accesskey", access.as_str()),
-        ("secretkey", secret.as_str()),
-        ("path_style_access", "true"),
-    ];
-    let (settings, problems) = Settings::parse(cosmark_adaptors::s3::DEF.keys, entries);
-    assert!(problems.is_empty(), "{problems:?}");
-    let adaptor = (cosmark_adaptors::s3::DEF.open)(&settings).unwrap();
+    let adaptor = speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key()));
     let asking = |container: &str| Certifying {
         container: Some(container.to_owned()),
         ..certifying(Arc::clone(&adaptor), Session::default(), &["any.read-back", "any.list"], None)

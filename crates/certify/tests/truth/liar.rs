@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
-    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, CollectSink,
-    ListPage, ListRequest, Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply,
-    Result, Session, Settings, Whom,
+    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Client, CollectSink, ListPage,
+    ListRequest, Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply, Result,
+    Session, Whom,
 };
 use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
 
-use super::{certified_by, certified_in_full, not_right};
+use super::{before, certified_by, certified_in_full, not_right, speaking_s3};
 use plants::Plant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,33 +70,6 @@ enum Lie {
     /// One that shows only beside the plain way.
     Planted(Plant),
     SaysNothing,
-}
-
-struct Liar {
-    inner: Arc<dyn Adaptor>,
-    lie: Lie,
-}
-
-impl Adaptor for Liar {
-    fn capability(&self) -> Capability {
-        self.inner.capability()
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        self.inner.timeout()
-    }
-
-    fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
-        Ok(Box::new(LyingClient { inner: self.inner.client(session)?, lie: self.lie }))
-    }
-
-    fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
-        let inner = self.inner.asker(session)?;
-        let number = ASKERS.replace(ASKERS.get() + 1);
-        let (adaptor, session) = (Arc::clone(&self.inner), Arc::clone(session));
-        let lying = |inner| LyingAsker { inner, lie: self.lie, number, adaptor, session };
-        Ok(inner.map(|inner| Box::new(lying(inner)) as Box<dyn Asker>))
-    }
 }
 
 struct LyingAsker {
@@ -479,17 +452,20 @@ const REQUESTS: &[&str] = &[
 /// A liar before this store.
 fn liar(store: &EmbeddedStore, lie: Lie) -> Arc<dyn Adaptor> {
     plants::forget();
-    let endpoint = store.endpoint();
-    let entries = [
-        ("endpoint", endpoint.as_str()),
-        ("accesskey", store.access_key()),
-        ("secretkey", store.secret_key()),
-        ("path_style_access", "true"),
-    ];
-    let def = cosmark_adaptors::s3::DEF;
-    let (settings, problems) = Settings::parse(def.keys, entries);
-    assert!(problems.is_empty(), "{problems:?}");
-    Arc::new(Liar { inner: (def.open)(&settings).unwrap(), lie })
+    lying(speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key())), lie)
+}
+
+fn lying(inner: Arc<dyn Adaptor>, lie: Lie) -> Arc<dyn Adaptor> {
+    let adaptor = Arc::clone(&inner);
+    before(
+        inner,
+        move |inner| Box::new(LyingClient { inner, lie }),
+        move |inner, session| {
+            let number = ASKERS.replace(ASKERS.get() + 1);
+            let (adaptor, session) = (Arc::clone(&adaptor), Arc::clone(session));
+            Box::new(LyingAsker { inner, lie, number, adaptor, session })
+        },
+    )
 }
 
 async fn asked(store: &EmbeddedStore, lie: Lie, only: &[&str]) -> Certificate {

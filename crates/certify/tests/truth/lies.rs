@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Marks, Session, Settings};
+use cosmark_adaptor_api::{Marks, Session};
 use cosmark_certify::{Answer, Certificate};
 use cosmark_consistency::{Class, ClassOutcome, Plan, probe};
 use cosmark_simstore::{Behaviour, SimStore};
 
-use super::{certified_s3, certified_swift, not_right};
+use super::{certified_s3, certified_swift, not_right, speaking_s3};
 
 async fn asked(yaml: &str, only: &[&str]) -> Certificate {
     let store = SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap();
@@ -93,17 +93,8 @@ async fn a_window_in_which_a_share_of_reads_is_stale_is_found_with_its_length_an
 async fn longest_ms(window_ms: u64, runtime: Duration) -> f64 {
     let yaml = format!("stale: {{window_ms: {window_ms}, op: get, overwrite: true, delete: false}}");
     let store = SimStore::start(Behaviour::from_yaml(&yaml).unwrap(), "127.0.0.1:0").unwrap();
-    let url = store.url();
-    let entries = [
-        ("endpoint", url.as_str()),
-        ("accesskey", "any"),
-        ("secretkey", "anysecret"),
-        ("path_style_access", "true"),
-    ];
-    let def = cosmark_adaptors::s3::DEF;
-    let (settings, problems) = Settings::parse(def.keys, entries);
-    assert!(problems.is_empty(), "{problems:?}");
-    let (adaptor, session) = ((def.open)(&settings).unwrap(), Arc::new(Session::default()));
+    let adaptor = speaking_s3(&store.url(), ("any", "anysecret"));
+    let session = Arc::new(Session::default());
     let mut client = adaptor.client(&session).unwrap();
     client.create_container("seen", &mut Marks::default()).await.unwrap();
     let plan = Plan {

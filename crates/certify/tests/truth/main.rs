@@ -12,16 +12,65 @@ mod versions;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cosmark_adaptor_api::{Adaptor, AdaptorDef, Session, Settings};
+use cosmark_adaptor_api::{Adaptor, AdaptorDef, Asker, Capability, Client, Session, Settings};
 use cosmark_adaptors::auth::swauth;
 use cosmark_certify::{Answer, Certificate, Certifying, Restart, Target};
 
-/// Asks a store by S3 what begins so (empty: everything).
-async fn certified_s3(endpoint: &str, (access, secret): (&str, &str), only: &[&str]) -> Certificate {
+/// What speaks S3 to a store.
+fn speaking_s3(endpoint: &str, (access, secret): (&str, &str)) -> Arc<dyn Adaptor> {
     let entries =
         [("endpoint", endpoint), ("accesskey", access), ("secretkey", secret), ("path_style_access", "true")];
-    certified(&cosmark_adaptors::s3::DEF, &entries, Session::default(), only).await.unwrap()
+    opened(&cosmark_adaptors::s3::DEF, &entries)
+}
+
+fn opened(def: &AdaptorDef, entries: &[(&str, &str)]) -> Arc<dyn Adaptor> {
+    let (settings, problems) = Settings::parse(def.keys, entries.iter().copied());
+    assert!(problems.is_empty(), "{problems:?}");
+    (def.open)(&settings).unwrap()
+}
+
+/// An adaptor with somebody before its clients, and before its connections for requests as they stand.
+struct Before<C, A> {
+    inner: Arc<dyn Adaptor>,
+    client: C,
+    asker: A,
+}
+
+impl<C, A> Adaptor for Before<C, A>
+where
+    C: Fn(Box<dyn Client>) -> Box<dyn Client> + Send + Sync,
+    A: Fn(Box<dyn Asker>, &Arc<Session>) -> Box<dyn Asker> + Send + Sync,
+{
+    fn capability(&self) -> Capability {
+        self.inner.capability()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.inner.timeout()
+    }
+
+    fn client(&self, session: &Arc<Session>) -> cosmark_adaptor_api::Result<Box<dyn Client>> {
+        self.inner.client(session).map(&self.client)
+    }
+
+    fn asker(&self, session: &Arc<Session>) -> cosmark_adaptor_api::Result<Option<Box<dyn Asker>>> {
+        Ok(self.inner.asker(session)?.map(|inner| (self.asker)(inner, session)))
+    }
+}
+
+fn before(
+    inner: Arc<dyn Adaptor>,
+    client: impl Fn(Box<dyn Client>) -> Box<dyn Client> + Send + Sync + 'static,
+    asker: impl Fn(Box<dyn Asker>, &Arc<Session>) -> Box<dyn Asker> + Send + Sync + 'static,
+) -> Arc<dyn Adaptor> {
+    Arc::new(Before { inner, client, asker })
+}
+
+/// Asks a store by S3 what begins so (empty: everything).
+async fn certified_s3(endpoint: &str, login: (&str, &str), only: &[&str]) -> Certificate {
+    certified_by(speaking_s3(endpoint, login), Session::default(), only).await.unwrap()
 }
 
 /// The same by Swift's API, as simstore knows it.
@@ -31,18 +80,7 @@ async fn certified_swift(endpoint: &str, only: &[&str]) -> Certificate {
     let (settings, problems) = Settings::parse(swauth::DEF.keys, entries);
     assert!(problems.is_empty(), "{problems:?}");
     let session = (swauth::DEF.open)(&settings).unwrap().login().await.unwrap();
-    certified(&cosmark_adaptors::swift::DEF, &[], session, only).await.unwrap()
-}
-
-async fn certified(
-    def: &AdaptorDef,
-    entries: &[(&str, &str)],
-    session: Session,
-    only: &[&str],
-) -> Result<Certificate, String> {
-    let (settings, problems) = Settings::parse(def.keys, entries.iter().copied());
-    assert!(problems.is_empty(), "{problems:?}");
-    certified_by((def.open)(&settings).unwrap(), session, only).await
+    certified_by(opened(&cosmark_adaptors::swift::DEF, &[]), session, only).await.unwrap()
 }
 
 async fn certified_by(

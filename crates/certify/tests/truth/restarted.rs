@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cosmark_adaptor_api::{Adaptor, BytesSource, Marks, ObjectName, PutOptions, Session, Settings};
+use cosmark_adaptor_api::{Adaptor, BytesSource, Marks, ObjectName, PutOptions, Session};
 use cosmark_certify::{Answer, Asked, Restart};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
-use super::certified_with;
+use super::{certified_with, speaking_s3};
 
 const CONTAINER: &str = "cosmark-certify-truth1";
 
@@ -43,17 +43,7 @@ fn named(label: &str) -> String {
 
 async fn restarted(behaviour: String, again: Option<String>) -> Asked {
     let store = SimStore::start(Behaviour::from_yaml("etag: md5").unwrap(), "127.0.0.1:0").unwrap();
-    let url = store.url();
-    let entries = [
-        ("endpoint", url.as_str()),
-        ("accesskey", "any"),
-        ("secretkey", "anysecret"),
-        ("path_style_access", "true"),
-    ];
-    let def = cosmark_adaptors::s3::DEF;
-    let (settings, problems) = Settings::parse(def.keys, entries);
-    assert!(problems.is_empty(), "{problems:?}");
-    let adaptor = (def.open)(&settings).unwrap();
+    let adaptor = speaking_s3(&store.url(), ("any", "anysecret"));
     let restart = Rc::new(Comes { store, adaptor: Arc::clone(&adaptor), behaviour, again });
     let asked = certified_with(adaptor, Session::default(), &["any.restart"], Some(restart)).await.unwrap();
     assert_eq!(asked.questions.len(), 1);

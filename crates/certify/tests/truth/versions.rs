@@ -3,15 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use cosmark_adaptor_api::{
-    Adaptor, Ask, Asker, Capability, Client, Protocol, Reply, Result, Session, Settings,
-};
+use cosmark_adaptor_api::{Ask, Asker, Protocol, Reply, Result, Session};
 use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
 
-use super::{certified_by, not_right};
+use super::{before, certified_by, not_right, speaking_s3};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -75,32 +72,6 @@ struct Memory {
     tags: BTreeMap<String, Tags>,
     /// Tags of uploads, by the name that they write.
     of_uploads: BTreeMap<String, Tags>,
-}
-
-struct Keeper {
-    inner: Arc<dyn Adaptor>,
-    memory: Arc<Mutex<Memory>>,
-    lie: Lie,
-}
-
-impl Adaptor for Keeper {
-    fn capability(&self) -> Capability {
-        self.inner.capability()
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        self.inner.timeout()
-    }
-
-    fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
-        self.inner.client(session)
-    }
-
-    fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
-        let (memory, lie) = (Arc::clone(&self.memory), self.lie);
-        let inner = self.inner.asker(session)?;
-        Ok(inner.map(|inner| Box::new(KeepingAsker { inner, memory, lie }) as Box<dyn Asker>))
-    }
 }
 
 struct KeepingAsker {
@@ -390,19 +361,14 @@ impl Asker for KeepingAsker {
 
 /// What a store with this lie answers, and what is left in its memory.
 async fn asked(store: &EmbeddedStore, lie: Lie) -> (Certificate, Arc<Mutex<Memory>>) {
-    let endpoint = store.endpoint();
-    let entries = [
-        ("endpoint", endpoint.as_str()),
-        ("accesskey", store.access_key()),
-        ("secretkey", store.secret_key()),
-        ("path_style_access", "true"),
-    ];
-    let def = cosmark_adaptors::s3::DEF;
-    let (settings, problems) = Settings::parse(def.keys, entries);
-    assert!(problems.is_empty(), "{problems:?}");
+    let inner = speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key()));
     let memory = Arc::new(Mutex::new(Memory::default()));
-    let inner = (def.open)(&settings).unwrap();
-    let keeper = Arc::new(Keeper { inner, memory: Arc::clone(&memory), lie });
+    let own = Arc::clone(&memory);
+    let keeper = before(
+        inner,
+        |client| client,
+        move |inner, _| Box::new(KeepingAsker { inner, memory: Arc::clone(&own), lie }),
+    );
     let certificate = certified_by(keeper, Session::default(), &["s3.tags.", "s3.versions."]).await.unwrap();
     (certificate, memory)
 }

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cosmark_adaptor_api::{
     Ask, BodySink, BodySource, ByteRange, BytesSource, CollectSink, ListPage, ListRequest, Marks, ObjectName,
@@ -14,7 +13,8 @@ use cosmark_certify::Answer;
 use cosmark_embedded::{EmbeddedStore, Options};
 use cosmark_simstore::{Behaviour, SimStore};
 
-use super::{Liar, Lie, LyingAsker, LyingClient, are_found, certified_by, not_right};
+use super::super::opened;
+use super::{Lie, LyingAsker, LyingClient, are_found, certified_by, lying, not_right};
 
 /// Which lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -676,10 +676,7 @@ async fn a_swift_that_takes_changes_of_others_is_found() {
         let (settings, problems) = Settings::parse(swauth::DEF.keys, entries);
         assert!(problems.is_empty(), "{problems:?}");
         let session = (swauth::DEF.open)(&settings).unwrap().login().await.unwrap();
-        let def = cosmark_adaptors::swift::DEF;
-        let none: [(&str, &str); 0] = [];
-        let inner = (def.open)(&Settings::parse(def.keys, none).0).unwrap();
-        let adaptor = Arc::new(Liar { inner, lie });
+        let adaptor = lying(opened(&cosmark_adaptors::swift::DEF, &[]), lie);
         let certificate = certified_by(adaptor, session, &["swift.auth"]).await.unwrap();
         let no = not_right(&certificate, Answer::No);
         assert_eq!((certificate.questions.len(), no.len()), (1, wanted), "{lie:?}: {no:?}");
