@@ -229,6 +229,16 @@ impl Room {
         Err(Finding::not_asked(format!("it could not be prepared: {what} gave {}", status_of(&reply))))
     }
 
+    /// Sends a request whose answer has what the question looks at. A refusal says nothing of that, and stands as such.
+    pub(crate) async fn given(&mut self, request: Request) -> Result<Reply, Finding> {
+        let what = if request.object.is_empty() { "the listing" } else { request.method };
+        let reply = self.send(request).await?;
+        if reply.is_success() {
+            return Ok(reply);
+        }
+        Err(Finding::no(format!("{what} gave {}", status_of(&reply))))
+    }
+
     /// Writes an object that the question needs.
     pub(crate) async fn write(&mut self, key: &str, body: &[u8]) -> Result<Reply, Finding> {
         self.prepare(Request::put(key, body)).await

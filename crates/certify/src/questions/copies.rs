@@ -125,7 +125,7 @@ async fn replace_own(room: &mut Room) -> Found {
             Finding::no(seen)
         });
     }
-    let head = room.send(Request::head(&key)).await?;
+    let head = room.given(Request::head(&key)).await?;
     let seen = [head.line("x-amz-meta-a"), head.line("x-amz-meta-b")];
     Ok(Finding::holds(
         seen == [Some("new"), None],
@@ -169,7 +169,7 @@ async fn headers(room: &mut Room) -> Found {
         LINES.iter().fold(Request::put(&from, b"x"), |request, (name, value)| request.line(name, *value));
     room.prepare(request).await?;
     room.prepare(copy(room, &from, &to)).await?;
-    let (source, reply) = (room.send(Request::head(&from)).await?, room.send(Request::head(&to)).await?);
+    let (source, reply) = (room.send(Request::head(&from)).await?, room.given(Request::head(&to)).await?);
     // What the source itself has not is another question's.
     let asked = LINES.iter().filter(|(name, value)| source.line(name) == Some(value));
     let wrong: Vec<String> = asked

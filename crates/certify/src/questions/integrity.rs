@@ -144,9 +144,9 @@ async fn etag_is_md5(room: &mut Room) -> Found {
 async fn etag_is_the_same(room: &mut Room) -> Found {
     let key = room.key("etag");
     let written = bare(room.write(&key, b"etag").await?.line("etag"));
-    let read = bare(room.send(Request::get(&key)).await?.line("etag"));
-    let head = bare(room.send(Request::head(&key)).await?.line("etag"));
-    let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
+    let read = bare(room.given(Request::get(&key)).await?.line("etag"));
+    let head = bare(room.given(Request::head(&key)).await?.line("etag"));
+    let reply = room.given(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
     let listed = bare(xml::text(&reply.body, "ETag").as_deref());
     let is_same = written != "none" && [&read, &head, &listed].iter().all(|other| **other == written);
     Ok(Finding::holds(is_same, format!("write {written}, read {read}, HEAD {head}, listing {listed}")))
@@ -169,8 +169,8 @@ async fn etag_of_overwritten(room: &mut Room) -> Found {
         let new = bare(room.write(&key, &pattern(100, 32 + round)).await?.line("etag"));
         for pause in LOOKS {
             tokio::time::sleep(pause).await;
-            let head = bare(room.send(Request::head(&key)).await?.line("etag"));
-            let read = bare(room.send(Request::get(&key)).await?.line("etag"));
+            let head = bare(room.given(Request::head(&key)).await?.line("etag"));
+            let read = bare(room.given(Request::get(&key)).await?.line("etag"));
             for (what, seen) in [("HEAD", head), ("the read", read)] {
                 if seen != new {
                     let whose = if seen == old { "that of before" } else { "another one" };
@@ -223,7 +223,7 @@ async fn metadata(room: &mut Room) -> Found {
     let request =
         Request::put(&key, b"x").line("x-amz-meta-colour", "dark blue").line("x-amz-meta-empty-not", "0");
     room.prepare(request).await?;
-    let reply = room.send(Request::head(&key)).await?;
+    let reply = room.given(Request::head(&key)).await?;
     let seen = [reply.line("x-amz-meta-colour"), reply.line("x-amz-meta-empty-not")];
     let text = format!("{}, {}", stated(seen[0]), stated(seen[1]));
     Ok(Finding::holds(seen == [Some("dark blue"), Some("0")], text))
@@ -240,7 +240,7 @@ async fn content_lines(room: &mut Room) -> Found {
     let request =
         LINES.iter().fold(Request::put(&key, b"x"), |request, (name, value)| request.line(name, *value));
     room.prepare(request).await?;
-    let reply = room.send(Request::head(&key)).await?;
+    let reply = room.given(Request::head(&key)).await?;
     let wrong: Vec<String> = LINES
         .iter()
         .filter(|(name, value)| reply.line(name) != Some(value))
@@ -285,10 +285,10 @@ async fn copy_metadata(room: &mut Room) -> Found {
     let source = format!("/{}/{from}", room.container);
     let copy = || Request::put(&to, b"").line("x-amz-copy-source", source.clone());
     room.prepare(copy()).await?;
-    let taken = room.send(Request::head(&to)).await?.line("x-amz-meta-a").map(str::to_owned);
+    let taken = room.given(Request::head(&to)).await?.line("x-amz-meta-a").map(str::to_owned);
     let replace = copy().line("x-amz-metadata-directive", "REPLACE").line("x-amz-meta-a", "new");
     room.prepare(replace).await?;
-    let replaced = room.send(Request::head(&to)).await?.line("x-amz-meta-a").map(str::to_owned);
+    let replaced = room.given(Request::head(&to)).await?.line("x-amz-meta-a").map(str::to_owned);
     let is_right = taken.as_deref() == Some("old") && replaced.as_deref() == Some("new");
     Ok(Finding::holds(is_right, format!("copied {}, replaced {}", stated(taken), stated(replaced))))
 }
@@ -297,14 +297,14 @@ async fn overwrite_metadata(room: &mut Room) -> Found {
     let key = room.key("meta");
     room.prepare(Request::put(&key, b"x").line("x-amz-meta-a", "old")).await?;
     room.write(&key, b"y").await?;
-    let left = room.send(Request::head(&key)).await?.line("x-amz-meta-a").map(str::to_owned);
+    let left = room.given(Request::head(&key)).await?.line("x-amz-meta-a").map(str::to_owned);
     Ok(Finding::holds(left.is_none(), format!("x-amz-meta-a is {}", stated(left))))
 }
 
 async fn listed_size(room: &mut Room) -> Found {
     let key = room.key("size");
     room.write(&key, &pattern(4321, 1)).await?;
-    let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
+    let reply = room.given(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
     let size = xml::text(&reply.body, "Size");
     Ok(Finding::holds(size.as_deref() == Some("4321"), stated(size)))
 }

@@ -434,6 +434,6 @@ async fn metadata(room: &mut Room) -> Found {
     if !reply.is_success() {
         return Ok(Finding::no(format!("the completion gave {}", status_of(&reply))));
     }
-    let seen = room.send(Request::head(&key)).await?.line("x-amz-meta-a").map(str::to_owned);
+    let seen = room.given(Request::head(&key)).await?.line("x-amz-meta-a").map(str::to_owned);
     Ok(Finding::holds(seen.as_deref() == Some("given"), stated(seen)))
 }

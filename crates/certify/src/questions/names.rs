@@ -152,7 +152,7 @@ async fn life_of(room: &mut Room, key: String) -> Found {
         return Ok(Finding::no("it was written, and the read gives something else"));
     }
     let prefix = room.key("");
-    let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &prefix)).await?;
+    let reply = room.given(Request::get("").query("list-type", "2").query("prefix", &prefix)).await?;
     let listed = xml::texts(&reply.body, "Key");
     if listed != [key.as_str()] {
         let shown: Vec<String> = listed.iter().take(3).map(|name| room.short(name)).collect();
