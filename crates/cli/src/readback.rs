@@ -244,16 +244,25 @@ fn targets(
     spaces.iter().map(|space| of(space.site)).collect()
 }
 
-/// The ledger of the run in `run`, and how many objects it has.
-fn ledger_of(run: &Path) -> Result<(Ledger, u64), Problem> {
+/// The ledger of the run in `run`, and how many objects it has. `in_doubt`: changes are missing in it.
+fn ledger_of(run: &Path, in_doubt: bool) -> Result<(Ledger, u64), Problem> {
     let ledger = Ledger::open(run)?.ok_or_else(|| {
         Problem::usage(
             "the run kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`",
         )
     })?;
     match ledger.count()? {
-        0 => Err(Problem::usage("the ledger is empty: nothing was written or deleted")),
+        0 => Err(Problem::usage(why_empty(in_doubt))),
         objects => Ok((ledger, objects)),
+    }
+}
+
+/// A run that was killed early may have written much, of which nothing has reached its ledger.
+fn why_empty(in_doubt: bool) -> &'static str {
+    if in_doubt {
+        "the ledger is empty: the run ended before any change reached it, so nobody knows what was acknowledged"
+    } else {
+        "the ledger is empty: nothing was written or deleted"
     }
 }
 
@@ -268,7 +277,7 @@ pub async fn read_back(
     tell: &mut dyn FnMut(&str),
     is_over: &dyn Fn() -> bool,
 ) -> Result<DurabilityRecord, Problem> {
-    let (ledger, objects) = ledger_of(run)?;
+    let (ledger, objects) = ledger_of(run, wish.manner.in_doubt)?;
     let targets = targets(workload, &ledger.head.spaces)?;
     let sample = wish.sample.filter(|sample| *sample < objects);
     let mut through: Vec<String> = targets.values().map(|(_, storage)| storage.kind.clone()).collect();
@@ -369,6 +378,10 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
         0 if record.read() == 0 => "nothing was read back".to_owned(),
         0 if record.late + record.undecided + record.unreadable == 0 && record.read() < record.objects => {
             "of what was read back everything that was acknowledged is there".to_owned()
+        }
+        // All were deleted, as after a `cleanup`, or were empty: no word of data that are there.
+        0 if record.late + record.undecided + record.unreadable == 0 && record.bytes == 0 => {
+            "everything is as acknowledged, by which not one byte is to be there".to_owned()
         }
         0 if record.late + record.undecided + record.unreadable == 0 => {
             "everything that was acknowledged is there".to_owned()
@@ -574,6 +587,13 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_ledger_of_a_cut_run_is_no_word_of_what_was_written() {
+        assert!(why_empty(false).contains("nothing was written"), "{}", why_empty(false));
+        assert!(!why_empty(true).contains("nothing was written"), "{}", why_empty(true));
+        assert!(why_empty(true).contains("nobody knows"), "{}", why_empty(true));
+    }
+
+    #[test]
     fn a_store_that_gives_not_one_byte_may_be_another_one_and_listings_may_be_behind() {
         let said = |record: DurabilityRecord| text(&record).join("\n");
         let base = DurabilityRecord { objects: 9, ..DurabilityRecord::default() };
@@ -586,6 +606,11 @@ mod tests {
         assert!(!some.contains("not one byte"), "{some}");
         let ghosts = said(DurabilityRecord { there_not_listed: 1, right: 8, bytes: 900, ..base.clone() });
         assert!(ghosts.contains("behind by minutes"), "{ghosts}");
+        let emptied = said(DurabilityRecord { right: 9, ..base.clone() });
+        assert!(
+            emptied.contains("not one byte is to be there") && !emptied.contains("acknowledged is there"),
+            "{emptied}"
+        );
         let fine = said(DurabilityRecord { right: 9, bytes: 900, ..base });
         assert!(
             fine.contains(": everything that was acknowledged is there") && !fine.contains("behind"),
