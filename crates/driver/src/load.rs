@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Capability, Error, Key, KeyKind, Settings, times_without_unit};
+use cosmark_adaptor_api::{Capability, Error, Key, KeyKind, KeyProblem, Settings, times_without_unit};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
@@ -160,9 +160,13 @@ fn targets(workload: &mut Workload) -> impl Iterator<Item = (&'static str, &mut 
 
 /// True for a key that the table has not, and that says nothing of the store either.
 fn is_unknown(keys: &'static [Key], entry: &ConfigEntry) -> bool {
-    let ConfigValue::Text(text) = &entry.value else { return false };
-    let (_, problems) = Settings::parse(keys, [(entry.key.as_str(), text.as_str())]);
-    problems.iter().any(|problem| !problem.fatal)
+    misnamed(keys, entry).is_some()
+}
+
+/// What is wrong with the name of a key, whatever its value is and wherever that comes from.
+fn misnamed(keys: &'static [Key], entry: &ConfigEntry) -> Option<KeyProblem> {
+    let (_, problems) = Settings::parse(keys, [(entry.key.as_str(), "")]);
+    problems.into_iter().find(|problem| !problem.fatal)
 }
 
 /// The time that this key is given; `None` where it is no time, or none that can be read.
@@ -258,10 +262,15 @@ fn check_spec(catalog: &Catalog, what: &str, spec: &TargetSpec, format: Format) 
     if format == Format::Yaml {
         problems.extend(times_without_unit(keys, entries()));
     }
-    problems
+    let of_texts = problems
         .into_iter()
-        .map(|problem| {
-            let span = given.get(problem.entry).map_or(spec.span, |(entry, _)| entry.span);
+        .map(|problem| (given.get(problem.entry).map_or(spec.span, |(entry, _)| entry.span), problem));
+    // Of what is fetched later the names are known already: a secret under a wrong one would never be used.
+    let later = spec.config.entries.iter().filter(|entry| !matches!(entry.value, ConfigValue::Text(_)));
+    let of_names = later.filter_map(|entry| misnamed(keys, entry).map(|problem| (entry.span, problem)));
+    of_texts
+        .chain(of_names)
+        .map(|(span, problem)| {
             let message = format!("{what} {}: {}", spec.kind, problem.message);
             let hint =
                 problem.hint.or_else(|| Some(format!("`cosmark adaptors {}` lists its keys", spec.kind)));
@@ -382,6 +391,28 @@ mod tests {
         assert!(!yaml.contains("colour") && yaml.contains("sut_ram: 1GiB"), "{yaml}");
         let again = read(&yaml);
         assert!(again.workload.is_some(), "{:?}\n{yaml}", again.mistakes);
+    }
+
+    #[test]
+    fn a_key_whose_value_is_fetched_later_is_known_by_its_name_all_the_same() {
+        let yaml = |entries: &str| {
+            read(&format!(
+                "name: w\nstorage: {{type: timed, {entries}}}\nstages:\n  - name: s\n    works:\n      - {{type: init, \
+                 workers: 1, containers: 'r(1,2)'}}\n"
+            ))
+        };
+        for value in ["{env: COSMARK_NOWHERE}", "{file: /nowhere}", "{secret: nothing}"] {
+            let wrong = yaml(&format!("endpiont: {value}"));
+            let mistake = wrong.mistakes.iter().find(|one| one.message.contains("unknown key `endpiont`"));
+            let mistake = mistake.unwrap_or_else(|| panic!("{value}: {:?}", wrong.mistakes));
+            assert_eq!(mistake.severity, Severity::Error, "{value}");
+            assert_eq!(mistake.hint.as_deref(), Some("did you mean `endpoint`?"), "{value}");
+            assert!(mistake.span.len > 0 && wrong.workload.is_none(), "{value}: {mistake:?}");
+            for right in ["endpoint", "limit", "sut_ram"] {
+                let read = yaml(&format!("{right}: {value}"));
+                assert!(read.workload.is_some(), "{right}: {value}: {:?}", read.mistakes);
+            }
+        }
     }
 
     #[test]
