@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cosmark_units::Complaint;
 
-use crate::diagnostics::shown;
+use crate::diagnostics::{Mistakes, Span, shown};
 use crate::model::{
     Config, Division, Load, OpKind, Operation, Stage, TargetSpec, Trigger, Work, WorkKind, Workload,
 };
@@ -44,6 +44,14 @@ pub(crate) const WORK_TYPES: &[WorkType] = &[
         special: Some((OpKind::Dispose, Division::Container)),
     },
 ];
+
+/// Warns of a workload's name, which stands at `span`, where names of files cannot have it.
+pub(crate) fn workload_name(name: &str, span: Span, mistakes: &mut Mistakes) {
+    if name.contains(['/', ',', ';']) || name.contains(char::is_control) {
+        let message = format!("the workload name `{}` will be changed in file names", shown(name));
+        mistakes.warning(span, message, "use letters, digits, blanks, - _ and .");
+    }
+}
 
 /// The type of a work in the model.
 pub(crate) fn type_of(kind: WorkKind, operation: Option<OpKind>) -> &'static WorkType {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cosmark_metrics::results::Statistic;
 
-use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
+use crate::diagnostics::{Diagnostic, Mistakes, shown};
 use crate::model::dataset::{self, FillPass};
 use crate::model::search::Loads;
 use crate::model::selector::{IntSelector, OPEN_END};
@@ -28,11 +28,6 @@ pub fn check(workload: &Workload) -> Vec<Diagnostic> {
 }
 
 pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
-    if workload.name.contains(['/', ',', ';']) || workload.name.contains(char::is_control) {
-        let message = format!("the workload name `{}` will be changed in file names", shown(&workload.name));
-        let span = workload.stages.first().map(|s| Span { start: s.span.start, len: 0 }).unwrap_or_default();
-        mistakes.warning(span, message, "use letters, digits, blanks, - _ and .");
-    }
     let mut names: HashSet<&str> = HashSet::new();
     let mut existing: BTreeMap<String, Existing> = BTreeMap::new();
     for stage in &workload.stages {

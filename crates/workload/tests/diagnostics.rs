@@ -144,6 +144,27 @@ fn every_diagnostic_lies_inside_its_source_and_says_what_to_do() {
 }
 
 #[test]
+fn a_name_that_files_cannot_have_is_shown_where_it_stands() {
+    let yaml = "# first\nseed: 1\nname: reads/writes\nstages:\n  - name: main\n    works:\n      - {type: init, workers: 1, \
+                containers: 'r(1,2)'}\n";
+    let xml = "<!-- first -->\n<workload\n  name=\"reads/writes\">\n<workflow><workstage name=\"main\"><work type=\"init\" \
+               workers=\"1\" config=\"containers=r(1,2)\"/></workstage></workflow></workload>";
+    for (source, format) in [(yaml, Format::Yaml), (xml, Format::Xml)] {
+        let (_, diagnostics) = parse(source, format, &environment());
+        let about: Vec<_> =
+            diagnostics.iter().filter(|d| d.message.contains("changed in file names")).collect();
+        assert_eq!(about.len(), 1, "{diagnostics:?}");
+        let span = about[0].span;
+        assert_eq!(LineIndex::new(source).position(span.start).line, 3, "{about:?}");
+        let shown = source.get(span.start..span.end()).unwrap();
+        assert!(shown.contains("reads/writes") && !shown.contains('\n'), "{shown}");
+        let fine = source.replace("reads/writes", "reads and writes");
+        let (_, diagnostics) = parse(&fine, format, &environment());
+        assert!(diagnostics.iter().all(|d| !d.message.contains("file names")), "{diagnostics:?}");
+    }
+}
+
+#[test]
 fn the_format_is_told_by_the_text_and_then_by_the_name() {
     for (name, text, format) in [
         ("a.xml", "<workload/>", Format::Xml),

@@ -86,10 +86,12 @@ pub(crate) struct XmlReader<'a> {
 impl XmlReader<'_> {
     fn workload(&mut self, root: &Element) -> Option<Workload> {
         self.check_names(root, attributes::WORKLOAD, &["auth", "storage", "workflow"]);
-        let name = self.text(root, "name").map(|a| a.text.value.trim().to_owned()).unwrap_or_default();
+        let given = self.text(root, "name");
+        let name = given.map(|a| a.text.value.trim().to_owned()).unwrap_or_default();
         if name.is_empty() {
             self.mistakes.error(root.span, "workload name cannot be empty", "add name=\"..\" to <workload>");
         }
+        assemble::workload_name(&name, given.map_or(root.span, |a| a.text.span), self.mistakes);
         let description = self.text(root, "description").map(|a| a.text.value.clone());
         let trigger = self.trigger(root);
         let level = self.enter(root, &Level::default());

@@ -101,8 +101,9 @@ impl YamlReader<'_> {
     fn workload(&mut self, fields: &Fields<'_>) -> Option<Workload> {
         fields.check(attributes::WORKLOAD, false, self.mistakes);
         let name = fields.name("name", self.mistakes).unwrap_or_default();
-        if fields.get("name").is_none() {
-            self.mistakes.error(fields.span, "workload name cannot be empty", "add name: at the top");
+        match fields.get("name") {
+            Some(given) => assemble::workload_name(&name, given.span, self.mistakes),
+            None => self.mistakes.error(fields.span, "workload name cannot be empty", "add name: at the top"),
         }
         let mut workload = Workload { name, trigger: self.trigger(fields), ..Workload::default() };
         self.values(&mut workload, fields);
