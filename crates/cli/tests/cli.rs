@@ -700,6 +700,23 @@ fn triggers_run_only_from_the_named_directory_and_their_output_is_kept() {
 }
 
 #[test]
+fn certify_shows_a_mistake_in_the_file_that_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("bed")).unwrap();
+    let text = "storage:\n  type: s3\n  acesskey: x\n";
+    std::fs::write(directory.path().join("bed/target.yaml"), text).unwrap();
+    let refused = run(directory.path(), &["certify", "bed/target.yaml"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("bed/target.yaml:3:3: error"), "{said}");
+    assert!(said.contains("bed/target.yaml: 1 error, 0 warnings; nothing was sent"), "{said}");
+    std::fs::write(directory.path().join("bed/target.yaml"), "auth: {type: none}\n").unwrap();
+    let said = run(directory.path(), &["certify", "bed/target.yaml"]).stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("bed/target.yaml: no `storage:`"), "{said}");
+}
+
+#[test]
 fn help_teaches_and_adaptors_list_their_keys() {
     let directory = tempfile::tempdir().unwrap();
     assert!(stdout(&run(directory.path(), &["--help"])).contains("cosmark demo"));

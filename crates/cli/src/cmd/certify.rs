@@ -138,15 +138,16 @@ impl Site {
         };
         let (target, mistakes) = read_target(&READING, &text);
         // The text of a URL has its secrets in it.
-        let shown = if given.contains("://") { "" } else { text.as_str() };
-        diagnose::show(&name, shown, &mistakes);
-        let target =
-            target.ok_or_else(|| Problem::usage(format!("{name}: {}", diagnose::count(&mistakes))))?;
+        let (place, shown) = if given.contains("://") { (name.as_str(), "") } else { (given, text.as_str()) };
+        diagnose::show(place, shown, &mistakes);
+        let target = target.ok_or_else(|| {
+            Problem::usage(format!("{place}: {}; nothing was sent", diagnose::count(&mistakes)))
+        })?;
         let none =
             || TargetSpec { kind: "none".to_owned(), config: Default::default(), span: Default::default() };
         let mut auth = target.auth.unwrap_or_else(none);
         let mut storage = target.storage.ok_or_else(|| {
-            Problem::usage(format!("{name}: no `storage:`; docs/guide/certify.md shows a target file"))
+            Problem::usage(format!("{place}: no `storage:`; docs/guide/certify.md shows a target file"))
         })?;
         resolve_target(&CATALOG, &mut auth, &mut storage, &Own).map_err(Problem::usage)?;
         let name = args.name.clone().unwrap_or(name);
