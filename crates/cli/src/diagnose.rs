@@ -1,7 +1,5 @@
 //! Mistakes shown at their line, all at once.
 
-use std::io::IsTerminal;
-
 use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::{Diagnostic, Severity};
@@ -10,7 +8,7 @@ use miette::{
     Report, SourceCode, SourceSpan, SpanContents,
 };
 
-use crate::paint::To;
+use crate::paint::{To, is_on};
 use crate::registry::CATALOG;
 use crate::screen::columns;
 
@@ -21,7 +19,7 @@ pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
     let lines = starts_of_lines(source);
     let theme = if crate::out::ascii_only() {
         GraphicalTheme::none()
-    } else if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    } else if is_on(To::Stderr) {
         GraphicalTheme::unicode()
     } else {
         GraphicalTheme::unicode_nocolor()

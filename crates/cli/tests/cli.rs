@@ -700,6 +700,22 @@ fn triggers_run_only_from_the_named_directory_and_their_output_is_kept() {
 }
 
 #[test]
+fn mistakes_have_colour_where_it_is_asked_for_and_nowhere_else() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("wrong.yaml"), "name: w\nstorage: {type: s4}\n").unwrap();
+    let said = |when: &str| {
+        let mut command = cosmark(directory.path());
+        command.env("LC_ALL", "C.UTF-8").env_remove("CLICOLOR_FORCE");
+        let refused = command.args(["--color", when, "check", "wrong.yaml"]).output().unwrap();
+        String::from_utf8_lossy(&refused.stderr).into_owned()
+    };
+    let (always, never, auto) = (said("always"), said("never"), said("auto"));
+    assert!(always.contains("\x1b[") && always.contains("wrong.yaml:"), "{always:?}");
+    assert!(!never.contains('\x1b') && never.contains("wrong.yaml:"), "{never:?}");
+    assert_eq!(auto, never, "a pipe is no terminal");
+}
+
+#[test]
 fn certify_shows_a_mistake_in_the_file_that_was_given() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("bed")).unwrap();
