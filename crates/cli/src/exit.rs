@@ -115,9 +115,13 @@ impl fmt::Display for Problem {
     }
 }
 
+/// A file that was asked for and cannot be written is the user's to mend, unless the disk is full.
 impl From<ArchiveError> for Problem {
     fn from(error: ArchiveError) -> Self {
-        Self::ours(error.to_string())
+        match &error {
+            ArchiveError::Output { .. } if !error.wants_room() => Self::usage(error.to_string()),
+            _ => Self::ours(error.to_string()),
+        }
     }
 }
 
@@ -134,6 +138,19 @@ pub type Outcome = Result<Exit, Problem>;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_this_machines_and_a_wrong_place_the_users() {
+        let of = |kind: std::io::ErrorKind| {
+            Problem::from(ArchiveError::Output { path: "there".into(), source: kind.into() }).exit()
+        };
+        for full in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded] {
+            assert_eq!(of(full), Exit::Ours, "{full}");
+        }
+        for wrong in [std::io::ErrorKind::NotFound, std::io::ErrorKind::PermissionDenied] {
+            assert_eq!(of(wrong), Exit::Usage, "{wrong}");
+        }
+    }
 
     #[test]
     fn every_exit_has_its_own_code() {

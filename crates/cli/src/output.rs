@@ -50,8 +50,5 @@ pub fn write_bytes(output: Option<&Path>, bytes: &[u8]) -> Result<(), Problem> {
         };
         out.write_all(bytes).map_err(failed)
     })
-    .map_err(|error: ArchiveError| match &error {
-        ArchiveError::Output { .. } => Problem::usage(error.to_string()),
-        _ => error.into(),
-    })
+    .map_err(Problem::from)
 }

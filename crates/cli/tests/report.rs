@@ -89,7 +89,7 @@ fn a_report_can_be_written_elsewhere_and_a_wrong_run_is_refused() {
         let html = fs::read_to_string(directory.path().join("elsewhere.html")).unwrap();
         assert_eq!(data_of(&html)["run"]["id"], "w1");
         let output = run(directory.path(), &["report", "w1", "-o", "no/such/place.html"]);
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("no/such/place.html"), "{}", stderr(&output));
     }
     let output = run(directory.path(), &["report", "w7"]);

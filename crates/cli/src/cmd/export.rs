@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 
-use cosmark_archive::ArchiveError;
 use cosmark_report::export::{ExportError, Format};
 use cosmark_verdict::open_judged;
 
@@ -24,9 +23,9 @@ pub fn run(args: &ExportArgs) -> Outcome {
         )));
     }
     output::write(args.output.as_deref(), |out| format.write(&run, out)).map_err(|error| match error {
-        ExportError::Archive(error @ ArchiveError::Output { .. }) => Problem::usage(error.to_string()),
         ExportError::Archive(error) => error.into(),
-        error => Problem::usage(error.to_string()),
+        ExportError::Output(_) => Problem::ours(error.to_string()),
+        ExportError::Missing { .. } => Problem::usage(error.to_string()),
     })?;
     Ok(Exit::Done)
 }

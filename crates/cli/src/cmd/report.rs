@@ -15,12 +15,12 @@ use crate::runs::find;
 pub fn run(args: &ReportArgs) -> Outcome {
     let directory = find(&args.run, &args.archive)?;
     if args.output.is_some() && output::file(args.output.as_deref()).is_none() {
-        let page = html::page_of(&open_judged(&directory)?).map_err(|error| problem(&error))?;
+        let page = html::page_of(&open_judged(&directory)?).map_err(problem)?;
         output::write_bytes(None, page.as_bytes())?;
         return Ok(Exit::Done);
     }
     let run = open_judged(&directory)?;
-    let path = html::write_run(&run, args.output.as_deref()).map_err(|error| problem(&error))?;
+    let path = html::write_run(&run, args.output.as_deref()).map_err(problem)?;
     println!("report: {}", path.display());
     if args.open {
         open(&path);
@@ -28,8 +28,11 @@ pub fn run(args: &ReportArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn problem(error: &ReportError) -> Problem {
-    Problem::ours(error.to_string())
+fn problem(error: ReportError) -> Problem {
+    match error {
+        ReportError::Archive(error) => error.into(),
+        error => Problem::ours(error.to_string()),
+    }
 }
 
 /// Asks the desktop to show the file; where there is none, the path was printed.
