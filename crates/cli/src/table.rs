@@ -170,7 +170,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
             let place = format!("{} {}", stage.id, operation.name);
             if operation.failed > 0 {
                 remarks.push(format!("{place}: {}", errors(operation)));
-                if let Some(example) = operation.error_examples.first() {
+                if let Some(example) = example(operation) {
                     remarks.push(format!("  for example: {example}"));
                 }
             }
@@ -236,9 +236,26 @@ fn wire_time(operation: &OperationResult) -> Option<String> {
         .find_map(|(name, wire_ms, added_ms)| Some((name, wire_ms?, added_ms?)))?;
     let is_much = added_ms > ADDED.0 * (wire_ms + added_ms) && added_ms > ADDED.1;
     is_much.then(|| {
-        let (added, wire) = (units::ms(added_ms), units::ms(wire_ms));
-        format!("the client added {added} ms at {name}; on the wire the {name} is {wire} ms")
+        let (added, ms) = (units::ms(added_ms), units::ms(wire_ms));
+        // Of a part of them a percentile may even be above that of all.
+        let all = operation.response_ms.count;
+        let seen = if wire.count < all {
+            format!(" (seen of {} of {} operations)", units::grouped(wire.count), units::grouped(all))
+        } else {
+            String::new()
+        };
+        format!("the client added {added} ms at {name}; on the wire the {name} is {ms} ms{seen}")
     })
+}
+
+/// A text of a failure: of the class with the most failures of which there is one.
+fn example(operation: &OperationResult) -> Option<&str> {
+    let failures = |text: &str| {
+        let class = text.split_once(": ").map_or("", |(class, _)| class);
+        operation.errors.get(class).copied().unwrap_or(0)
+    };
+    // Of equals the last is taken, which is the first of them here.
+    operation.error_examples.iter().rev().max_by_key(|text| failures(text)).map(String::as_str)
 }
 
 fn errors(operation: &OperationResult) -> String {
@@ -270,6 +287,41 @@ mod tests {
         let dropped = for_count("arrivals were dropped: no worker was free", 1);
         assert_eq!(dropped, "arrival was dropped: no worker was free");
         assert_eq!(for_count("logins were renewed", 1), "login was renewed");
+    }
+
+    #[test]
+    fn the_example_of_failures_is_one_of_the_most_frequent() {
+        let text = |class: &str| format!("{class}: why: of {class}");
+        let of = |counts: &[(&str, u64)], classes: &[&str]| {
+            let operation = OperationResult {
+                errors: counts.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect(),
+                error_examples: classes.iter().map(|class| text(class)).collect(),
+                ..OperationResult::default()
+            };
+            example(&operation).map(str::to_owned)
+        };
+        let counts = [("connect", 15), ("reset", 1), ("timeout", 15)];
+        assert_eq!(of(&counts, &["reset", "connect"]), Some(text("connect")));
+        assert_eq!(of(&counts, &["reset", "timeout", "connect"]), Some(text("timeout")));
+        assert_eq!(of(&counts, &["reset"]), Some(text("reset")), "of the others none was seen");
+        assert_eq!(of(&[], &["odd", "other"]), Some(text("odd")));
+        assert_eq!(of(&counts, &[]), None);
+    }
+
+    #[test]
+    fn a_wire_time_of_a_part_of_the_operations_says_of_how_many() {
+        let times = |count, p99| Latencies { count, p99: Some(p99), ..Latencies::default() };
+        let of = |seen| {
+            wire_time(&OperationResult {
+                response_ms: times(10_187, 1.06),
+                wire_ms: times(seen, 1.11),
+                client_added_ms: times(seen, 0.74),
+                ..OperationResult::default()
+            })
+            .unwrap()
+        };
+        assert!(of(1_540).ends_with("1.11 ms (seen of 1 540 of 10 187 operations)"), "{}", of(1_540));
+        assert!(of(10_187).ends_with("on the wire the p99 is 1.11 ms"), "{}", of(10_187));
     }
 
     fn operation(low: f64, high: f64, why: Option<&str>) -> OperationResult {

@@ -68,19 +68,19 @@ fn tell_of_more(hidden: usize) {
     }
 }
 
-/// What is shown of a run; what is worth least goes first where the terminal is narrow.
+/// What is shown of a run; what is worth least goes first where the terminal is narrow, and no figure stays without its verdict.
 const COLUMNS: &[Column] = &[
     Column::text("id"),
     Column::text("name").least(10),
     Column::text("state"),
     Column::text("verdict").goes(1).least(8),
-    Column::number("op/s"),
-    Column::number("p99 ms"),
-    Column::number("failed").goes(2),
-    Column::text("target").goes(4).least(14),
-    Column::text("submitted").goes(5),
-    Column::number("took").goes(6),
-    Column::text("tags").goes(3).least(6),
+    Column::number("op/s").goes(2),
+    Column::number("p99 ms").goes(3),
+    Column::number("failed").goes(4),
+    Column::text("target").goes(6).least(14),
+    Column::text("submitted").goes(7),
+    Column::number("took").goes(8),
+    Column::text("tags").goes(5).least(6),
 ];
 
 fn ink(column: usize, text: &str) -> Ink {
@@ -169,12 +169,12 @@ const QUEUED: &[Column] = &[
     Column::text("name").least(10),
     Column::text("state").least(12),
     Column::text("verdict").goes(1).least(8),
-    Column::number("op/s"),
-    Column::number("p99 ms"),
-    Column::text("stage").goes(2).least(8),
-    Column::text("target").goes(4).least(14),
-    Column::text("submitted").goes(5),
-    Column::text("tags").goes(3).least(6),
+    Column::number("op/s").goes(2),
+    Column::number("p99 ms").goes(3),
+    Column::text("stage").goes(4).least(8),
+    Column::text("target").goes(6).least(14),
+    Column::text("submitted").goes(7),
+    Column::text("tags").goes(5).least(6),
 ];
 
 fn queued(run: &RunSummary, now: Timestamp) -> Vec<String> {
@@ -303,6 +303,16 @@ fn row(run: &RunGlance, now: Timestamp) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_figure_stays_where_the_verdict_on_it_has_gone() {
+        for columns in [COLUMNS, QUEUED] {
+            let goes = |head: &str| columns.iter().find(|column| column.head == head).unwrap().goes;
+            for figure in ["op/s", "p99 ms"] {
+                assert!(goes(figure) > goes("verdict"), "{figure}");
+            }
+        }
+    }
 
     #[test]
     fn a_verdict_of_a_controller_reads_as_in_the_list_of_an_archive() {
