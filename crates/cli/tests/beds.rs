@@ -700,16 +700,109 @@ fn gcs_takes_large_objects_in_parts_on_fake_gcs() {
     large_objects("fake-gcs/target.yaml");
 }
 
+/// What the smallest version of each study changes in its text: from, to.
+const SMALLEST: &[(&str, &[(&str, &str)])] = &[
+    (
+        "slides",
+        &[
+            (
+                "variables: {containers: 20, rampup: 3s, runtime: 15s}",
+                "variables: {containers: 2, count: 10, rampup: 0s, runtime: 3s}",
+            ),
+            (
+                "set: {containers: 4, count: 10, rampup: 3s, runtime: 20s}",
+                "set: {containers: 1, count: 10, rampup: 0s, runtime: 3s}",
+            ),
+        ],
+    ),
+    (
+        "iccl",
+        &[
+            ("keys: 200, rampup: 2s, runtime: 6s}", "keys: 200, rampup: 0s, runtime: 2s}"),
+            ("{count: 100, first", "{count: 20, first"),
+            ("last_delete: 1008000", "last_delete: 1001000"),
+            ("last_delete: 1002000", "last_delete: 1000400"),
+        ],
+    ),
+    (
+        "thesis-block",
+        &[(
+            "variables: {image: 1GiB, rampup: 1s, runtime: 8s}",
+            "variables: {image: 64MiB, rampup: 0s, runtime: 2s}",
+        )],
+    ),
+    (
+        "zmanda-ssd",
+        &[
+            (
+                "{name: 500, set: {span: 499, each: 4, total: 1996}}",
+                "{name: 10, set: {span: 9, each: 2, total: 18}}",
+            ),
+            ("containers: [500, 1000, 2000]}", "containers: [10]}"),
+            ("variables:\n  workers: 16", "variables:\n  workers: 3"),
+            // The bed that is up, without devices of its own.
+            ("SWIFT_BED: zmanda, SWIFT_FS: xfs, SWIFT_DB: own, SWIFT_REPLICAS: 2, SWIFT_DB_IOPS: 60", ""),
+            ("    follow: srv/1/c1\n", ""),
+        ],
+    ),
+    (
+        "zmanda-pebbles",
+        &[
+            ("    variables: {runtime: 60s}", "    variables: {rampup: 0s, runtime: 2s}"),
+            ("SWIFT_BED: pebbles, SWIFT_FS: xfs, SWIFT_DB: own, SWIFT_REPLICAS: 2, SWIFT_DB_IOPS: 30", ""),
+            ("    follow: srv/1/d1\n", ""),
+            ("  measured: ${{ phase }}", PEBBLES_AFTER),
+        ],
+    ),
+    (
+        "thesis-object",
+        &[
+            ("{name: 10MB, set: {size: 10MB,", "{name: 10MB, set: {size: 10KB,"),
+            ("variables: {rampup: 2s, runtime: 8s}", "variables: {rampup: 0s, runtime: 1s}"),
+        ],
+    ),
+    (
+        "iccl-replicas",
+        &[(
+            "{count: 200, rampup: 2s, runtime: 10s}\n    repetitions: {least: 5}",
+            "{count: 20, rampup: 0s, runtime: 2s}\n    repetitions: {least: 1}",
+        )],
+    ),
+];
+
+/// The first phase empties the container again.
+const PEBBLES_AFTER: &str = "  after: |
+    - name: dispose
+      works: [{type: dispose, workers: 1, containers: \"r(1,1)\", empty_container: true, acceptable_failure_ratio: 1}]
+  measured: ${{ phase }}";
+
+/// The text of a study of the library in its smallest version.
+fn smallest(name: &str) -> String {
+    let text = std::fs::read_to_string(repository().join("studies").join(name).join("study.yaml")).unwrap();
+    let (_, changes) = SMALLEST.iter().find(|(study, _)| *study == name).unwrap();
+    changes.iter().fold(text, |text, (before, after)| {
+        assert!(text.contains(before), "{name} has no {before}");
+        text.replacen(before, after, 1)
+    })
+}
+
+#[test]
+fn the_smallest_versions_change_what_stands_in_their_studies() {
+    for (name, _) in SMALLEST {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("study.yaml"), smallest(name)).unwrap();
+        let published = repository().join("studies").join(name).join("published.csv");
+        std::fs::copy(published, directory.path().join("published.csv")).unwrap();
+        let output = support::run(directory.path(), &["study", "study.yaml", "--plan"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+    }
+}
+
 /// Runs a study of the library in small on beds that are up; gives its report.
-fn small_study(name: &str, changes: &[(&str, &str)], args: &[&str]) -> String {
+fn small_study(name: &str, args: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let from = repository().join("studies").join(name);
-    let mut text = std::fs::read_to_string(from.join("study.yaml")).unwrap();
-    for (before, after) in changes {
-        assert!(text.contains(before), "{name} has no {before}");
-        text = text.replacen(before, after, 1);
-    }
-    std::fs::write(directory.path().join("study.yaml"), text).unwrap();
+    std::fs::write(directory.path().join("study.yaml"), smallest(name)).unwrap();
     std::fs::copy(from.join("published.csv"), directory.path().join("published.csv")).unwrap();
     let beds = repository().join("testbeds");
     let all =
@@ -731,21 +824,8 @@ fn rate_of(report: &str, start: &str) -> f64 {
 #[test]
 #[ignore = "needs testbeds/swift/up"]
 fn swift_runs_the_smallest_version_of_the_slides_with_both_limits_beside_the_published_ones() {
-    let changes = [
-        (
-            "variables: {containers: 20, rampup: 3s, runtime: 15s}",
-            "variables: {containers: 2, count: 10, rampup: 0s, runtime: 3s}",
-        ),
-        (
-            "set: {containers: 4, count: 10, rampup: 3s, runtime: 20s}",
-            "set: {containers: 1, count: 10, rampup: 0s, runtime: 3s}",
-        ),
-    ];
-    let report = small_study(
-        "slides",
-        &changes,
-        &["--only", "system=swift", "--only", "workers=5", "--only", "table=A,C"],
-    );
+    let report =
+        small_study("slides", &["--only", "system=swift", "--only", "workers=5", "--only", "table=A,C"]);
     assert!(rate_of(&report, "| swift | A | 5 | read |") > 0.0);
     assert!(rate_of(&report, "| swift | C | 5 | read |") > 0.0);
     for words in
@@ -758,14 +838,8 @@ fn swift_runs_the_smallest_version_of_the_slides_with_both_limits_beside_the_pub
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
 fn ceph_runs_the_smallest_version_of_iccl_by_librados_and_by_its_gateway() {
-    let changes = [
-        ("keys: 200, rampup: 2s, runtime: 8s}", "keys: 200, rampup: 0s, runtime: 2s}"),
-        ("{count: 100, first", "{count: 20, first"),
-        ("last_delete: 1008000", "last_delete: 1001000"),
-        ("last_delete: 1002000", "last_delete: 1000400"),
-    ];
     let only = ["--only", "system=ceph,gateway", "--only", "workload=1cont_4kb", "--only", "workers=16"];
-    let report = small_study("iccl", &changes, &[&only[..], &["--only", "mix=r100,r80w15d5"]].concat());
+    let report = small_study("iccl", &[&only[..], &["--only", "mix=r100,r80w15d5"]].concat());
     for system in ["ceph", "gateway"] {
         assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r100 | 16 | read |")) > 0.0);
         assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r80w15d5 | 16 | write |")) > 0.0);
@@ -781,12 +855,8 @@ fn ceph_gives_the_efficiency_of_an_image_beside_the_disk_below_it() {
     if std::process::Command::new("fio").arg("--version").output().is_err() {
         return support::skipped("fio is not here: apt-get install fio");
     }
-    let changes = [(
-        "variables: {image: 1GiB, rampup: 1s, runtime: 8s}",
-        "variables: {image: 64MiB, rampup: 0s, runtime: 2s}",
-    )];
     let only = ["--only", "system=disk,rbd", "--only", "block=64k", "--only", "pattern=write,mixed"];
-    let report = small_study("thesis-block", &changes, &only);
+    let report = small_study("thesis-block", &only);
     for row in
         ["| disk | write | 64k | write |", "| rbd | write | 64k | write |", "| rbd | mixed | 64k | read |"]
     {
@@ -808,18 +878,7 @@ fn failed_of<'a>(report: &'a str, start: &str) -> &'a str {
 #[test]
 #[ignore = "needs testbeds/swift/up"]
 fn swift_runs_the_smallest_version_of_the_study_of_container_databases_and_deletes_what_it_wrote() {
-    let changes = [
-        (
-            "{name: 500, set: {span: 499, each: 4, total: 1996}}",
-            "{name: 10, set: {span: 9, each: 2, total: 18}}",
-        ),
-        ("containers: [500, 1000, 2000]}", "containers: [10]}"),
-        ("variables:\n  workers: 16", "variables:\n  workers: 3"),
-        // The bed that is up, without devices of its own.
-        ("SWIFT_BED: zmanda, SWIFT_FS: xfs, SWIFT_DB: own, SWIFT_REPLICAS: 2, SWIFT_DB_IOPS: 60", ""),
-        ("    follow: srv/1/c1\n", ""),
-    ];
-    let report = small_study("zmanda-ssd", &changes, &["--only", "system=slow", "--only", "size=40KB"]);
+    let report = small_study("zmanda-ssd", &["--only", "system=slow", "--only", "size=40KB"]);
     for (phase, op) in [("put", "write"), ("get", "read"), ("delete", "delete")] {
         let row = format!("| slow | 40KB | 10 | {phase} | {op} |");
         assert!(rate_of(&report, &row) > 0.0);
@@ -835,18 +894,8 @@ fn swift_runs_the_smallest_version_of_the_study_of_container_databases_and_delet
 #[test]
 #[ignore = "needs testbeds/swift/up"]
 fn swift_runs_the_smallest_version_of_the_study_of_rows_without_objects() {
-    let after = "  after: |
-    - name: dispose
-      works: [{type: dispose, workers: 1, containers: \"r(1,1)\", empty_container: true, acceptable_failure_ratio: 1}]
-  measured: ${{ phase }}";
-    let changes = [
-        ("    variables: {runtime: 60s}", "    variables: {rampup: 0s, runtime: 2s}"),
-        ("SWIFT_BED: pebbles, SWIFT_FS: xfs, SWIFT_DB: own, SWIFT_REPLICAS: 2, SWIFT_DB_IOPS: 30", ""),
-        ("    follow: srv/1/d1\n", ""),
-        ("  measured: ${{ phase }}", after),
-    ];
     let only = ["--only", "system=slow", "--only", "size=10KB", "--only", "rows=0"];
-    let report = small_study("zmanda-pebbles", &changes, &only);
+    let report = small_study("zmanda-pebbles", &only);
     let row = "| slow | 10KB | 0 | put | write |";
     assert!(rate_of(&report, row) > 0.0);
     assert_eq!(failed_of(&report, row), "0");
@@ -856,12 +905,8 @@ fn swift_runs_the_smallest_version_of_the_study_of_rows_without_objects() {
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
 fn ceph_runs_the_smallest_version_of_the_thesis_and_reads_what_is_there() {
-    let changes = [
-        ("{name: 10MB, set: {size: 10MB,", "{name: 10MB, set: {size: 10KB,"),
-        ("variables: {rampup: 2s, runtime: 8s}", "variables: {rampup: 0s, runtime: 1s}"),
-    ];
     let only = ["--only", "system=gateway", "--only", "size=10MB"];
-    let report = small_study("thesis-object", &changes, &only);
+    let report = small_study("thesis-object", &only);
     for (test, op) in
         [("read-zipf", "read"), ("read-uniform", "read"), ("80R20W", "read"), ("20R80W", "write")]
     {
@@ -874,11 +919,7 @@ fn ceph_runs_the_smallest_version_of_the_thesis_and_reads_what_is_there() {
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
 fn ceph_runs_the_smallest_version_of_the_study_of_copies_with_the_printed_factor_beside_it() {
-    let changes = [(
-        "{count: 200, rampup: 2s, runtime: 10s}\n    repetitions: {least: 5}",
-        "{count: 20, rampup: 0s, runtime: 2s}\n    repetitions: {least: 1}",
-    )];
-    let report = small_study("iccl-replicas", &changes, &["--only", "system=three,single"]);
+    let report = small_study("iccl-replicas", &["--only", "system=three,single"]);
     for system in ["three", "single"] {
         assert!(rate_of(&report, &format!("| {system} | 128KB | 1 | write |")) > 0.0);
     }
