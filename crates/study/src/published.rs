@@ -1,5 +1,5 @@
 //! `published.csv`: tables of published numbers. A line `# name ..` begins a table; the next line names its columns. Numbers may
-//! be printed as `>600`; what is no number stays text.
+//! be printed as `>600`; what does not begin as one stays text.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,8 @@ pub fn read(text: &str) -> Result<Tables, String> {
     }
     let mut tables = Tables::new();
     let mut current: Option<String> = None;
-    for (at, line) in text.lines().enumerate() {
+    // Spreadsheets begin a file with a mark.
+    for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let number = at + 1;
         if let Some(head) = line.strip_prefix('#') {
             let head = head.trim();
@@ -78,6 +79,10 @@ pub fn read(text: &str) -> Result<Tables, String> {
             table.ok_or_else(|| format!("published.csv, line {number}: no table yet: begin with # NAME"))?;
         let fields = fields_of(line).map_err(|why| format!("published.csv, line {number}: {why}"))?;
         if table.columns.is_empty() {
+            let is_again = |(at, name): &(usize, &String)| !name.is_empty() && fields[..*at].contains(*name);
+            if let Some((_, name)) = fields.iter().enumerate().find(is_again) {
+                return Err(format!("published.csv, line {number}: the column {name} is there twice"));
+            }
             table.columns = fields;
         } else {
             // A row may leave out what stands last.
@@ -102,18 +107,24 @@ fn fields_of(line: &str) -> Result<Vec<String>, String> {
 
 /// A number as papers print it: `1880.78`, `>600`, `20000`.
 fn number(text: &str) -> Option<f64> {
-    text.trim()
-        .trim_start_matches(['>', '<', '~'])
-        .trim()
-        .parse::<f64>()
-        .ok()
-        .filter(|value| value.is_finite())
+    bare(text).parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+/// A field without the signs that papers print before a number.
+fn bare(text: &str) -> &str {
+    text.trim().trim_start_matches(['>', '<', '~']).trim()
+}
+
+/// Whether a field begins as a number does: with its unit behind it, or with thousands apart, it is one that nobody would find.
+fn begins_as_number(text: &str) -> bool {
+    bare(text).trim_start_matches(['+', '-', '.']).starts_with(|sign: char| sign.is_ascii_digit())
 }
 
 /// The published numbers at their cells.
 ///
 /// # Errors
-/// A table, column or level that is not there.
+/// A table or column that is not there; a value that is no number or below 0, two values at the same cells, and an entry of the
+/// study that comes to no number: each would be missing from the report, or stand for another, without a word.
 pub fn numbers(spec: &Spec, tables: &Tables) -> Result<Vec<Published>, String> {
     let mut all = Vec::new();
     for map in &spec.published {
@@ -135,14 +146,43 @@ pub fn numbers(spec: &Spec, tables: &Tables) -> Result<Vec<Published>, String> {
             .iter()
             .map(|(name, text)| Ok((column(name)?, &text.0)))
             .collect::<Result<Vec<_>, String>>()?;
-        for (_, row) in &table.rows {
+        let (before, mut seen) = (all.len(), BTreeMap::new());
+        for (line, row) in &table.rows {
             let field = |at: usize| row.get(at).map_or("", String::as_str);
             if filters.iter().any(|(at, text)| field(*at) != text.as_str()) {
                 continue;
             }
-            let Some(number) = number(field(value)) else { continue };
             let said: Vec<(&String, &str)> = keys.iter().map(|(factor, at)| (*factor, field(*at))).collect();
-            all.extend(placed(spec, map, &said, number));
+            let text = field(value);
+            let known = number(text);
+            let Some(one) = placed(spec, map, &said, known.unwrap_or_default()) else { continue };
+            let wrong = |why: String| Err(format!("published.csv, line {line}: {why}"));
+            if known.is_none() && begins_as_number(text) {
+                return wrong(format!(
+                    "{} is no number: {text}; write it without unit and with a point, such as 1234.5",
+                    map.column
+                ));
+            }
+            if known.is_none() {
+                continue;
+            }
+            // No figure is below 0.
+            if one.value < 0.0 || !one.value.is_finite() {
+                return wrong(format!("{} comes to {}, which no figure does", map.column, one.value));
+            }
+            if let Some(first) = seen.insert(format!("{:?}", one.cells), *line) {
+                return wrong(format!(
+                    "{} is that of the same cells as in line {first}; `rows:` of the entry chooses one of them",
+                    map.column
+                ));
+            }
+            all.push(one);
+        }
+        if all.len() == before {
+            return Err(format!(
+                "table {}: no row has a number in {} at a level of this study; levels are written as in study.yaml",
+                map.table, map.column
+            ));
         }
     }
     Ok(all)
@@ -227,8 +267,48 @@ mod tests {
             ("# a\nx\n1,2\n", "line 3: 2 fields"),
             ("# a\nx\n# a\n", "line 3: the table a is there twice"),
             ("#\n", "line 1: a table needs a name"),
+            ("# a\nn,x,x\n", "line 2: the column x is there twice"),
         ] {
             assert!(read(text).is_err_and(|why| why.contains(words)), "{text}");
+        }
+        // As spreadsheets write it.
+        let marked = read("\u{feff}# a\r\nn,x,,\r\n5,7,,\r\n").unwrap();
+        assert_eq!(
+            (&marked["a"].columns[..2], &marked["a"].rows[0].1[1]),
+            (&["n", "x"].map(str::to_owned)[..], &"7".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_published_value_that_would_be_missed_or_stand_for_another_is_named_with_its_line() {
+        let text = "
+name: t
+title: t
+question: q
+systems: [{name: a}]
+factors: [{name: n, within: true, levels: [1, 8]}]
+scales: {quick: {}}
+workload: {point: '- name: p-${{ n }}', measured: 'p-${{ n }}'}
+published: [{table: t, column: x, keys: {n: n}}]
+";
+        let (spec, mistakes) = crate::spec::read(text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let found = |csv: &str| numbers(&spec, &read(csv).unwrap());
+        // Another study has more levels, and papers leave out values.
+        let all = found("# t\nn,x\n1,>600\n8,no difference\n512,5 to 10\n").unwrap();
+        assert_eq!(all.iter().map(|one| one.value).collect::<Vec<_>>(), [600.0]);
+        assert_eq!(found("# t\nn,x\n1,0\n8,\n").unwrap().len(), 1);
+        for (csv, words) in [
+            ("# t\nn,x\n1,5\n8,100 op/s\n", "line 4: x is no number: 100 op/s"),
+            ("# t\nn,x\n1,\"1,234\"\n", "line 3: x is no number: 1,234"),
+            ("# t\nn,x\n1,~5-10\n", "line 3: x is no number: ~5-10"),
+            ("# t\nn,x\n1,-5\n", "line 3: x comes to -5"),
+            ("# t\nn,x\n1,5\n8,7\n1,6\n", "line 5: x is that of the same cells as in line 3"),
+            ("# t\nn,x\n1 worker,5\n", "table t: no row has a number in x"),
+            ("# t\nn,x\n", "table t: no row has a number in x"),
+        ] {
+            let why = found(csv).err();
+            assert!(why.as_ref().is_some_and(|why| why.contains(words)), "{csv}: {why:?}");
         }
     }
 }
