@@ -17,6 +17,7 @@ import pytest
 
 import cosmark
 from cosmark import CosmarkError, hlog
+from cosmark.results import _Spans as Spans
 
 PUBLISHED = {
     "p50": 0.5, "p60": 0.6, "p80": 0.8, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,
@@ -86,6 +87,21 @@ def test_sums_over_the_series_are_those_of_the_record(archive: Path) -> None:
                 for row in series:
                     key = (row["start_s"], row["end_s"], row["phase"])
                     assert counts.get(key, 0) == row["count"], (name, one, key)
+
+
+def test_intervals_of_days_are_found_in_few_steps_and_those_of_drivers_that_end_apart_are_told_apart() -> None:
+    many = [(5.0 * at, 5.0 * at + 5.0, "window") for at in range(60_000)]
+    spans = Spans(reversed(many))
+    began = time.process_time()
+    assert [spans.around(start + 2.5) for start, _, _ in many] == many
+    assert time.process_time() - began < 10, "each of them was compared with each"
+    assert spans.around(-1.0) is None and spans.around(300_000.0) is None
+    # One driver ended at 12.3 s: its middle lies in the interval of the other as well.
+    short, long = (10.0, 12.3, "window"), (10.0, 15.0, "window")
+    apart = Spans([long, short, (15.0, 20.0, "window")])
+    assert [apart.around(at) for at in (11.15, 12.5, 12.3, 9.9)] == [short, long, long, None]
+    # Nor does a gap between intervals belong to one of them.
+    assert Spans([(0.0, 5.0, "window"), (9.0, 10.0, "window")]).around(7.0) is None
 
 
 def test_tables_have_what_run_json_has(archive: Path) -> None:

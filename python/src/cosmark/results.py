@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import csv
 import html
+import itertools
 import json
 import math
 import os
@@ -334,14 +336,12 @@ class Run:
         phases = {tag: phase for phase in PHASES for tag in _tags(one.tag, time, phase)}
         own = f"{one.tag}.{time}"
         found: Dict[Tuple[float, float, str], Dict[bool, Histogram]] = {}
-        by_phase: Dict[str, List[Tuple[float, float, str]]] = {}
-        for key in bins:
-            by_phase.setdefault(key[2], []).append(key)
+        by_phase = {phase: _Spans(key for key in bins if key[2] == phase) for phase in PHASES}
         for entry in log.entries(phases):
             middle = entry.start_s + entry.length_s / 2 - offset
             phase = phases[entry.tag]
             # Times in the log have three decimals: the middle of a line lies in its bin.
-            fits = next((key for key in by_phase.get(phase, ()) if key[0] <= middle < key[1]), None)
+            fits = by_phase[phase].around(middle)
             if fits is not None:
                 is_own = entry.tag.startswith(own)
                 found.setdefault(fits, {}).setdefault(is_own, Histogram()).add(entry.histogram)
@@ -506,6 +506,26 @@ def _row(one: Operation) -> Json:
     for key in ("intended", "missed", "delayed", "unfinished", "requests", "retries", "connections"):
         row[key] = record.get(key)
     return row
+
+
+class _Spans:
+    """Intervals among which that of a moment is found in few steps: a run of days has tens of thousands of them."""
+
+    def __init__(self, spans: Iterable[Tuple[float, float, str]]) -> None:
+        self._spans = sorted(spans)
+        self._starts = [start for start, _, _ in self._spans]
+        #: the latest end of all up to each
+        self._ends = list(itertools.accumulate((end for _, end, _ in self._spans), max))
+
+    def around(self, moment: float) -> Optional[Tuple[float, float, str]]:
+        """The one that holds a moment; of several, as of drivers that end apart, that whose middle is nearest to it."""
+        at = bisect.bisect_right(self._starts, moment)
+        found: List[Tuple[float, float, str]] = []
+        while at and self._ends[at - 1] > moment:
+            at -= 1
+            if self._spans[at][1] > moment:
+                found.append(self._spans[at])
+        return min(found, key=lambda span: abs((span[0] + span[1]) / 2 - moment), default=None)
 
 
 #: Columns of ``intervals.csv`` that are sums.
