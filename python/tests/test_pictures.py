@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -159,6 +160,36 @@ def test_sizes_and_bars_are_drawn_and_say_what_they_lack(archive: Path, tmp_path
     figure = plot.bars({"a": [one, three], "b": [three, four]})
     _saved(figure, tmp_path)
     assert figure.axes[0].patches[0].get_height() == 1.0
+
+
+def test_names_that_would_be_formulas_or_hide_from_the_legend_are_shown(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "w1-odd"
+    shutil.copytree(archive / "w1-closed", copy)
+    formula = r"a$\frac{$"
+    record = json.loads((copy / "run.json").read_text())
+    record["name"] = formula
+    for one in record["stages"][0]["operations"]:
+        one["name"] = "_hidden" if one["name"] == "read" else formula
+    (copy / "run.json").write_text(json.dumps(record))
+    run = cosmark.open(copy)
+    for figure in (
+        plot.bars({formula: run, "_b": run}), plot.bars({"_b": run, formula: run}), plot.timeline(run, "main"), plot.cdf(run),
+        plot.knee(run), plot.violin(run), plot.time_spent(run),
+    ):
+        _saved(figure, tmp_path)
+    for figure, expected in ((plot.bars({formula: run, "_b": run}), ["a\\$\\frac{\\$", " _b"]), (plot.cdf(run), [" _hidden", "a\\$\\frac{\\$"])):
+        legend = figure.axes[0].get_legend()
+        assert legend is not None and [text.get_text() for text in legend.get_texts()] == expected
+
+
+def test_a_run_without_intervals_says_so_where_its_course_is_drawn(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "w1-cut"
+    shutil.copytree(archive / "w1-closed", copy)
+    table = copy / "intervals.csv"
+    table.write_text(table.read_text().splitlines()[0] + "\n")
+    for metric in ("throughput_per_s", "response_p99_ms"):
+        with pytest.raises(CosmarkError, match="no intervals of read"):
+            plot.timeline(cosmark.open(copy), "main", metric=metric)
 
 
 def test_violins_have_the_quantiles_of_their_histograms_by_operation_and_size(archive: Path, tmp_path: Path) -> None:

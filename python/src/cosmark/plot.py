@@ -69,8 +69,10 @@ def _named(runs: "Union[Run, Sequence[Run]]") -> List[Run]:
 
 
 def _plain(text: str) -> str:
-    """A text that Matplotlib takes for no formula: what stands between two dollars would be one."""
-    return text.replace("$", r"\$")
+    """A text that Matplotlib takes for no formula, which two dollars would make of it, and that a legend does not leave out, as
+    one that begins with a low line."""
+    shown = text.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _names(chosen: Sequence[Operation]) -> List[str]:
@@ -119,6 +121,8 @@ def timeline(
             series = run.series(one.stage.id, one.id, (share,), percentile.group(1))
         else:
             series = run.series(one.stage.id, one.id)
+        if not len(series):
+            raise CosmarkError(f"{run.id} has no intervals of {one.name} in {one.stage.id}: nothing of it was recorded over time")
         if metric not in series.columns:
             raise CosmarkError(f"a series has no {metric}; there are {', '.join(series.columns)}")
         times = [(row["start_s"] + row["end_s"]) / 2.0 for row in series]
@@ -501,7 +505,7 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
     hatches = ("", "--", "||", "//", "..")
     highest = 1.0
     for at, (name, side) in enumerate(zip(names, own)):
-        label: Optional[str] = name
+        label: Optional[str] = _plain(name)
         for place, (key, before) in enumerate(first.items()):
             values = _values(side.get(key, ()), figure)
             if not values:
@@ -523,7 +527,7 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
     axes.axhline(1.0, color="#555555", linewidth=0.6)
     if ax is None:
         _end(axes, highest)
-    axes.set_ylabel(f"{figure.replace('_', ' ')}, {names[0]} = 1")
+    axes.set_ylabel(f"{figure.replace('_', ' ')}, {_plain(names[0])} = 1")
     axes.legend(frameon=False, fontsize="small")
     return drawing
 
