@@ -1,6 +1,7 @@
 //! Histories for other checkers: Porcupine (Go; `Operation{ClientId, Input, Call, Output, Return}`) as JSON lines, and Jepsen's
 //! EDN (invocations and completions in the order of time, values as `[key value]` as its independent registers have them).
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Result, Write};
 
 use crate::{ABSENT, Kind, Operation, Outcome};
@@ -55,6 +56,8 @@ fn word(kind: Kind) -> &'static str {
 
 /// Jepsen's history: one map a line, `{:index 0, :type :invoke, :f :write, :value [key value], :process 1, :time ns}`. A delete is a
 /// write of `nil`, a read of nothing gives `nil`. `:info` ends what may or may not have happened, `:fail` what has not.
+/// Knossos takes no invocation of a process that has one open, and an `:info` closes none: whoever goes on then has a
+/// number that nobody had before, as in Jepsen's own histories.
 ///
 /// # Errors
 /// Those of `out`.
@@ -66,8 +69,10 @@ pub fn jepsen_edn(history: &[Operation], out: &mut dyn Write) -> Result {
         events.push((one.return_ns.max(one.call_ns), true, place));
     }
     events.sort_unstable();
+    let mut numbers = Processes::of(history);
     for (index, (time, is_end, place)) in events.into_iter().enumerate() {
         let one = &history[place];
+        let process = if is_end { numbers.ends(one, place) } else { numbers.begins(one, place) };
         let kind = match (is_end, one.outcome) {
             (false, _) => "invoke",
             (true, Outcome::Done) => "ok",
@@ -83,7 +88,45 @@ pub fn jepsen_edn(history: &[Operation], out: &mut dyn Write) -> Result {
         } else {
             out.write_str("nil")?;
         }
-        writeln!(out, "], :process {}, :time {time}}}", one.process)?;
+        writeln!(out, "], :process {process}, :time {time}}}")?;
     }
     Ok(())
+}
+
+/// The numbers that processes have in a history in which each has one operation open at most.
+struct Processes {
+    /// Of each process the number that it has now.
+    now: HashMap<u32, u64>,
+    /// Numbers with an operation that has not ended, or of which nobody knows whether it has.
+    open: HashSet<u64>,
+    /// Of each operation, by its place.
+    given: Vec<u64>,
+    /// Nobody has had it.
+    next: u64,
+}
+
+impl Processes {
+    fn of(history: &[Operation]) -> Self {
+        let next = history.iter().map(|one| u64::from(one.process) + 1).max().unwrap_or(0);
+        Self { now: HashMap::new(), open: HashSet::new(), given: vec![0; history.len()], next }
+    }
+
+    fn begins(&mut self, one: &Operation, place: usize) -> u64 {
+        let number = self.now.entry(one.process).or_insert(u64::from(one.process));
+        if !self.open.insert(*number) {
+            *number = self.next;
+            self.next += 1;
+            self.open.insert(*number);
+        }
+        self.given[place] = *number;
+        *number
+    }
+
+    fn ends(&mut self, one: &Operation, place: usize) -> u64 {
+        let number = self.given[place];
+        if one.outcome != Outcome::Unknown {
+            self.open.remove(&number);
+        }
+        number
+    }
 }

@@ -57,6 +57,45 @@ fn jepsen_gets_invocations_and_completions_in_the_order_of_time() {
     assert!(times.is_sorted(), "{times:?}");
 }
 
+/// Process and type of each line.
+fn who(text: &str) -> Vec<(u64, String)> {
+    let word = |line: &str, name: &str| {
+        let rest = line.split_once(name).unwrap().1;
+        rest.split([',', '}']).next().unwrap().trim().to_owned()
+    };
+    text.lines().map(|line| (word(line, ":process ").parse().unwrap(), word(line, ":type :"))).collect()
+}
+
+#[test]
+fn jepsen_gets_one_open_operation_of_each_process_whatever_had_no_answer_or_fell_on_one_instant() {
+    let mut history = history();
+    // The writer goes on behind what had no answer, twice, and a reader begins at the instant at which it has ended.
+    let goes_on =
+        |value, call_ns, outcome| Operation { value, call_ns, return_ns: call_ns + 5, outcome, ..history[0] };
+    let later = [
+        goes_on(10, 30, Outcome::Done),
+        goes_on(11, 70, Outcome::Unknown),
+        goes_on(12, 80, Outcome::Done),
+        Operation { call_ns: 17, return_ns: 19, ..history[1] },
+    ];
+    history.extend(later);
+    let mut text = String::new();
+    jepsen_edn(&history, &mut text).unwrap();
+    let lines = who(&text);
+    assert_eq!(lines.len(), 22, "{text}");
+    let mut open = std::collections::BTreeSet::new();
+    for (process, kind) in &lines {
+        match kind.as_str() {
+            "invoke" => assert!(open.insert(*process), "{process} has one already:\n{text}"),
+            "info" => assert!(open.contains(process), "{text}"),
+            _ => assert!(open.remove(process), "{process} has none:\n{text}"),
+        }
+    }
+    // Each operation ends under the number under which it began, and those without an answer stay open.
+    assert_eq!(open.len(), lines.iter().filter(|(_, kind)| kind == "info").count(), "{text}");
+    assert_eq!(lines.iter().filter(|(process, _)| *process == 0).count(), 4, "{text}");
+}
+
 #[test]
 fn what_nobody_has_written_fits_into_the_integers_of_others() {
     let mut read = history()[1];
