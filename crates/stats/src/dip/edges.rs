@@ -1,6 +1,7 @@
 //! Where a dip begins and ends. Near its ends a slow fall or rise hides in the noise, so that the last second outside the
-//! band comes too early: a plateau with a straight side is fitted to what is missing, by least squares. Where that does not
-//! describe the series, the edge of the stretch is taken as it is.
+//! band comes too early: a plateau with a straight side is fitted to what is missing, by least squares. What ends at once
+//! is in a part of one second only, which says when. Where neither describes the series, the edge of the stretch is taken
+//! as it is.
 
 use super::segments::Segment;
 use super::{Band, real};
@@ -13,6 +14,9 @@ const MOST_POINTS: usize = 160;
 const MOST_LEFT: f64 = 2.5;
 /// And, where there is hardly any noise, so much of the depth squared.
 const MOST_LEFT_OF_DEPTH: f64 = 0.0016;
+/// A straight side has to leave so many times the noise's variance less than one that ends at once: it has more ways to
+/// follow the noise.
+const BEYOND_ABRUPT: f64 = 4.0;
 
 /// From where on a side is looked at: where the dip is last deeper than this share of its depth.
 const PARTS: [f64; 3] = [0.9, 0.6, 0.3];
@@ -54,8 +58,10 @@ fn side_after(missing: &[f64], known: usize, skip: usize, band: &Band) -> Option
     let part = missing.get(skip..)?;
     let every = part.len().div_ceil(MOST_POINTS).max(1);
     let points: Vec<f64> = part.chunks(every).map(|one| one.iter().sum::<f64>() / real(one.len())).collect();
-    let best = fit(&points)?;
     let noise = band.noise.powi(2) * band.memory / real(every);
+    let straight = fit(&points)?;
+    let abrupt = abrupt(&points).filter(|one| one.squares <= straight.squares + BEYOND_ABRUPT * noise);
+    let best = abrupt.unwrap_or(straight);
     let allowed = (MOST_LEFT * noise).max(MOST_LEFT_OF_DEPTH * best.depth.powi(2));
     let left = best.squares / real(points.len().max(1));
     let end = real(skip) + best.end * real(every);
@@ -104,6 +110,31 @@ fn fit(points: &[f64]) -> Option<Fit> {
             if best.as_ref().is_none_or(|best| squares < best.squares) {
                 best = Some(Fit { end: real(end), depth: product / weight, squares });
             }
+        }
+    }
+    best
+}
+
+/// A plateau, a point of which a part is in it, then nothing.
+fn abrupt(points: &[f64]) -> Option<Fit> {
+    let mut after: f64 = points.iter().map(|value| value * value).sum();
+    let (mut sum, mut squared) = (0.0, 0.0);
+    let mut best: Option<Fit> = None;
+    for (at, value) in points.iter().enumerate() {
+        sum += value;
+        squared += value * value;
+        after -= value * value;
+        let whole = real(at + 1);
+        let depth = sum / whole;
+        if depth <= 0.0 {
+            continue;
+        }
+        let last = points.get(at + 1).copied().unwrap_or(0.0);
+        let share = (last / depth).clamp(0.0, 1.0);
+        let beside = squared - depth * sum + (last - share * depth).powi(2);
+        let squares = (beside + after - last * last).max(0.0);
+        if best.as_ref().is_none_or(|best| squares < best.squares) {
+            best = Some(Fit { end: whole + share, depth, squares });
         }
     }
     best

@@ -134,6 +134,38 @@ fn planted_dips_of_any_depth_length_and_shape_are_found_within_a_second_and_five
 }
 
 #[test]
+fn what_falls_and_comes_back_at_once_is_timed_within_a_second_whatever_its_depth_and_length() {
+    let mut random = Random::new(77);
+    let cases = [
+        (0.0, 0.1, 7.0),
+        (0.01, 0.1, 20.0),
+        (0.01, 0.4, 5.0),
+        (0.02, 1.0, 3.0),
+        (0.03, 0.7, 10.0),
+        (0.03, 0.3, 30.0),
+        (0.05, 1.0, 20.0),
+    ];
+    let (mut late, mut apart_s) = (0, Vec::new());
+    for (noise, depth, least_s) in std::iter::repeat_n(cases, 40).flatten() {
+        let (begin_s, length_s) = (110.0 + random.unit(), least_s + random.unit());
+        let planted = Planted { level: 1000.0, noise, begin_s, depth, shape: Shape::Box { length_s } };
+        let (series, _) = planted.series(300, &mut random);
+        let band = Band::of(&series[..100]).unwrap();
+        let found = find(&series, 100, 300, &band);
+        let Some(dip) = found.dips.first() else {
+            late += 1;
+            continue;
+        };
+        let wrong_s = (dip.from_s - begin_s).abs().max((dip.to_s - dip.from_s - length_s).abs());
+        late += usize::from(wrong_s > 1.0);
+        apart_s.push(wrong_s);
+    }
+    assert!(late <= 8, "{late} of 280 begin or end elsewhere");
+    let median_s = crate::bootstrap::median(&apart_s).unwrap();
+    assert!(median_s < 0.15, "a half of them are timed within {median_s} s");
+}
+
+#[test]
 fn a_healthy_series_has_no_dip() {
     let mut random = Random::new(3);
     let mut found = 0;
