@@ -251,13 +251,19 @@ mod tests {
         let healed = "healed by its guardian, because the run that made it is gone: b";
         for (second, left, healed_s, words) in [
             (format!("{healed}; and a second time"), &[][..], Some(127.0), "and a second time, 127 s after"),
-            ("COULD NOT BE HEALED by its guardian: b failed".to_owned(), &left[..], None, "still written down"),
+            (
+                "COULD NOT BE HEALED by its guardian: b failed".to_owned(),
+                &left[..],
+                None,
+                "still written down",
+            ),
         ] {
             let said = [
                 (7, format!("gone 1: {healed}; again in 120 s, since it may still be made")),
                 (127, format!("gone 1: {second}")),
             ];
-            let mut events = vec![EventRecord::new(at(0), EventKind::Stage, Some(record.id.clone()), "load begins")];
+            let mut events =
+                vec![EventRecord::new(at(0), EventKind::Stage, Some(record.id.clone()), "load begins")];
             let of = |(s, text): &(i64, String)| {
                 EventRecord::new(at(*s), EventKind::Fault, Some(record.id.clone()), text)
             };

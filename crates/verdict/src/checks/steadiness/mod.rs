@@ -282,7 +282,7 @@ struct Paused {
     longest_s: f64,
     in_all_s: f64,
     /// The check that tells of it.
-    told_by: &'static str,
+    said_by: &'static str,
 }
 
 /// The pauses of the client's own machine, or of a driver's load about then, where these make up for stretches in which so
@@ -302,14 +302,14 @@ fn paused_through(
         let machine_s = client.pause_max_ms.unwrap_or(0.0) / 1000.0;
         // Where only the longest is known there was one.
         let machine_in_all_s = client.paused_share.map_or(machine_s, |share| share * client.seconds);
-        let told_by = if own.is_empty() { "V6" } else { "V16" };
+        let said_by = if own.is_empty() { "V6" } else { "V16" };
         let in_all_s = machine_in_all_s.max(own.iter().sum());
-        Paused { longest_s: own.into_iter().fold(machine_s, f64::max), in_all_s, told_by }
+        Paused { longest_s: own.into_iter().fold(machine_s, f64::max), in_all_s, said_by }
     };
     let least = |a: Paused, b: Paused| Paused {
         longest_s: a.longest_s.min(b.longest_s),
         in_all_s: a.in_all_s.min(b.in_all_s),
-        told_by: if b.longest_s < a.longest_s { b.told_by } else { a.told_by },
+        said_by: if b.longest_s < a.longest_s { b.said_by } else { a.said_by },
     };
     let paused = evidence.clients.iter().map(of_client).reduce(least)?;
     let each = lost_s.iter().all(|lost_s| *lost_s <= ROOM * paused.longest_s);
@@ -330,15 +330,15 @@ fn is_about(series: &Series, stretches: &[Stretch], pause: &PauseEvidence) -> bo
 
 /// What is said of such a stretch, and what would have been said of the store.
 fn or_by_pause(paused: Option<&Paused>, of_store: &str) -> String {
-    let Some(Paused { longest_s, told_by, .. }) = paused else { return of_store.to_owned() };
+    let Some(Paused { longest_s, said_by, .. }) = paused else { return of_store.to_owned() };
     let seconds = plain(*longest_s);
-    if *told_by == "V6" {
+    if *said_by == "V6" {
         format!(
-            "the client's own machine paused for up to {seconds} s ({told_by}), so this says nothing of the store; measure from \
+            "the client's own machine paused for up to {seconds} s ({said_by}), so this says nothing of the store; measure from \
              a quieter machine"
         )
     } else {
-        format!("no driver made load for up to {seconds} s ({told_by}), so this says nothing of the store")
+        format!("no driver made load for up to {seconds} s ({said_by}), so this says nothing of the store")
     }
 }
 
@@ -361,7 +361,7 @@ fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch], stalls: &[
             place(silences, series.step_s),
             or_by_pause(paused.as_ref(), of_store)
         ),
-        of: paused.map_or(of, |paused| Of::Pauses(paused.told_by)),
+        of: paused.map_or(of, |paused| Of::Pauses(paused.said_by)),
     }
 }
 
@@ -408,7 +408,7 @@ fn stalled(
         warn: 0.01,
         fail: if paused.is_some() { f64::INFINITY } else { 0.10 },
         message: format!("{message}: {}", or_by_pause(paused.as_ref(), of_store)),
-        of: paused.map_or(Of::Stretches, |paused| Of::Pauses(paused.told_by)),
+        of: paused.map_or(Of::Stretches, |paused| Of::Pauses(paused.said_by)),
     })
 }
 
