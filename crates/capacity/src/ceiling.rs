@@ -83,11 +83,12 @@ const LEAST_STEPS: usize = 3;
 /// What a law takes from the points: the share that is busy anyway, the cost and the bend.
 const TAKEN: usize = 3;
 
-/// The ceiling of one unit by the steps whose throughput is at most `below_per_s`, where so many operations are under way.
+/// The ceiling of one unit by the steps up to the peak whose throughput is at most `below_per_s`, where so many operations are
+/// under way.
 /// `None` where these steps are too few to show a bend.
 #[must_use]
 pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64, in_flight: f64) -> Option<Predicted> {
-    let steps = ladder.sorted().into_iter().filter(|step| step.throughput_per_s <= below_per_s);
+    let steps = ladder.low(below_per_s).into_iter();
     let points = steps.filter_map(|step| {
         let busy = step.usage.get(unit)?.busy?;
         Some(Point {

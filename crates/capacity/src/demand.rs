@@ -131,11 +131,11 @@ fn fit_waking(points: &[(f64, f64)], line: &Demand) -> Option<Demand> {
     })
 }
 
-/// The demand of one unit by the steps whose throughput is at most `below_per_s`, with the idle machine as a point of its
-/// own where it was looked at.
+/// The demand of one unit by the steps up to the peak whose throughput is at most `below_per_s`, with the idle machine as a
+/// point of its own where it was looked at.
 #[must_use]
 pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64) -> Option<Demand> {
-    let steps = ladder.sorted().into_iter().filter(|step| step.throughput_per_s <= below_per_s);
+    let steps = ladder.low(below_per_s).into_iter();
     let seen = steps.filter_map(|step| Some((step.throughput_per_s, step.usage.get(unit)?.busy?)));
     let seen: Vec<(f64, f64)> = seen.collect();
     let idle = ladder.idle.get(unit).copied().flatten().map(|busy| (0.0, busy));

@@ -95,6 +95,15 @@ impl Ladder {
         order
     }
 
+    /// The steps that did at most so many operations a second because no more was asked of them: those up to the peak. A store
+    /// that breaks down beyond it does less again, and what an operation costs it then says nothing of what one costs alone.
+    pub(crate) fn low(&self, below_per_s: f64) -> Vec<&Step> {
+        let steps = self.sorted();
+        let rate = |at: &usize| steps[*at].throughput_per_s;
+        let peak = (0..steps.len()).max_by(|a, b| rate(a).total_cmp(&rate(b))).map_or(0, |at| at + 1);
+        steps.into_iter().take(peak).filter(|step| step.throughput_per_s <= below_per_s).collect()
+    }
+
     /// The throughput at which more load adds nothing, if the ladder reached it.
     #[must_use]
     pub fn plateau(&self) -> Option<f64> {

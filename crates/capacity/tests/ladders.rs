@@ -59,6 +59,34 @@ fn only_a_whole_number_of_operations_inside_is_called_a_limit_of_workers() {
     }
 }
 
+#[test]
+fn a_store_that_does_less_beyond_its_peak_is_limited_by_what_was_full_there() {
+    // A disk that does 1000/s, and beyond 16 workers ever less: it is full all the same, with retries and seeks.
+    let rates = [100.0, 200.0, 300.0, 400.0, 800.0, 1000.0, 1000.0, 990.0, 980.0, 550.0, 300.0];
+    for steps in [9, 10, 11] {
+        let step = |(at, rate): (usize, &f64)| {
+            let in_flight = [1.0, 2.0, 3.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0][at];
+            let mut step = Step {
+                throughput_per_s: *rate,
+                in_flight,
+                service_s: in_flight / rate,
+                client_clear: true,
+                ..Step::default()
+            };
+            let busy = if in_flight < 12.0 { rate / 1000.0 } else { 1.0 };
+            let waiting = Some(Waiting::Queue((in_flight - 9.0).max(0.1)));
+            step.usage = vec![Usage { busy: Some(busy), waiting, ..Usage::default() }];
+            step
+        };
+        let mut ladder = with_disk(Vec::new(), 1.0);
+        ladder.steps = rates.iter().enumerate().take(steps).map(step).collect();
+        let found = diagnose(&ladder);
+        assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{steps}: {found:?}");
+        let ceiling = found.candidates[0].ceiling_per_s();
+        assert!((ceiling / 1000.0 - 1.0).abs() < 0.01, "{steps}: {ceiling}");
+    }
+}
+
 /// Operations that come by the clock, for each of which one of `workers` has to be free.
 fn open(rates: &[f64], workers: f64, most_per_s: f64, alone_s: f64) -> Vec<Step> {
     let step = |rate: &f64| {

@@ -127,8 +127,14 @@ pub fn mix(text: &str) -> Result<BTreeMap<String, f64>, String> {
             return Err(format!("--mix {part}: {} is given twice", kind.trim()));
         }
     }
-    if shares.values().sum::<f64>() <= 0.0 {
+    let sum = shares.values().sum::<f64>();
+    if sum <= 0.0 {
         return Err(format!("--mix {text}: all shares are 0"));
+    }
+    if !sum.is_finite() {
+        return Err(format!(
+            "--mix {text}: the shares are too large to be added; write e.g. read=80,write=20"
+        ));
     }
     Ok(shares)
 }
@@ -187,7 +193,7 @@ mod tests {
             more(&[], &["disk=2".into()], &units()).is_err() && more(&[], &["=2x".into()], &units()).is_err()
         );
         assert_eq!(mix("read=80, write=20%").unwrap()["write"], 20.0);
-        for bad in ["read=-1", "read=x", "read=0", "=5", "read=1,read=2"] {
+        for bad in ["read=-1", "read=x", "read=0", "=5", "read=1,read=2", "read=1e308,write=1e308"] {
             assert!(mix(bad).is_err(), "{bad}");
         }
     }
