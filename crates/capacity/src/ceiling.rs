@@ -83,8 +83,8 @@ const LEAST_STEPS: usize = 3;
 /// What a law takes from the points: the share that is busy anyway, the cost and the bend.
 const TAKEN: usize = 3;
 
-/// The ceiling of one unit by the steps up to the peak whose throughput is at most `below_per_s`, where so many operations are
-/// under way.
+/// The ceiling of one unit by the steps before the store breaks down whose throughput is at most `below_per_s`, where so many
+/// operations are under way.
 /// `None` where these steps are too few to show a bend.
 #[must_use]
 pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64, in_flight: f64) -> Option<Predicted> {

@@ -131,8 +131,8 @@ fn fit_waking(points: &[(f64, f64)], line: &Demand) -> Option<Demand> {
     })
 }
 
-/// The demand of one unit by the steps up to the peak whose throughput is at most `below_per_s`, with the idle machine as a
-/// point of its own where it was looked at.
+/// The demand of one unit by the steps before the store breaks down whose throughput is at most `below_per_s`, with the idle
+/// machine as a point of its own where it was looked at.
 #[must_use]
 pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64) -> Option<Demand> {
     let steps = ladder.low(below_per_s).into_iter();

@@ -95,13 +95,16 @@ impl Ladder {
         order
     }
 
-    /// The steps that did at most so many operations a second because no more was asked of them: those up to the peak. A store
-    /// that breaks down beyond it does less again, and what an operation costs it then says nothing of what one costs alone.
+    /// The steps that did at most so many operations a second because no more was asked of them: those before the last at which
+    /// throughput is level. A store that breaks down beyond it does less again, and what an operation costs it then says nothing
+    /// of what one costs alone.
     pub(crate) fn low(&self, below_per_s: f64) -> Vec<&Step> {
         let steps = self.sorted();
-        let rate = |at: &usize| steps[*at].throughput_per_s;
-        let peak = (0..steps.len()).max_by(|a, b| rate(a).total_cmp(&rate(b))).map_or(0, |at| at + 1);
-        steps.into_iter().take(peak).filter(|step| step.throughput_per_s <= below_per_s).collect()
+        // One lucky step at a low load is no peak, so this does not look for the highest one.
+        let until =
+            highest(&steps).and_then(|highest| steps.iter().rposition(|step| is_level(step, highest)));
+        let until = until.map_or(steps.len(), |at| at + 1);
+        steps.into_iter().take(until).filter(|step| step.throughput_per_s <= below_per_s).collect()
     }
 
     /// The throughput at which more load adds nothing, if the ladder reached it.
@@ -176,6 +179,9 @@ fn highest(steps: &[&Step]) -> Option<f64> {
 #[must_use]
 pub(crate) fn level<'a>(steps: &[&'a Step]) -> Vec<&'a Step> {
     let highest = highest(steps).unwrap_or(0.0);
-    let high = |step: &&&Step| step.throughput_per_s >= highest * (1.0 - LEVEL);
-    steps.iter().filter(high).copied().collect()
+    steps.iter().filter(|step| is_level(step, highest)).copied().collect()
+}
+
+fn is_level(step: &Step, highest: f64) -> bool {
+    step.throughput_per_s >= highest * (1.0 - LEVEL)
 }
