@@ -165,6 +165,9 @@ quantities! {
     SERVER_SENT: Server Amount Counter "server_sent_bytes" "Bytes that a server of the store sent to its clients.";
     SERVER_MOVED: Server Amount Counter "server_moved_bytes" "Bytes that requests of a kind sent or received as bodies, as a server of the store counts them.";
     SERVER_EVENTS: Server Amount Counter "server_events" "What a server of the store counts besides, by its name for it.";
+    STORE_CAPACITY: Store Amount Gauge "store_capacity_bytes" "Bytes that the store, or a device of it, has room for, copies and all.";
+    STORE_USED: Store Amount Gauge "store_used_bytes" "Bytes of them that are used, whoever uses them.";
+    STORE_FREE: Store Amount Gauge "store_free_bytes" "Bytes of them that are free, where the store says this and not what is used.";
     STORE_DEGRADED: Store Errors Gauge "store_objects_degraded" "Copies of objects that are missing.";
     STORE_MISPLACED: Store Errors Gauge "store_objects_misplaced" "Copies of objects that lie elsewhere than they should.";
     STORE_PENDING: Store Errors Gauge "store_updates_pending" "Updates of listings that are still to be made.";

@@ -1,6 +1,7 @@
-//! Swift's recon of one storage node: what is still to be done, what was found damaged, and what the passes of its replicator and
-//! auditor came to. It knows no processor and no disk: for these name the machine once more with another way. Sources: Swift,
-//! Administrator's Guide, Cluster Telemetry and Monitoring; `swift/obj/{replicator,auditor}.py`.
+//! Swift's recon of one storage node: what is still to be done, what was found damaged, how full its devices are, and what the
+//! passes of its replicator and auditor came to. It knows no processor and not how busy a disk is: for these name the machine
+//! once more with another way. Sources: Swift, Administrator's Guide, Cluster Telemetry and Monitoring;
+//! `swift/obj/{replicator,auditor}.py`, `swift/common/middleware/recon.py` (diskusage).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -75,6 +76,7 @@ impl Recon {
         }
         self.replication(&mut reading);
         self.audit(&mut reading);
+        self.usage(&mut reading);
         Ok(reading)
     }
 
@@ -82,6 +84,19 @@ impl Recon {
     fn more(&self, path: &str) -> Option<Value> {
         let text = self.http.ask(&format!("{}/{path}", self.url), "application/json", None).ok()?;
         serde_json::from_str(&text).ok()
+    }
+
+    /// How full its devices are. One that is not mounted has no numbers.
+    fn usage(&self, reading: &mut Reading) {
+        let Some(answer) = self.more("diskusage") else { return };
+        for one in answer.as_array().into_iter().flatten() {
+            let number = |name: &str| one.get(name).and_then(Value::as_f64);
+            let device = one.get("device").and_then(Value::as_str);
+            if let (Some(device), Some(size), Some(used)) = (device, number("size"), number("used")) {
+                reading.add(&q::STORE_CAPACITY, device, size);
+                reading.add(&q::STORE_USED, device, used);
+            }
+        }
     }
 
     fn replication(&self, reading: &mut Reading) {
@@ -171,7 +186,7 @@ mod tests {
         let mut answers = Vec::new();
         for (replication, audit) in rounds {
             let quiet = ["{\"async_pending\": 0}", "{\"objects\": 0}"].map(str::to_owned);
-            answers.extend(quiet.into_iter().chain([replication, audit]));
+            answers.extend(quiet.into_iter().chain([replication, audit, "[]".to_owned()]));
         }
         let whole = |body: String| format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{body}");
         let (url, _) = server(answers.into_iter().map(whole).collect());
@@ -187,6 +202,17 @@ mod tests {
             })
             .collect();
         assert_eq!(found, [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [500.0, 2.0, 3.0], [1000.0, 2.0, 3.0]]);
+    }
+
+    #[test]
+    fn a_device_says_how_full_it_is_unless_it_is_not_mounted() {
+        let usage = "[{\"device\": \"sdb1\", \"mounted\": true, \"size\": 1000, \"used\": 250, \"avail\": 750}, \
+                     {\"device\": \"sdc1\", \"mounted\": false, \"size\": \"\", \"used\": \"\", \"avail\": \"\"}]";
+        let reading = ask(&["{\"async_pending\": 0}", "{\"objects\": 0}", "{}", "{}", usage]).unwrap();
+        let found: Vec<_> =
+            reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+        let devices: Vec<_> = found.into_iter().filter(|one| one.1 == "sdb1" || one.1 == "sdc1").collect();
+        assert_eq!(devices, [("store_capacity_bytes", "sdb1", 1000.0), ("store_used_bytes", "sdb1", 250.0)]);
     }
 
     #[test]

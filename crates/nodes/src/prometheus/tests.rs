@@ -158,6 +158,26 @@ fn minio_tells_what_failed_how_soon_it_answered_and_how_long_its_drives_took() {
 }
 
 #[test]
+fn a_store_says_how_full_it_is_as_a_whole_and_device_by_device() {
+    let text = "ceph_cluster_total_bytes 3000\nceph_cluster_total_used_bytes 900\nceph_cluster_total_used_raw_bytes 1000\n\
+                ceph_osd_stat_bytes{ceph_daemon=\"osd.0\"} 1500\nceph_osd_stat_bytes_used{ceph_daemon=\"osd.0\"} 600\n\
+                minio_cluster_health_capacity_raw_free_bytes 70\nminio_system_drive_used_bytes{drive=\"/d1\"} 20\n";
+    let reading = reading(&parse(text).series, 9);
+    let found: Vec<_> = reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+    assert_eq!(
+        found,
+        [
+            ("store_capacity_bytes", "", 3000.0),
+            ("store_capacity_bytes", "osd.0", 1500.0),
+            ("store_free_bytes", "", 70.0),
+            ("store_used_bytes", "", 1000.0),
+            ("store_used_bytes", "/d1", 20.0),
+            ("store_used_bytes", "osd.0", 600.0),
+        ]
+    );
+}
+
+#[test]
 fn a_time_is_not_0_where_nothing_took_any() {
     let left_out = |name: &str| (KNOWN.iter().any(|known| known.name == name), leaves_zeros_out(name));
     assert_eq!(left_out("minio_api_requests_5xx_errors_total"), (true, true));
