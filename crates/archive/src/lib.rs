@@ -35,8 +35,8 @@ pub use csv::line::harmless;
 pub use csv::probes::ProbeLine;
 pub use csv::timeline::{TimelineEntry, TimelineValue};
 pub use datasets::{
-    DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
-    passes_as_begun,
+    DataSet, DataSetFull, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
+    note_full, passes_as_begun,
 };
 pub use directory::files::{run_directory, write_whole};
 pub use directory::fio::{FioRun, NewFio};

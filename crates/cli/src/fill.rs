@@ -2,9 +2,9 @@
 
 use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::RunRecord;
-use cosmark_metrics::{FillPoint, FillResult};
+use cosmark_metrics::{FillPoint, FillResult, FullResult};
 
-use crate::units::{self, grouped};
+use crate::units::{self, grouped, percent};
 
 /// Rows of a pass; the archive has all.
 const ROWS: usize = 8;
@@ -20,19 +20,23 @@ pub fn text(record: &RunRecord) -> String {
     let mut lines = Vec::new();
     let mut table = Table::new();
     table.load_style(crate::out::frame());
-    table.set_header(["pass", "objects stored", "op/s", "bandwidth"]);
+    let has_full = passes.iter().any(|(_, fill)| fill.full.is_some());
+    let head = ["pass", "objects stored", "op/s", "bandwidth"].into_iter();
+    table.set_header(head.chain(has_full.then_some("store full")));
     let mut any = false;
     for (stage, fill) in &passes {
         lines.push(said(stage, fill));
         for point in stretches(fill) {
             any = true;
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            table.add_row([
+            let row = [
                 Cell::new(stage),
                 right(grouped(point.objects)),
                 right(units::rate(point.rate_per_s).trim_end_matches("/s").to_owned()),
                 right(units::bandwidth(point.bytes_per_s)),
-            ]);
+            ];
+            let full = || right(point.full.map_or_else(|| "-".to_owned(), percent));
+            table.add_row(row.into_iter().chain(has_full.then(full)));
         }
     }
     if any {
@@ -43,6 +47,9 @@ pub fn text(record: &RunRecord) -> String {
 }
 
 fn said(stage: &str, fill: &FillResult) -> String {
+    if let Some(full) = &fill.full {
+        return said_of_full(stage, fill, full);
+    }
     let from = match fill.before {
         0 => String::new(),
         before if before >= fill.objects => ": nothing was left to do".to_owned(),
@@ -57,6 +64,37 @@ fn said(stage: &str, fill: &FillResult) -> String {
         grouped(fill.done),
         grouped(fill.objects)
     )
+}
+
+/// What a store came to that was filled until it was full enough: nobody knew the number of objects before.
+fn said_of_full(stage: &str, fill: &FillResult, full: &FullResult) -> String {
+    let shown = |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), percent);
+    let written = fill.done.saturating_sub(fill.before);
+    let mut text = format!(
+        "data set {}, {stage}: {} objects written, the store {} full and before {}, asked for {}",
+        fill.dataset,
+        grouped(written),
+        shown(full.after.or(full.at_end)),
+        shown(full.before),
+        percent(full.goal)
+    );
+    if let (true, Some(at_end), Some(age_s)) = (full.reached && written > 0, full.at_end, full.age_s) {
+        text += &format!("; the load ended at a figure of {}, {age_s:.0} s old", percent(at_end));
+    }
+    if let (Some(share), Some(device)) = (full.fullest, &full.fullest_device) {
+        text += &format!("; its fullest device, {device}, {}", percent(share));
+    }
+    if let Some(objects) = full.objects {
+        text += &format!("; later runs may read {}", grouped(objects));
+        let behind = fill.done.saturating_sub(objects);
+        if behind > 0 {
+            text += &format!(", {} lie behind a gap", grouped(behind));
+        }
+    }
+    if !full.reached {
+        text += "; the goal was not reached";
+    }
+    text
 }
 
 /// A few stretches of about equal length in time, each put together of the points that it has.
@@ -82,6 +120,7 @@ fn stretches(fill: &FillResult) -> Vec<FillPoint> {
             at_s: last.at_s,
             rate_per_s: last.objects.saturating_sub(from) as f64 / seconds,
             bytes_per_s: bytes / seconds,
+            full: last.full,
         });
         (from_s, from) = (last.at_s, last.objects);
     }
@@ -99,6 +138,7 @@ mod tests {
             at_s: f64::from(second),
             rate_per_s: 10.0,
             bytes_per_s: 50.0,
+            full: Some(f64::from(second) / 200.0),
         });
         let fill = FillResult {
             dataset: "d".into(),
@@ -109,6 +149,7 @@ mod tests {
             ..FillResult::default()
         };
         let rows = stretches(&fill);
+        assert_eq!(rows.last().unwrap().full, Some(0.5), "the last figure of a stretch");
         assert!(rows.len() <= ROWS && rows.last().unwrap().objects == 1040, "{rows:?}");
         assert!(
             rows.iter()
@@ -118,6 +159,34 @@ mod tests {
         assert_eq!(
             said("fill", &fill),
             "data set d, fill: 1 040 of 2 000, from 40 on; 960 are left: repeat the command"
+        );
+    }
+
+    #[test]
+    fn a_store_that_was_filled_says_what_it_came_to_and_how_much_of_that_is_known() {
+        let full = FullResult {
+            goal: 0.6,
+            reached: true,
+            before: Some(0.1),
+            at_end: Some(0.604),
+            age_s: Some(2.4),
+            after: Some(0.62),
+            fullest: Some(0.7),
+            fullest_device: Some("d3".into()),
+            objects: Some(990),
+        };
+        let fill = FillResult { dataset: "d".into(), objects: 5000, done: 1000, ..FillResult::default() };
+        let mut fill = FillResult { full: Some(full), ..fill };
+        assert_eq!(
+            said("fill", &fill),
+            "data set d, fill: 1 000 objects written, the store 62.0 % full and before 10.0 %, asked for 60.0 %; the load ended at \
+             a figure of 60.4 %, 2 s old; its fullest device, d3, 70.0 %; later runs may read 990, 10 lie behind a gap"
+        );
+        fill.full = Some(FullResult { goal: 0.6, before: Some(0.1), ..FullResult::default() });
+        assert_eq!(
+            said("fill", &fill),
+            "data set d, fill: 1 000 objects written, the store unknown full and before 10.0 %, asked for 60.0 %; the goal was not \
+             reached"
         );
     }
 }

@@ -90,6 +90,12 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
+/// A share from 0 to 1: `62.5 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
 /// Milliseconds with three significant digits.
 #[must_use]
 pub fn ms(value: f64) -> String {

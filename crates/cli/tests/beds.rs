@@ -4,6 +4,8 @@
 
 #[path = "beds/faults.rs"]
 mod faults;
+#[path = "beds/full.rs"]
+mod full;
 #[path = "beds/minio.rs"]
 mod minio;
 mod support;

@@ -4,6 +4,8 @@
 
 #[path = "goals/durability.rs"]
 mod durability;
+#[path = "goals/full.rs"]
+mod full;
 mod support;
 
 use std::path::Path;

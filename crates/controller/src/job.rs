@@ -13,6 +13,7 @@ use cosmark_workload::model::{Stage, Workload};
 use tokio::sync::watch;
 
 use crate::archive_writer::ArchiveWriter;
+use crate::fullness::Fullness;
 use crate::observe::Observer;
 use crate::settle::Settle;
 
@@ -64,6 +65,8 @@ pub struct RunJob<'a> {
     link_news: Option<Box<dyn FnMut() -> Option<String>>>,
     beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
     nodes: Option<Box<dyn NodesSeen>>,
+    /// How full the store is, as far as its machines say it.
+    pub(crate) fullness: Fullness,
     pub(crate) faults: Option<Box<dyn FaultsPlayed>>,
 }
 
@@ -152,6 +155,7 @@ impl<'a> RunJob<'a> {
             link_news: None,
             beside: None,
             nodes: None,
+            fullness: Fullness::default(),
             faults: None,
         }
     }
@@ -193,9 +197,15 @@ impl<'a> RunJob<'a> {
     /// Writes down what was seen of the store's machines since the last time, in stage `stage` (0-based) or before it.
     pub(crate) fn keep_nodes(&mut self, stage: usize) {
         let looks = self.nodes.as_ref().map(|nodes| nodes.take()).unwrap_or_default();
+        self.fullness.hear(&looks);
         if !looks.is_empty() {
             self.dir.append_nodes(stage, looks);
         }
+    }
+
+    /// True when somebody looks at the store's machines.
+    pub(crate) fn has_nodes(&self) -> bool {
+        self.nodes.is_some()
     }
 
     pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod archive_writer;
+mod fullness;
 mod job;
 mod observe;
 mod read_back;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use cosmark_archive::{
     ArchiveError, DurabilityRecord, GoalStatus, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord,
-    StageRecord, StageState, StageTables, ThresholdRecord,
+    StageRecord, StageState, StageTables, ThresholdRecord, note_full,
 };
 use cosmark_wire::TriggerOrder;
 use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
 
 use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::Observer;
-use crate::stage::StageRun;
+use crate::stage::{StageRun, cannot_be_measured};
 use crate::{read_back, search, thresholds};
 
 /// A run that is over and archived.
@@ -44,6 +44,9 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
     job.dir.reserve_for_nodes(&job.idle_nodes);
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     let read_back_before = read_back::due_before(workload);
+    if let Some(why) = cannot_be_measured(&job) {
+        progress.enter(EndClass::Workload, || why);
+    }
     for (planned, stage) in workload.stages.iter().enumerate() {
         job.planned_stage = planned;
         if read_back_before == Some(planned) {
@@ -192,6 +195,12 @@ async fn finish(
     record.ended = Some(job.dir.now());
     record.process = None;
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
+    for fill in record.stages.iter_mut().filter_map(|stage| stage.fill.as_mut()) {
+        if let Err(error) = note_full(job.dir.path(), fill) {
+            observer
+                .note(&format!("how many objects the data set {} has is not known: {error}", fill.dataset));
+        }
+    }
     record.durability.extend(durability);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };

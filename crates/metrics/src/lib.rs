@@ -31,11 +31,11 @@ pub use results::{
     BetweenDrivers, BottleneckResult, CandidateResult, ChangeCell, ClientFacts, ClientRecord,
     ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums,
     ConsistencyVisible, DiskPattern, DriverResult, EfficiencyResult, EndpointResult, FalseDips, FaultFigure,
-    FaultResult, FillPoint, FillResult, HealthyResult, LOOK_EDGES_US, LadderStepResult, Latencies, LookBin,
-    LookCell, LookClass, LookFrom, LoopKind, NicRecord, NodeResult, OperationResult, PERCENTILES, PartResult,
-    Percentile, ProbeKind, ProbeOperation, ProxyCost, QuantityResult, RawCluster, RawDisk, RawLimits,
-    RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart, SlotResult,
-    TIME_PARTS, TimePart, TimeResult, UnitResult, Waiting,
+    FaultResult, FillPoint, FillResult, FullResult, HealthyResult, LOOK_EDGES_US, LadderStepResult,
+    Latencies, LookBin, LookCell, LookClass, LookFrom, LoopKind, NicRecord, NodeResult, OperationResult,
+    PERCENTILES, PartResult, Percentile, ProbeKind, ProbeOperation, ProxyCost, QuantityResult, RawCluster,
+    RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure,
+    SlotPart, SlotResult, TIME_PARTS, TimePart, TimeResult, UnitResult, Waiting,
 };
 pub use sample::{Sample, WireTimes};
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

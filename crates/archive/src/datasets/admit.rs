@@ -54,7 +54,7 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
         if pass.step == 0
             && let Some(set) = known
         {
-            notes.push(going_on(&set)?);
+            notes.push(going_on(&set, pass)?);
         }
         if let Some(work) = workload.stages.get_mut(stage).and_then(|stage| stage.works.get_mut(index)) {
             work.pass = Some(Arc::new(resolved));
@@ -96,10 +96,16 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
     Ok(notes)
 }
 
-fn going_on(set: &DataSet) -> Result<String, String> {
+fn going_on(set: &DataSet, pass: &FillPass) -> Result<String, String> {
     let done = set.done().map_err(|error| error.to_string())?;
     let (name, sum) = (&set.record.name, |of: fn(&super::Done) -> u64| done.iter().map(of).sum::<u64>());
     let (there, all) = (sum(|done| done.count()), sum(|done| done.len()));
+    if let Some(ppm) = pass.full_at_ppm {
+        let goal = f64::from(ppm) / 1e4;
+        return Ok(format!(
+            "data set {name}: {there} objects are there; it is filled to {goal} % of the store"
+        ));
+    }
     Ok(if there == all {
         format!("data set {name}: whole, nothing is left to write")
     } else {
@@ -148,7 +154,7 @@ fn same(set: &DataSet, workload: &Workload, work: &Work, pass: &FillPass) -> Res
         ("sizes", is.sizes.clone(), asked.sizes.clone()),
         ("container_prefix", is.container_prefix.clone(), asked.container_prefix.clone()),
         ("object_prefix", is.object_prefix.clone(), asked.object_prefix.clone()),
-        ("order and ageing", is.passes.join("; "), asked.passes.join("; ")),
+        ("order and ageing", without_goal(&is.passes), without_goal(&asked.passes)),
     ];
     match differs.into_iter().find(|(_, is, asked)| is != asked) {
         None => Ok(()),
@@ -158,6 +164,15 @@ fn same(set: &DataSet, workload: &Workload, work: &Work, pass: &FillPass) -> Res
             set.record.name, set.record.name
         )),
     }
+}
+
+/// What passes do, without how full the store is to be: that may be another one each time.
+fn without_goal(passes: &[String]) -> String {
+    let plain = |text: &String| {
+        let Ok(pass) = text.parse::<FillPass>() else { return text.clone() };
+        FillPass { full_at_ppm: pass.full_at_ppm.map(|_| 1_000_000), ..pass }.to_string()
+    };
+    passes.iter().map(plain).collect::<Vec<_>>().join("; ")
 }
 
 /// The record of the data set that `work` is a pass of.
@@ -180,6 +195,7 @@ fn record_of(workload: &Workload, work: &Work, pass: &FillPass) -> DataSetRecord
         container_prefix: operation.map(|operation| operation.container_prefix.clone()).unwrap_or_default(),
         object_prefix: operation.map(|operation| operation.object_prefix.clone()).unwrap_or_default(),
         passes: passes.map(|(_, _, pass)| plain(pass)).collect(),
+        full: None,
         runs: Vec::new(),
         overwritten_by: Vec::new(),
         cleaned: None,
@@ -197,7 +213,13 @@ pub(super) fn enter(
 ) -> Result<(), ArchiveError> {
     let known = DataSet::find(archive, &pass.dataset)?;
     let mut set = match known.filter(|set| set.record.cleaned.is_none()) {
-        Some(set) => set,
+        Some(mut set) => {
+            if pass.full_at().is_some() {
+                // What it comes to is known at the end, by the goal of this run.
+                (set.record.full, set.record.passes) = (None, record_of(workload, work, pass).passes);
+            }
+            set
+        }
         None => {
             let set = DataSet { record: record_of(workload, work, pass), dir: dir.to_owned() };
             for step in 0..pass.steps {

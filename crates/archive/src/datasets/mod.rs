@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cosmark_metrics::Sample;
+use cosmark_metrics::{FillResult, Sample};
 use cosmark_workload::dataset::{Cell, is_name, number_of};
 use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{Effect, Work};
@@ -57,6 +57,10 @@ pub struct DataSetRecord {
     pub object_prefix: String,
     /// Its passes, in order: as in a workload, without what is left.
     pub passes: Vec<String>,
+    /// What it came to, where it is filled until the store is full enough: `objects` is then the most that it may have. Null until
+    /// that was reached, and while a run writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<DataSetFull>,
     /// The runs that wrote it, oldest first.
     pub runs: Vec<DataSetRun>,
     /// Later runs that have overwritten objects of it.
@@ -65,6 +69,19 @@ pub struct DataSetRecord {
     /// When it was removed from the store; null while it is there.
     #[serde(default)]
     pub cleaned: Option<Timestamp>,
+}
+
+/// A data set that was filled until the store was full enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataSetFull {
+    /// How much of the store's capacity was to be used, 0 to 1.
+    pub goal: f64,
+    /// How much of it was used after the load; null where nobody said it.
+    pub share: Option<f64>,
+    /// Objects from the first on of which none is missing: what may be read.
+    pub objects: u64,
+    /// When that was.
+    pub at: Timestamp,
 }
 
 /// A run that wrote a data set, or went on with it.
@@ -198,15 +215,28 @@ impl DataSet {
     pub fn used(&self) -> Result<DataSetUse, String> {
         let (first, last) = self.record.containers;
         let grid = last.checked_sub(first).and_then(|more| more.checked_add(1));
-        let grid = grid.filter(|grid| *grid <= self.record.objects);
+        let objects = self.objects();
+        let grid = grid.filter(|grid| *grid <= objects);
         let grid = grid.ok_or("its containers do not fit its objects")?;
         let sizes = self.record.sizes.parse();
         Ok(DataSetUse {
             name: self.record.name.clone(),
             containers: (first, last),
-            objects: (1, self.record.objects / grid),
+            objects: (1, objects / grid),
             sizes: sizes.map_err(|error: cosmark_workload::selector::SelectorError| error.to_string())?,
         })
+    }
+
+    /// Objects that it has, or may have while that is not known.
+    #[must_use]
+    pub fn objects(&self) -> u64 {
+        self.record.full.as_ref().map_or(self.record.objects, |full| full.objects)
+    }
+
+    /// The share of the store's capacity until which it is filled, 0 to 1; `None` where it has a number of objects.
+    #[must_use]
+    pub fn full_at(&self) -> Option<f64> {
+        self.passes().ok()?.first()?.full_at()
     }
 
     /// Positions of each pass that the store has acknowledged.
@@ -226,7 +256,12 @@ impl DataSet {
         if self.record.cleaned.is_some() {
             return Ok(DataSetState::Cleaned);
         }
-        let whole = self.done()?.iter().all(Done::is_whole);
+        let done = self.done()?;
+        let whole = match (self.full_at(), &self.record.full) {
+            (None, _) => done.iter().all(Done::is_whole),
+            (Some(_), None) => false,
+            (Some(_), Some(full)) => done.first().is_some_and(|done| done.first_missing() >= full.objects),
+        };
         Ok(if whole { DataSetState::Whole } else { DataSetState::Partial })
     }
 
@@ -283,6 +318,28 @@ impl DataSet {
         let text = serde_json::to_vec_pretty(&self.record).unwrap_or_default();
         write_whole(&self.dir.join(HEAD), true, |out| out.write_all(&text))
     }
+}
+
+/// Writes down what became of a pass of the run in `run` that ends when the store is full enough: how many objects are there
+/// without a gap, also in `fill`. The run writes the data set no more.
+///
+/// # Errors
+/// When the record cannot be read or written, or another run writes the data set already.
+pub fn note_full(run: &Path, fill: &mut FillResult) -> Result<(), ArchiveError> {
+    let Some((full, archive)) = fill.full.as_mut().zip(run.parent()) else { return Ok(()) };
+    let Some(known) = DataSet::find(archive, &fill.dataset)? else { return Ok(()) };
+    let _hold = known.hold()?;
+    let Some(mut set) = DataSet::find(archive, &fill.dataset)? else { return Ok(()) };
+    let objects = set.done()?.first().map_or(0, Done::first_missing);
+    full.objects = Some(objects);
+    let (first, last) = set.record.containers;
+    // Every container is to have an object.
+    if full.reached && objects > last.saturating_sub(first) {
+        let share = full.after.or(full.at_end).or(full.before);
+        set.record.full = Some(DataSetFull { goal: full.goal, share, objects, at: Timestamp::now() });
+        set.write()?;
+    }
+    Ok(())
 }
 
 /// What operations may name in workloads that are read beside this archive. What cannot be read is not named.

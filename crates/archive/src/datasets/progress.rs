@@ -123,6 +123,21 @@ impl Done {
         self.count == self.len
     }
 
+    /// The first that is not done; how many there are where all are.
+    #[must_use]
+    pub fn first_missing(&self) -> u64 {
+        let words = self.bits.iter().take_while(|word| **word == u64::MAX).count();
+        let more = self.bits.get(words).map_or(0, |word| word.trailing_ones());
+        (words as u64 * 64 + u64::from(more)).min(self.len)
+    }
+
+    /// How many there are up to the last one that is done.
+    #[must_use]
+    pub fn up_to(&self) -> u64 {
+        let last = self.bits.iter().rposition(|word| *word != 0);
+        last.map_or(0, |at| at as u64 * 64 + 64 - u64::from(self.bits[at].leading_zeros()))
+    }
+
     /// Stretches that are not done, as first and last, at most `most`.
     #[must_use]
     pub fn left(&self, most: usize) -> Vec<(u64, u64)> {

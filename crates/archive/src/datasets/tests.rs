@@ -222,3 +222,89 @@ fn who_overwrites_a_data_set_is_remembered() {
     enter(path, &path.join(".datasets/d"), "w1", &own, work, pass).unwrap();
     assert_eq!(DataSet::find(path, "d").unwrap().unwrap().record.runs.len(), 1);
 }
+
+const TO_A_SHARE: &str =
+    "- {name: f, fill: {dataset: d, to: 60 %, objects: 500, containers: 'r(1,4)', sizes: c(1)KB}}\n";
+
+/// What a run says of a pass that ended at a store so full.
+fn came_to(share: f64, reached: bool) -> FillResult {
+    let full = cosmark_metrics::FullResult {
+        goal: 0.6,
+        reached,
+        after: Some(share),
+        ..cosmark_metrics::FullResult::default()
+    };
+    FillResult { dataset: "d".to_owned(), full: Some(full), ..FillResult::default() }
+}
+
+#[test]
+fn a_data_set_that_fills_a_share_of_the_store_has_what_is_there_without_a_gap() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let run = path.join("w1-x");
+    let mut own = workload(path, TO_A_SHARE, "a");
+    assert_eq!(admit(path, &mut own), Ok(Vec::new()));
+    let mut fills = begun(path, "w1", &own);
+    fills.add((1, 0), &samples(&fills, (0..201).chain(205..210), 200)).unwrap();
+    assert!(note_full(&run, &mut came_to(0.61, true)).is_err(), "the run writes it still");
+    drop(fills);
+    // One that did not reach the goal is not whole, however much is there.
+    let mut short = came_to(0.5, false);
+    note_full(&run, &mut short).unwrap();
+    assert_eq!(short.full.unwrap().objects, Some(201));
+    let set = DataSet::find(path, "d").unwrap().unwrap();
+    assert_eq!((set.state().unwrap(), set.full_at(), set.objects()), (DataSetState::Partial, Some(0.6), 500));
+    note_full(&run, &mut came_to(0.61, true)).unwrap();
+    let set = DataSet::find(path, "d").unwrap().unwrap();
+    assert_eq!((set.state().unwrap(), set.objects()), (DataSetState::Whole, 201));
+    assert_eq!(set.used().unwrap().objects, (1, 50));
+    assert_eq!(set.done().unwrap()[0].up_to(), 210);
+    assert_eq!(admit(path, &mut workload(path, READ, "a")), Ok(Vec::new()));
+    let read = &workload(path, READ, "a").stages[0].works[0].operations[0];
+    assert_eq!(read.objects.as_ref().unwrap().bounds(), (1, 50));
+    // To another share it goes on, and is not whole until that is reached; what has a number of objects is another one.
+    let mut more = workload(path, &TO_A_SHARE.replace("60 %", "75.5 %"), "a");
+    let notes = admit(path, &mut more).unwrap();
+    assert_eq!(notes, ["data set d: 206 objects are there; it is filled to 75.5 % of the store"]);
+    let left = more.stages[1].works[0].pass.as_ref().unwrap().left.clone();
+    assert_eq!(left, Some(vec![(201, 204), (210, 499)]));
+    drop(begun(path, "w2", &more));
+    let set = DataSet::find(path, "d").unwrap().unwrap();
+    assert_eq!((set.state().unwrap(), set.full_at()), (DataSetState::Partial, Some(0.755)));
+    let refused = admit(path, &mut workload(path, &TO_A_SHARE.replace("to: 60 %, ", ""), "a")).unwrap_err();
+    assert!(refused.contains("order and ageing"), "{refused}");
+    note_full(&run, &mut FillResult { dataset: "d".to_owned(), ..FillResult::default() }).unwrap();
+    assert_eq!(DataSet::find(path, "d").unwrap().unwrap().record.full, None, "no pass to a share");
+}
+
+#[test]
+fn a_data_set_of_which_a_container_would_be_empty_is_not_read() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let own = workload(path, TO_A_SHARE, "a");
+    for (there, whole) in [(0, false), (3, false), (4, true)] {
+        let mut fills = begun(path, "w1", &own);
+        fills.add((1, 0), &samples(&fills, 0..there, 200)).unwrap();
+        drop(fills);
+        note_full(&path.join("w1-x"), &mut came_to(0.7, true)).unwrap();
+        let state = DataSet::find(path, "d").unwrap().unwrap().state().unwrap();
+        assert_eq!(state == DataSetState::Whole, whole, "{there}");
+    }
+}
+
+#[test]
+fn the_first_gap_and_the_last_object_are_found_as_a_look_at_each_position_would() {
+    for len in [1_u64, 63, 64, 65, 200] {
+        for (gap, end) in
+            [(0, 0), (0, len), (len / 2, len), (len, len), (len.saturating_sub(1), len.saturating_sub(1))]
+        {
+            let mut done = Done::none(len);
+            (0..end).filter(|position| *position != gap).for_each(|position| {
+                done.set(position);
+            });
+            let first = (0..len).find(|position| !done.has(*position)).unwrap_or(len);
+            let last = (0..len).rev().find(|position| done.has(*position)).map_or(0, |position| position + 1);
+            assert_eq!((done.first_missing(), done.up_to()), (first, last), "{len} {gap} {end}");
+        }
+    }
+}

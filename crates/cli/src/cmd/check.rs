@@ -167,7 +167,7 @@ pub fn reading(plugins: Option<&Path>) -> Result<Catalog, Problem> {
 /// One line per work: what it will do, how long it takes, what it writes.
 fn plan(workload: &Workload) {
     let mut time = Duration::ZERO;
-    let mut written = 0.0;
+    let (mut written, mut until_full) = (0.0, false);
     for (index, stage) in workload.stages.iter().enumerate() {
         let longest = stage.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
         time += longest.unwrap_or_default() + stage.closure_delay;
@@ -192,7 +192,12 @@ fn plan(workload: &Workload) {
                     let bytes =
                         count as f64 * operation.sizes.as_ref().map_or(0.0, |sizes| sizes.mean_bytes());
                     written += bytes;
-                    parts.push(format!("{} objects, {}", units::grouped(count), units::bytes(bytes)));
+                    let goal = work.pass.as_ref().and_then(|pass| pass.full_at());
+                    let most = if goal.is_some() { "at most " } else { "" };
+                    parts.push(format!("{most}{} objects, {}", units::grouped(count), units::bytes(bytes)));
+                    parts
+                        .extend(goal.map(|goal| format!("until the store is {} full", units::percent(goal))));
+                    until_full |= goal.is_some();
                 } else if work.kind == WorkKind::Normal {
                     parts.push(format!("{} {}", operation.name, operation.weight));
                 }
@@ -200,5 +205,15 @@ fn plan(workload: &Workload) {
             println!("  {} {}: {}", stage.id(index), work.name, parts.join(", "));
         }
     }
-    println!("at least {} of load and pauses; prepares write {}", units::clock(time), units::bytes(written));
+    let most = if until_full { "at most " } else { "" };
+    println!(
+        "at least {} of load and pauses; prepares write {most}{}",
+        units::clock(time),
+        units::bytes(written)
+    );
+    if until_full && workload.nodes.is_empty() {
+        println!(
+            "warning: no nodes: say how full the store is; unless agents on its machines do, a run of this ends before its load"
+        );
+    }
 }

@@ -26,7 +26,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{bound, fill, text};
 use crate::registry::CATALOG;
 use crate::runs::{find, no_archive};
-use crate::units::{self, grouped};
+use crate::units::{self, grouped, percent};
 
 /// Findings that are shown.
 const MOST_EXAMPLES: usize = 20;
@@ -84,7 +84,10 @@ fn list(archive: &Path, as_json: bool) -> Outcome {
         table.add_row([
             Cell::new(&record.name),
             Cell::new(set.state()?.word()),
-            right(grouped(record.objects)),
+            right(match (set.full_at(), &record.full) {
+                (Some(_), None) => format!("at most {}", grouped(record.objects)),
+                _ => grouped(set.objects()),
+            }),
             Cell::new(&record.sizes),
             right(units::bytes(about_bytes(set))),
             Cell::new(record.store.join(" ")),
@@ -104,7 +107,7 @@ fn print(value: &Value) -> Outcome {
 /// By the mean of its sizes.
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn about_bytes(set: &DataSet) -> f64 {
-    set.used().map_or(0.0, |used| used.sizes.mean_bytes() * set.record.objects as f64)
+    set.used().map_or(0.0, |used| used.sizes.mean_bytes() * set.objects() as f64)
 }
 
 fn as_value(set: &DataSet) -> Result<Value, Problem> {
@@ -125,12 +128,19 @@ fn show(set: &DataSet, as_json: bool) -> Outcome {
     println!("{} {}", record.name, set.state()?.word());
     println!("  store: {}", record.store.join(" "));
     println!(
-        "  {} objects, {} each, about {} in all, seed {}",
-        grouped(record.objects),
+        "  {}{} objects, {} each, about {} in all, seed {}",
+        if set.full_at().is_some() && record.full.is_none() { "at most " } else { "" },
+        grouped(set.objects()),
         record.sizes,
         units::bytes(about_bytes(set)),
         record.seed
     );
+    if let Some(goal) = set.full_at() {
+        let share = record.full.as_ref().and_then(|full| full.share);
+        let became =
+            share.map_or_else(|| "not reached".to_owned(), |share| format!("it was {} then", percent(share)));
+        println!("  filled until the store is {} full: {became}", percent(goal));
+    }
     let prefix = &record.container_prefix;
     println!("  containers {prefix}{first} to {prefix}{last}, objects {}N", record.object_prefix);
     for (pass, done) in passes(set)?.iter().zip(set.done()?) {
@@ -219,7 +229,11 @@ fn check(args: &DatasetCheckArgs) -> Outcome {
         seed: record.seed,
         sizes,
         containers: record.containers,
-        objects: record.objects,
+        // Of the most that it may have, what lies behind the last one was never written.
+        objects: match set.full_at() {
+            Some(_) => acknowledged.iter().map(Done::up_to).max().unwrap_or(0),
+            None => record.objects,
+        },
     };
     let template = |prefix: &str| Template {
         prefix: prefix.to_owned(),

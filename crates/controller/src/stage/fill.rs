@@ -13,8 +13,16 @@ const FIRST_NS: u64 = 1_000_000_000;
 pub struct FillCurve {
     pass: FillPass,
     width_ns: u64,
-    /// Successes and their body bytes.
-    bins: Vec<(u64, u64)>,
+    bins: Vec<Bin>,
+}
+
+/// What was done in one stretch.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    ok: u64,
+    bytes: u64,
+    /// The last that was known in it of how full the store is.
+    full: Option<f64>,
 }
 
 impl FillCurve {
@@ -28,23 +36,41 @@ impl FillCurve {
     pub fn add(&mut self, start_ns: u64, snapshot: &Snapshot) {
         let ok = snapshot.ops.iter().map(|op| op.ok).sum::<u64>();
         let bytes = snapshot.ops.iter().map(|op| op.bytes).sum::<u64>();
-        if ok == 0 {
-            return;
+        if ok > 0
+            && let Some(bin) = self.bin(start_ns)
+        {
+            (bin.ok, bin.bytes) = (bin.ok + ok, bin.bytes + bytes);
         }
+    }
+
+    /// The store was so full `since_ns` after the load began. No stretch begins with that.
+    pub fn add_full(&mut self, since_ns: u64, share: f64) {
+        let last = self.bins.len().saturating_sub(1);
+        let at = usize::try_from(since_ns / self.width_ns).unwrap_or(last).min(last);
+        if let Some(bin) = self.bins.get_mut(at) {
+            bin.full = Some(share);
+        }
+    }
+
+    fn bin(&mut self, start_ns: u64) -> Option<&mut Bin> {
         while start_ns / self.width_ns >= MOST as u64 {
             self.width_ns = self.width_ns.saturating_mul(2);
             let pairs = self.bins.chunks(2);
             self.bins = pairs
-                .map(|pair| pair.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)))
+                .map(|pair| {
+                    pair.iter().fold(Bin::default(), |sum, one| Bin {
+                        ok: sum.ok + one.ok,
+                        bytes: sum.bytes + one.bytes,
+                        full: one.full.or(sum.full),
+                    })
+                })
                 .collect();
         }
         let at = usize::try_from(start_ns / self.width_ns).unwrap_or(MOST);
         if self.bins.len() <= at {
-            self.bins.resize(at + 1, (0, 0));
+            self.bins.resize(at + 1, Bin::default());
         }
-        if let Some(bin) = self.bins.get_mut(at) {
-            *bin = (bin.0 + ok, bin.1 + bytes);
-        }
+        self.bins.get_mut(at)
     }
 
     /// What came of it in `window_s` seconds.
@@ -54,7 +80,9 @@ impl FillCurve {
         let (mut done, width_s) = (before, self.width_ns as f64 / 1e9);
         let last = self.bins.len().saturating_sub(1);
         let mut curve = Vec::with_capacity(self.bins.len());
-        for (at, (ok, bytes)) in self.bins.iter().enumerate() {
+        let mut full = None;
+        for (at, Bin { ok, bytes, full: own }) in self.bins.iter().enumerate() {
+            full = own.or(full);
             done += ok;
             let from_s = at as f64 * width_s;
             // The last one is as long as there was load in it.
@@ -66,13 +94,14 @@ impl FillCurve {
                 at_s: to_s,
                 rate_per_s: *ok as f64 / seconds,
                 bytes_per_s: *bytes as f64 / seconds,
+                full,
             });
         }
         // A moment at the end is no stretch.
         if let [.., second, end] = curve.as_mut_slice()
             && end.at_s - second.at_s < width_s / 5.0
         {
-            second.objects = end.objects;
+            (second.objects, second.full) = (end.objects, end.full);
             curve.pop();
         }
         FillResult {
@@ -82,6 +111,7 @@ impl FillCurve {
             done: done.min(self.pass.count),
             dataset_objects: self.pass.objects,
             curve,
+            full: None,
         }
     }
 }
@@ -115,6 +145,21 @@ mod tests {
             assert!(result.curve.iter().all(|point| (point.bytes_per_s - 100.0).abs() < 1e-6));
             assert!(result.curve.windows(2).all(|pair| pair[0].objects < pair[1].objects));
         }
+    }
+
+    #[test]
+    fn a_curve_has_how_full_the_store_was_by_the_end_of_each_stretch() {
+        let mut curve = curve("");
+        for second in 0..600 {
+            curve.add(second * FIRST_NS, &slice(10));
+            if second % 15 == 14 {
+                curve.add_full(second * FIRST_NS, second as f64 / 1000.0);
+            }
+        }
+        let points = curve.result(600.0).curve;
+        assert_eq!(points[0].full, None, "nothing was known yet");
+        assert!(points.windows(2).all(|pair| pair[0].full <= pair[1].full), "{points:?}");
+        assert_eq!(points.last().unwrap().full, Some(0.599));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod consistency;
 mod endpoints;
 mod faults;
 mod fill;
+mod full;
 mod loss;
 mod pause;
 mod peer;
@@ -37,6 +38,8 @@ use crate::stage::fill::FillCurve;
 use crate::tally::Tally;
 use crate::thresholds::Measured;
 use endpoints::EndpointNames;
+use full::Filling;
+pub use full::cannot_be_measured;
 use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
 use peer::{DriverPhase, Launch, Peer};
 use settling::Looks;
@@ -60,6 +63,8 @@ pub struct StageRun<'r, 'a> {
     tally: Tally,
     /// The rate over the objects stored, of a pass over a data set.
     curve: Option<FillCurve>,
+    /// How full the store is, of a pass that ends when it is full enough.
+    filling: Option<Filling>,
     /// What every driver said at last.
     reports: Vec<(usize, MissionReport)>,
     failure: Option<Failure>,
@@ -102,6 +107,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             job,
             tally,
             curve: FillCurve::of(&stage),
+            filling: Filling::of(&stage),
             index,
             of,
             reports: Vec::new(),
@@ -128,10 +134,13 @@ impl<'r, 'a> StageRun<'r, 'a> {
         if !self.stage.works.is_empty() {
             self.enter(StageState::Booting);
             self.enter(StageState::Submitting);
-            if let Some(events) = self.submit() {
+            if self.knows_how_full(observer).await
+                && let Some(events) = self.submit()
+            {
                 self.enter(StageState::Authing);
                 self.listen(events, observer).await;
             }
+            self.end_filling(observer).await;
             self.end_faults(observer).await;
             self.enter(StageState::Closing);
             self.compare_clocks_again().await;
@@ -220,7 +229,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 },
                 _ = tick.tick() => {
                     self.tell(observer);
-                    if requested == StopLevel::Run && self.is_settled(observer) {
+                    if requested == StopLevel::Run && (self.is_settled(observer) || self.is_full_enough(observer)) {
                         self.stop_all(false);
                         patience = Some(Instant::now() + FINISH_PATIENCE);
                     }
@@ -434,6 +443,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
         if let Some(curve) = &mut self.curve {
             curve.add(start_ns, snapshot);
         }
+        if let Some(filling) = &mut self.filling {
+            filling.add(snapshot);
+        }
         if let Some(faults) = &mut self.job.faults {
             faults.slice(start_ns, end_ns, snapshot);
         }
@@ -495,7 +507,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
             works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
         let timed = works.iter().all(|work| !work.runtime.is_zero());
         let remaining = timed.then(|| length.saturating_sub(elapsed));
-        let done = if timed {
+        let done = if let Some(filling) = &self.filling {
+            filling.progress(&self.job.fullness)
+        } else if timed {
             Some(elapsed.as_secs_f64() / length.as_secs_f64())
         } else {
             self.expected()

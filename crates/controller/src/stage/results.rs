@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, StageState, StageTables};
-use cosmark_metrics::{ConsistencyResult, ConsistencySums, NodeResult, OpSnapshot};
+use cosmark_metrics::{ConsistencyResult, ConsistencySums, FillResult, NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
+use super::fill::FillCurve;
+use super::full::Filling;
 use super::peer::{Launch, Peer};
 use super::{StageEnd, StageRun, consistency};
 use crate::acceptance;
@@ -48,7 +50,9 @@ impl StageRun<'_, '_> {
             record.pauses = pauses.flatten().collect();
             record.nodes = self.nodes(&record);
             record.faults = self.faults();
-            record.fill = self.curve.take().map(|curve| curve.result(record.window_s.unwrap_or(0.0)));
+            let full = self.filling.take().map(Filling::result);
+            let of = |curve: FillCurve| FillResult { full, ..curve.result(record.window_s.unwrap_or(0.0)) };
+            record.fill = self.curve.take().map(of);
             record.consistency = self.probed.sums.take().map(|sums| ConsistencyResult {
                 between_drivers: self.between_drivers(),
                 not_recorded: self.probed.missed,

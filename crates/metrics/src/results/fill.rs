@@ -20,6 +20,34 @@ pub struct FillResult {
     pub dataset_objects: u64,
     /// The rate over the objects that were done, in order.
     pub curve: Vec<FillPoint>,
+    /// How full the store became, of a pass that ends when it is full enough; null for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<FullResult>,
+}
+
+/// How full a store became. All shares are of its whole capacity, with all copies, by what its machines say; 0 to 1.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct FullResult {
+    /// What was asked for.
+    pub goal: f64,
+    /// Whether it was reached.
+    pub reached: bool,
+    /// Before the load.
+    pub before: Option<f64>,
+    /// The last figure while there was load: where the goal was reached, the one that ended it.
+    pub at_end: Option<f64>,
+    /// How old that figure was then, seconds: what was written meanwhile is not in it.
+    pub age_s: Option<f64>,
+    /// After the load, when the figures had had time to follow.
+    pub after: Option<f64>,
+    /// The fullest device then, where they are known one by one.
+    pub fullest: Option<f64>,
+    /// Its name.
+    pub fullest_device: Option<String>,
+    /// Objects from the first on of which none is missing: what later runs may read; null where that is not known.
+    pub objects: Option<u64>,
 }
 
 /// A stretch of a pass.
@@ -35,4 +63,7 @@ pub struct FillPoint {
     pub rate_per_s: f64,
     /// Their body bytes per second.
     pub bytes_per_s: f64,
+    /// Share of the store's capacity that was used by the last figure of it, 0 to 1; null where nothing was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<f64>,
 }

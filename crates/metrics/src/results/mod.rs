@@ -28,7 +28,7 @@ pub use faults::{
     FalseDips, FaultFigure, FaultResult, HealthyResult, ProxyCost, SLOT_FIGURES, SlotFigure, SlotPart,
     SlotResult,
 };
-pub use fill::{FillPoint, FillResult};
+pub use fill::{FillPoint, FillResult, FullResult};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Times, Unit};
 pub use nodes::{

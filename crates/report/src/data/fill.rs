@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_rate_stands_in_the_middle_of_the_objects_that_it_is_of() {
-        let at = |objects, at_s| FillPoint { objects, at_s, rate_per_s: 10.0, bytes_per_s: 50.0 };
+        let at = |objects, at_s| FillPoint { objects, at_s, rate_per_s: 10.0, bytes_per_s: 50.0, full: None };
         let curve = vec![at(120, 1.0), at(160, 5.0)];
         let fill = FillResult { objects: 1000, before: 100, done: 160, curve, ..FillResult::default() };
         let shown = pass(&fill);

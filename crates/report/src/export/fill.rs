@@ -6,7 +6,7 @@ use cosmark_archive::{Run, harmless};
 
 use super::ExportError;
 
-const HEAD: [&str; 6] = ["stage", "dataset", "objects", "at_s", "rate_per_s", "bytes_per_s"];
+const HEAD: [&str; 7] = ["stage", "dataset", "objects", "at_s", "rate_per_s", "bytes_per_s", "full"];
 
 pub(super) fn table(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
@@ -20,6 +20,7 @@ pub(super) fn table(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                 point.at_s.to_string(),
                 point.rate_per_s.to_string(),
                 point.bytes_per_s.to_string(),
+                point.full.map(|share| share.to_string()).unwrap_or_default(),
             ];
             table.write_record(names.into_iter().chain(numbers)).map_err(refused)?;
         }

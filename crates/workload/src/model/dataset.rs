@@ -42,6 +42,9 @@ pub struct FillPass {
     pub start: u64,
     /// Positions of the pass; above 0.
     pub count: u64,
+    /// It ends as soon as the store says that it is so full, in millionths of its capacity: `count` is the most that it writes
+    /// then. `None` = it writes all.
+    pub full_at_ppm: Option<u32>,
     /// What the contents follow from; `None` = the seed of the run.
     pub seed: Option<u64>,
     /// What of its positions (0 to `count` - 1) is left to do, as first and last; `None` = all.
@@ -100,6 +103,12 @@ impl FillPass {
         }
     }
 
+    /// The share of the store's capacity at which it ends, 0 to 1.
+    #[must_use]
+    pub fn full_at(&self) -> Option<f64> {
+        self.full_at_ppm.map(|ppm| f64::from(ppm) / 1e6)
+    }
+
     /// Which write of this object a pass of `round` makes, from the data set's seed.
     #[must_use]
     pub fn version(seed: u64, round: u32, object: u64) -> u64 {
@@ -129,6 +138,9 @@ impl fmt::Display for FillPass {
             f,
             "{dataset} objects={objects} step={step} steps={steps} round={round} order={order} start={start} count={count}"
         )?;
+        if let Some(ppm) = self.full_at_ppm {
+            write!(f, " full_at_ppm={ppm}")?;
+        }
         if let Some(seed) = self.seed {
             write!(f, " seed={seed}")?;
         }
@@ -156,6 +168,7 @@ impl FromStr for FillPass {
             scattered: false,
             start: 0,
             count: 0,
+            full_at_ppm: None,
             seed: None,
             left: None,
         };
@@ -171,6 +184,7 @@ impl FromStr for FillPass {
                 "order" => pass.scattered = value == "scattered",
                 "start" => pass.start = number()?,
                 "count" => pass.count = number()?,
+                "full_at_ppm" => pass.full_at_ppm = Some(small()?),
                 "seed" => pass.seed = Some(number()?),
                 "left" => pass.left = Some(stretches(value)?),
                 _ => return Err(format!("`{key}` is no part of a pass")),
@@ -185,6 +199,11 @@ impl FillPass {
         let within = (1..=MOST_OBJECTS).contains(&self.objects) && (1..=self.objects).contains(&self.count);
         if !within || self.start >= self.objects || self.step >= self.steps || self.steps > 1_000 {
             return Err("its numbers do not fit one another".to_owned());
+        }
+        // What is there at its end is to be a range from the first object on, which no other pass has changed.
+        let in_order = !self.scattered && self.steps == 1 && self.start == 0 && self.count == self.objects;
+        if self.full_at_ppm.is_some_and(|ppm| ppm == 0 || ppm > 1_000_000 || !in_order) {
+            return Err("it cannot end when the store is so full".to_owned());
         }
         let mut next = 0;
         for (first, last) in self.left.iter().flatten() {
@@ -357,11 +376,24 @@ mod tests {
             "d objects=5 count=5 left=x",
             "d objects=5 count=5 colour=red",
             "d objects=5000000000 count=1",
+            "d objects=5 count=5 full_at_ppm=0",
+            "d objects=5 count=5 full_at_ppm=1000001",
+            "d objects=5 count=4 full_at_ppm=600000",
+            "d objects=5 count=5 full_at_ppm=600000 order=scattered",
+            "d objects=5 count=5 full_at_ppm=600000 steps=2",
             "d objects=5 count=-1",
             "d objects",
         ] {
             assert!(wrong.parse::<FillPass>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_pass_that_ends_when_the_store_is_full_enough_is_read_back_as_it_was_written() {
+        let one: FillPass = "d objects=5 count=5 full_at_ppm=600000".parse().unwrap();
+        assert_eq!((one.full_at_ppm, one.full_at()), (Some(600_000), Some(0.6)));
+        assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
+        assert_eq!(pass(5, 0, 5, false).full_at(), None);
     }
 
     #[test]

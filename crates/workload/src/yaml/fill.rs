@@ -26,6 +26,10 @@ const DEFAULT_WORKERS: u32 = 16;
 const HINT: &str =
     "write fill: {dataset: pebbles, objects: 1000000, containers: r(1,4), sizes: c(10)KB, workers: 64}";
 
+/// What a data set holds that is filled until the store is full enough, nobody knows before.
+const READ_LATER: &str = "how many objects it has is known when the store is full enough: read it in a later run, from a workload \
+                          without this fill";
+
 /// What stands in a `fill:`.
 struct Fill {
     dataset: String,
@@ -40,6 +44,7 @@ struct Fill {
     deleted: u64,
     rounds: u32,
     afr_per_million: u32,
+    full_at_ppm: Option<u32>,
     container_prefix: String,
     object_prefix: String,
 }
@@ -73,7 +78,7 @@ impl Fill {
             of: self.of(),
             container_names: (self.container_prefix.clone(), String::new()),
             object_names: (self.object_prefix.clone(), String::new()),
-            refused: None,
+            refused: self.full_at_ppm.map(|_| READ_LATER.to_owned()),
         }
     }
 
@@ -153,6 +158,7 @@ pub(super) fn stages(
             scattered: step.scattered,
             start: step.start,
             count: step.count,
+            full_at_ppm: fill.full_at_ppm,
             seed: None,
             left: None,
         };
@@ -230,8 +236,7 @@ fn read(node: &Node, mistakes: &mut Mistakes) -> Option<Fill> {
     let scattered = fields.read("order", mistakes, parse_order);
     let interval = fields.read("interval", mistakes, parse_time);
     let afr_per_million = fields.read("acceptable_failure_ratio", mistakes, parse_share);
-    let overwritten = fields.read("overwrite", mistakes, parse_percent);
-    let deleted = fields.read("delete", mistakes, parse_percent);
+    let [overwritten, deleted] = ["overwrite", "delete"].map(|key| fields.read(key, mistakes, parse_percent));
     let names = ["container_prefix", "object_prefix"]
         .map(|key| fields.get(key).and_then(|_| fields.name(key, mistakes)));
     let (dataset, sizes, containers) = (dataset?, sizes?, containers?);
@@ -242,9 +247,9 @@ fn read(node: &Node, mistakes: &mut Mistakes) -> Option<Fill> {
         mistakes.error(fields.span, message, "give each container at least one object");
         return None;
     }
+    let full_at_ppm = fields.get("to").map(|_| full_at(&fields, mistakes).ok_or(())).transpose().ok()?;
     let [container_prefix, object_prefix] = names;
-    let shared = |share: Option<f64>| portion(share.unwrap_or(0.0), objects);
-    let (overwritten, deleted) = (shared(overwritten), shared(deleted));
+    let [overwritten, deleted] = [overwritten, deleted].map(|share| portion(share.unwrap_or(0.0), objects));
     if rounds? > 1 && overwritten + deleted == 0 {
         mistakes.error(
             fields.span,
@@ -274,7 +279,44 @@ fn read(node: &Node, mistakes: &mut Mistakes) -> Option<Fill> {
         deleted,
         rounds: u32::try_from(rounds?).unwrap_or(1),
         afr_per_million: afr_per_million.unwrap_or(0),
+        full_at_ppm,
     })
+}
+
+/// At which share of the store's capacity the fill ends, in millionths. Objects are written by their numbers then, so that those
+/// that are there are a range.
+fn full_at(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<u32> {
+    let share = fields.read("to", mistakes, |text| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a million")]
+        let ppm = (parse_percent(text)? * 1e6).round() as u32;
+        let none =
+            || ("a store is always that full".to_owned(), "write a share above 0, as to: 60 %".to_owned());
+        (ppm > 0).then_some(ppm).ok_or_else(none)
+    })?;
+    let clashes = |key: &&str| match *key {
+        "order" => fields.read("order", &mut Mistakes::default(), parse_order) == Some(true),
+        key => fields.get(key).is_some(),
+    };
+    let Some(other) = ["share", "order", "overwrite", "delete", "rounds"].into_iter().find(clashes) else {
+        return Some(share);
+    };
+    let (message, hint) = match other {
+        "share" => {
+            let message = "to and share are two goals".to_owned();
+            (message, "give objects or bytes beside to: the most that is written")
+        }
+        "order" => {
+            let message = "with `to`, objects are written by their numbers, so that what is there is a range"
+                .to_owned();
+            (message, "leave out order: scattered")
+        }
+        other => {
+            let message = format!("with `to`, nobody knows before of how many objects {other} is a part");
+            (message, "fill a number of objects to age them")
+        }
+    };
+    mistakes.error(fields.span, message, hint);
+    None
 }
 
 /// How many objects are asked for: by number, by bytes, or by a share of what the store holds.

@@ -59,6 +59,13 @@ pub const FILL: &[AttributeRow] = &[
         "",
         "With `share`: the bytes that the store holds for its users.",
     ),
+    row(
+        ("", "to"),
+        ValueKind::Percent,
+        "",
+        "End as soon as so much of the store's whole capacity is used, by what `nodes` say of it; `objects` or `bytes` is then the \
+         most that is written.",
+    ),
     row(("", "containers"), ValueKind::Numbers, "r(1,1)", "Numbers of its containers, as a range."),
     row(
         ("", "sizes"),

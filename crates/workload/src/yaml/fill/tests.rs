@@ -90,6 +90,24 @@ fn bytes_and_shares_are_numbers_of_objects() {
 }
 
 #[test]
+fn a_fill_to_a_share_of_the_store_says_so_in_its_pass_and_is_read_by_later_runs_alone() {
+    let text = "- {name: f, fill: {dataset: pebbles, to: 62.5 %, bytes: 1GB, containers: 'r(1,4)', sizes: c(10)KB, order: sequential}}\n";
+    let workload = good(text);
+    let pass = workload.stages[1].works[0].pass.clone().unwrap();
+    assert_eq!((pass.full_at_ppm, pass.objects, pass.scattered), (Some(625_000), 100_000, false));
+    let (again, mistakes) = parse(&to_yaml(&workload), Format::Yaml, &Environment::default());
+    assert_eq!(again.unwrap_or_else(|| panic!("{mistakes:?}")).stages[1].works[0].pass, Some(pass));
+    let (both, mistakes) = read(&format!("{text}{READS}"));
+    assert!(
+        both.is_none() && mistakes.iter().any(|one| one.contains("read it in a later run")),
+        "{mistakes:?}"
+    );
+    assert!(
+        good(AGED).stages.iter().flat_map(|stage| &stage.works[0].pass).all(|pass| pass.full_at().is_none())
+    );
+}
+
+#[test]
 fn what_cannot_be_filled_or_read_is_refused_where_it_stands() {
     let fill = |inner: &str| format!("- {{name: f, fill: {{{inner}}}}}\n");
     for (inner, says) in [
@@ -110,6 +128,13 @@ fn what_cannot_be_filled_or_read_is_refused_where_it_stands() {
         ("dataset: d, objects: 5, sizes: c(1)KB, rounds: 3", "a round does nothing"),
         ("dataset: d, objects: 5, sizes: c(1)KB, rounds: 101, delete: 1 %", "rounds is 101"),
         ("dataset: d, objects: 5, sizes: c(1)KB, order: random", "unknown order"),
+        ("dataset: d, to: 60 %, sizes: c(1)KB", "fill needs one of objects, bytes and share"),
+        ("dataset: d, to: 0, objects: 5, sizes: c(1)KB", "always that full"),
+        ("dataset: d, to: 101 %, objects: 5, sizes: c(1)KB", "is no share"),
+        ("dataset: d, to: 60 %, share: 9 %, capacity: 1MB, sizes: c(1)KB", "two goals"),
+        ("dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, order: scattered", "by their numbers"),
+        ("dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, overwrite: 20 %", "of how many objects overwrite"),
+        ("dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, delete: 20 %", "of how many objects delete"),
         ("dataset: d, objects: 5, sizes: c(1)KB, colour: red", "fill has no field `colour`"),
     ] {
         let (workload, mistakes) = read(&fill(inner));

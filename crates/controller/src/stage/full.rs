@@ -1,0 +1,295 @@
+//! A pass over a data set that ends when the store is so full. How full it is, its machines say, and that some seconds late: what
+//! ends the pass is a figure that was read, never one that was reckoned, and what the store came to after the load is
+//! waited for and said beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_metrics::{FullResult, OpSnapshot, Outcome, Snapshot};
+use cosmark_wire::{Failure, FailureClass};
+use cosmark_workload::model::Stage;
+use tokio::time::Instant;
+
+use super::StageRun;
+use crate::fullness::{Full, Fullness};
+use crate::job::{RunJob, StopLevel};
+use crate::observe::Observer;
+
+/// No load begins before a figure is there; who does not give one in this time has none.
+const FIRST_PATIENCE: Duration = Duration::from_secs(15);
+/// Figures that come no more end the load; machines are read once a minute at least.
+const SILENCE: Duration = Duration::from_secs(150);
+/// So do figures that stay the same while objects are written, and a store that writes none any more.
+const STUCK: Duration = Duration::from_secs(300);
+/// How often it is looked while nothing is to be done but to wait.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Time between two figures that differ: at least, at most, and while they have never changed.
+const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const UNKNOWN_PACE: Duration = Duration::from_secs(15);
+
+/// What the store answers that has no room left (RFC 4918, 11.5), and what its own codes for that are.
+const NO_ROOM: u16 = 507;
+const NO_ROOM_CODES: [&str; 4] = ["ENOSPC", "EDQUOT", "XMinioStorageFull", "QuotaExceeded"];
+
+/// How far it is.
+pub struct Filling {
+    goal: f64,
+    result: FullResult,
+    sums: Sums,
+    written: Written,
+    is_over: bool,
+}
+
+/// What was written when something last changed.
+#[derive(Debug, Default)]
+struct Written {
+    /// Since when nothing was acknowledged, and how many objects were by then.
+    since_ns: u64,
+    ok: u64,
+    /// Objects when the figures changed, and when they did.
+    figure_ns: u64,
+    figure_ok: u64,
+    /// Refusals for want of room at the last look.
+    refused: u64,
+}
+
+/// What the drivers have reported.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    ok: u64,
+    /// For want of room.
+    refused: u64,
+}
+
+/// What a look comes to.
+#[derive(Debug, PartialEq)]
+enum Step {
+    GoOn,
+    /// The goal is reached.
+    Reached,
+    /// It will not be: one sentence.
+    Hopeless(String),
+}
+
+impl Filling {
+    /// Of a stage that is such a pass.
+    pub fn of(stage: &Stage) -> Option<Self> {
+        let goal = stage.works.first()?.pass.as_deref()?.full_at()?;
+        let result = FullResult { goal, ..FullResult::default() };
+        Some(Self { goal, result, sums: Sums::default(), written: Written::default(), is_over: false })
+    }
+
+    /// Adds what a driver did.
+    pub fn add(&mut self, snapshot: &Snapshot) {
+        self.sums.ok += snapshot.ops.iter().map(|op| op.ok).sum::<u64>();
+        self.sums.refused += snapshot.ops.iter().map(without_room).sum::<u64>();
+    }
+
+    /// How far it is from the first figure to the goal, 0 to 1.
+    pub fn progress(&self, fullness: &Fullness) -> Option<f64> {
+        let (now, before) = (fullness.now()?.share, self.result.before?);
+        (self.goal > before).then(|| (now - before) / (self.goal - before))
+    }
+
+    fn begin(&mut self, now_ns: u64) {
+        self.written = Written { since_ns: now_ns, figure_ns: now_ns, ..Written::default() };
+    }
+
+    /// Looks at what is known at `now_ns`, since 1970.
+    fn look(&mut self, now_ns: u64, full: &Full) -> Step {
+        let sums = self.sums;
+        let since = |ns: u64| Duration::from_nanos(now_ns.saturating_sub(ns));
+        self.result.at_end = Some(full.share);
+        self.result.age_s = Some(since(full.read_ns).as_secs_f64());
+        if full.share >= self.goal {
+            self.result.reached = true;
+            return Step::Reached;
+        }
+        let written = &mut self.written;
+        let new = sums.ok > written.ok;
+        let refused = sums.refused > written.refused;
+        (written.ok, written.refused) = (sums.ok, sums.refused);
+        if new {
+            written.since_ns = now_ns;
+        }
+        if full.same_since_ns > written.figure_ns {
+            (written.figure_ns, written.figure_ok) = (full.same_since_ns, sums.ok);
+        }
+        let (share, goal) = (percent(full.share), percent(self.goal));
+        if since(full.read_ns) > SILENCE {
+            let s = SILENCE.as_secs();
+            return Step::Hopeless(format!("for {s} s nobody said how full the store is ({share} before)"));
+        }
+        if refused && !new {
+            return Step::Hopeless(format!(
+                "the store has no room left for its objects at {share}, before {goal}: it says so itself"
+            ));
+        }
+        let s = STUCK.as_secs();
+        if since(written.since_ns) > STUCK {
+            return Step::Hopeless(format!(
+                "no object was acknowledged for {s} s; the store is {share} full"
+            ));
+        }
+        if since(written.figure_ns) > STUCK && sums.ok > written.figure_ok {
+            let objects = sums.ok - written.figure_ok;
+            return Step::Hopeless(format!(
+                "{objects} objects were written in {s} s, and the store still says that it is {share} full"
+            ));
+        }
+        Step::GoOn
+    }
+
+    /// What came of it.
+    pub fn result(self) -> FullResult {
+        self.result
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+impl StageRun<'_, '_> {
+    /// True when the load may begin: for a pass that ends when the store is full enough, when it is known how full it is. One that
+    /// has nothing to do writes nothing.
+    pub(super) async fn knows_how_full(&mut self, observer: &mut dyn Observer) -> bool {
+        let Some(filling) = &mut self.filling else { return true };
+        let until = Instant::now() + FIRST_PATIENCE;
+        let full = loop {
+            self.job.keep_nodes(self.index);
+            let now_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
+            let is_fresh = |full: &&Full| now_ns.saturating_sub(full.read_ns) < nanos(SILENCE);
+            if let Some(full) = self.job.fullness.now().filter(is_fresh) {
+                break full.clone();
+            }
+            if *self.job.stop.borrow() != StopLevel::Run {
+                return false;
+            }
+            if !self.job.has_nodes() || Instant::now() >= until {
+                self.failure = Some(nobody_knows(&self.job.fullness));
+                return false;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        };
+        let (share, goal) = (percent(full.share), percent(filling.goal));
+        filling.result.before = Some(full.share);
+        if full.share < filling.goal {
+            observer.note(&format!("the store is {share} full; it is filled to {goal}"));
+            return true;
+        }
+        observer.note(&format!("the store is {share} full already: nothing is written to come to {goal}"));
+        // Should drivers write all the same, of a run that is taken up, the first look ends that.
+        filling.result.reached = true;
+        let mut stage = Stage::clone(&self.stage);
+        for work in &mut stage.works {
+            if let Some(pass) = &mut work.pass {
+                Arc::make_mut(pass).left = Some(Vec::new());
+            }
+        }
+        self.stage = Arc::new(stage);
+        true
+    }
+
+    /// True once, when the load is to end because the store is full enough, or will not be.
+    pub(super) fn is_full_enough(&mut self, observer: &mut dyn Observer) -> bool {
+        let Some(origin) = self.first_launch().map(|launch| launch.origin()) else { return false };
+        let Some(filling) = self.filling.as_mut().filter(|filling| !filling.is_over) else { return false };
+        let Some(full) = self.job.fullness.now() else { return false };
+        let now_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
+        let origin_ns = u64::try_from(origin.as_nanosecond()).unwrap_or(0);
+        if filling.written.since_ns == 0 {
+            filling.begin(now_ns);
+        }
+        if let (Some(curve), Some(since_ns)) = (&mut self.curve, full.read_ns.checked_sub(origin_ns)) {
+            curve.add_full(since_ns, full.share);
+        }
+        let step = filling.look(now_ns, full);
+        filling.is_over = step != Step::GoOn;
+        match step {
+            Step::GoOn => return false,
+            Step::Reached => {
+                let (share, goal) = (percent(full.share), percent(filling.goal));
+                let text =
+                    format!("its load ends at a figure of the store of {share}, which was to be {goal} full");
+                observer.note(&text);
+                self.looks.stopped = Some(text);
+            }
+            Step::Hopeless(why) => {
+                let trouble = self.job.fullness.trouble();
+                let why = if trouble.is_empty() { why } else { format!("{why}; {trouble}") };
+                let text = format!("{why}; what was written stays, and the same command goes on from there");
+                self.failure.get_or_insert(Failure { work: String::new(), class: FailureClass::Stage, text });
+            }
+        }
+        true
+    }
+
+    /// Lets the figures follow what was written, and says what the store came to.
+    pub(super) async fn end_filling(&mut self, observer: &mut dyn Observer) {
+        let Some(has_written) = self.filling.as_ref().map(|filling| filling.sums.ok > 0) else { return };
+        let launched = self.first_launch().is_some();
+        if has_written && self.failure.is_none() {
+            let ended = Instant::now();
+            while ended.elapsed() < follows(&self.job.fullness) && *self.job.stop.borrow() == StopLevel::Run {
+                tokio::time::sleep(LOOK_EVERY).await;
+                self.job.keep_nodes(self.index);
+            }
+        }
+        let (Some(filling), Some(full)) = (&mut self.filling, self.job.fullness.now()) else { return };
+        let result = &mut filling.result;
+        result.after = Some(full.share);
+        (result.fullest, result.fullest_device) = full.fullest.clone().unzip();
+        result.reached |= self.failure.is_none() && full.share >= filling.goal;
+        let (share, goal) = (percent(full.share), percent(filling.goal));
+        if result.reached && has_written {
+            observer.note(&format!("the store is {share} full now, and was to be {goal}"));
+        }
+        let stopped = *self.job.stop.borrow() != StopLevel::Run;
+        if !result.reached && !stopped && launched && self.failure.is_none() {
+            let text = format!(
+                "all objects that it may have are written or were refused, and the store is {share} full and not {goal}: fill \
+                 another data set with more of them to the same share"
+            );
+            self.failure = Some(Failure { work: String::new(), class: FailureClass::Stage, text });
+        }
+    }
+}
+
+/// Why nothing can be begun: a pass ends when the store is full enough, and nobody looks at its machines.
+pub fn cannot_be_measured(job: &RunJob<'_>) -> Option<String> {
+    let asked = job.workload.stages.iter().any(|stage| Filling::of(stage).is_some());
+    (asked && !job.has_nodes()).then(|| nobody_knows(&job.fullness).text)
+}
+
+/// Failures of one operation because there was no room.
+fn without_room(op: &OpSnapshot) -> u64 {
+    let by_code = NO_ROOM_CODES.iter().filter_map(|code| op.codes.get(*code)).sum::<u64>();
+    let by_status = op.errors.get(&Outcome::failed(&format!("http_{NO_ROOM}"))).copied().unwrap_or(0);
+    by_code.max(by_status)
+}
+
+/// For how long the figures may follow after the load.
+fn follows(fullness: &Fullness) -> Duration {
+    let pace = fullness.longest_between();
+    let pace = if pace.is_zero() { UNKNOWN_PACE } else { pace.clamp(PACE.0, PACE.1) };
+    pace * 2
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn nobody_knows(fullness: &Fullness) -> Failure {
+    let trouble = fullness.trouble();
+    let trouble = if trouble.is_empty() { trouble } else { format!(" ({trouble})") };
+    let text = format!(
+        "nobody says how full the store is{trouble}: name under nodes: a machine that does, such as Ceph's manager or MinIO's \
+         metrics v3 (type: prometheus) or the recon of each storage node of Swift (type: recon), and leave --no-nodes out; or \
+         fill a number of objects, without `to`"
+    );
+    Failure { work: String::new(), class: FailureClass::Workload, text }
+}
+
+#[cfg(test)]
+mod tests;

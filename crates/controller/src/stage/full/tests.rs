@@ -1,0 +1,175 @@
+//! Passes to a share of a store, on virtual time, before a store of which nobody knows at once how full it is.
+
+use cosmark_metrics::Phase;
+use cosmark_metrics::nodes::reading::NodeLook;
+
+use super::*;
+use crate::fullness::tests::{look, silent};
+
+const SECOND: u64 = 1_000_000_000;
+/// When the load begins.
+const START_S: u64 = 1_000;
+
+/// A store of 1000 objects, before it is filled.
+struct Store {
+    /// Objects in it.
+    stored: f64,
+    per_s: f64,
+    /// A figure is that old when it is read.
+    lag_s: usize,
+    /// From this second of the load on nothing is read of it.
+    silent_from_s: u64,
+    /// From this one on all writes are refused because there is no room.
+    no_room_from_s: u64,
+    /// So many objects were stored at the end of each second.
+    past: Vec<f64>,
+}
+
+impl Store {
+    fn new(stored: f64, per_s: f64) -> Self {
+        let never = u64::MAX;
+        Self { stored, per_s, lag_s: 0, silent_from_s: never, no_room_from_s: never, past: vec![stored] }
+    }
+
+    /// Goes on for a second: what a driver did, and what is seen of the machine.
+    fn next(&mut self, second: u64) -> (Snapshot, NodeLook) {
+        let refuses = second >= self.no_room_from_s;
+        let ok = if refuses { 0.0 } else { self.per_s };
+        self.stored += ok;
+        self.past.push(self.stored);
+        let mut op = OpSnapshot { ok: ok as u64, ..OpSnapshot::default() };
+        if refuses {
+            op.errors.insert(Outcome::failed("http_507"), 3);
+        }
+        let snapshot = Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] };
+        let at_s = START_S + second;
+        if second >= self.silent_from_s {
+            return (snapshot, silent("manager", at_s));
+        }
+        let used = self.past[self.past.len().saturating_sub(1 + self.lag_s)];
+        (snapshot, look("manager", at_s, &[("", 1000.0, used)]))
+    }
+}
+
+fn filling(goal: f64) -> Filling {
+    let mut filling = Filling {
+        goal,
+        result: FullResult { goal, before: Some(0.1), ..FullResult::default() },
+        sums: Sums::default(),
+        written: Written::default(),
+        is_over: false,
+    };
+    filling.begin(START_S * SECOND);
+    filling
+}
+
+/// Seconds until the load ends, how, and what was known then.
+fn play(goal: f64, mut store: Store) -> (u64, Step, Filling, Store) {
+    let (mut filling, mut fullness) = (filling(goal), Fullness::default());
+    fullness.hear(&[look("manager", START_S, &[("", 1000.0, store.stored)])]);
+    for second in 1..10_000 {
+        let (snapshot, seen) = store.next(second);
+        filling.add(&snapshot);
+        fullness.hear(&[seen]);
+        let step = filling.look((START_S + second) * SECOND, fullness.now().unwrap());
+        if step != Step::GoOn {
+            return (second, step, filling, store);
+        }
+    }
+    panic!("the load had no end");
+}
+
+#[test]
+fn the_load_ends_at_the_figure_that_reaches_the_goal_and_what_was_written_meanwhile_is_not_hidden() {
+    for (lag_s, goal, ends_s) in [(0, 0.6, 50), (15, 0.6, 65), (15, 0.35, 40), (3, 0.105, 4)] {
+        let (second, step, filling, store) = play(goal, Store { lag_s, ..Store::new(100.0, 10.0) });
+        assert_eq!((second, step), (ends_s, Step::Reached), "lag {lag_s}");
+        let result = filling.result();
+        assert!(result.reached && result.at_end.unwrap() >= goal, "{result:?}");
+        let over = store.stored / 1000.0 - result.at_end.unwrap();
+        assert!((over - 0.01 * lag_s as f64).abs() < 1e-9, "what came meanwhile is {over}");
+        assert_eq!(result.age_s, Some(0.0));
+    }
+}
+
+#[test]
+fn figures_that_come_no_more_end_the_load() {
+    let (second, step, filling, _) = play(0.9, Store { silent_from_s: 20, ..Store::new(100.0, 1.0) });
+    let Step::Hopeless(why) = step else { panic!("{step:?}") };
+    assert_eq!(second, 19 + 151, "{why}");
+    assert!(why.starts_with("for 150 s nobody said"), "{why}");
+    assert!(!filling.result().reached);
+}
+
+#[test]
+fn figures_that_never_change_end_a_load_that_writes_and_leave_one_alone_that_the_store_holds_up() {
+    let still = Store { lag_s: 100_000, ..Store::new(100.0, 1.0) };
+    let (second, step, ..) = play(0.9, Store { past: vec![100.0; 10], ..still });
+    let Step::Hopeless(why) = step else { panic!("{step:?}") };
+    assert!(second == 301 && why.contains("objects were written in 300 s"), "{second}: {why}");
+    let (second, step, ..) = play(0.9, Store::new(100.0, 0.0));
+    let Step::Hopeless(why) = step else { panic!("{step:?}") };
+    assert!(second == 301 && why.contains("no object was acknowledged for 300 s"), "{second}: {why}");
+}
+
+#[test]
+fn a_store_that_has_no_room_any_more_ends_the_load_at_once() {
+    let (second, step, ..) = play(0.9, Store { no_room_from_s: 30, ..Store::new(100.0, 10.0) });
+    let Step::Hopeless(why) = step else { panic!("{step:?}") };
+    assert!(second == 30 && why.contains("no room left"), "{second}: {why}");
+    // As long as others are written, it is not full.
+    let mut filling = filling(0.9);
+    let mut op = OpSnapshot { ok: 1, ..OpSnapshot::default() };
+    op.codes.insert("XMinioStorageFull".to_owned(), 2);
+    assert_eq!(without_room(&op), 2);
+    let snapshot = Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] };
+    let full = Full { share: 0.2, fullest: None, read_ns: START_S * SECOND, same_since_ns: START_S * SECOND };
+    for second in 1..5 {
+        filling.add(&snapshot);
+        assert_eq!(filling.look((START_S + second) * SECOND, &full), Step::GoOn);
+    }
+}
+
+#[test]
+fn figures_have_twice_their_own_pace_to_follow_what_was_written() {
+    let mut fullness = Fullness::default();
+    assert_eq!(follows(&fullness), Duration::from_secs(30), "nothing is known of it");
+    for (at_s, used, seconds) in [(10, 1.0, 30), (11, 2.0, 2), (17, 3.0, 12), (90, 4.0, 60)] {
+        fullness.hear(&[look("manager", at_s, &[("", 10.0, used)])]);
+        assert_eq!(follows(&fullness), Duration::from_secs(seconds), "{at_s}");
+    }
+}
+
+#[test]
+fn how_far_it_is_goes_from_the_first_figure_to_the_goal() {
+    let mut fullness = Fullness::default();
+    let filling = filling(0.6);
+    assert_eq!(filling.progress(&fullness), None);
+    fullness.hear(&[look("manager", START_S, &[("", 1000.0, 350.0)])]);
+    assert!((filling.progress(&fullness).unwrap() - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn only_a_pass_with_a_goal_is_one_and_whoever_says_nothing_is_named_with_the_remedy() {
+    let mut fullness = Fullness::default();
+    fullness.hear(&[silent("manager", START_S)]);
+    let failure = nobody_knows(&fullness);
+    assert_eq!(failure.class, FailureClass::Workload);
+    assert!(failure.text.contains("(node manager: connection refused)"), "{}", failure.text);
+    assert!(failure.text.contains("type: recon"), "{}", failure.text);
+    let text = |more: &str| {
+        format!(
+            "name: x\nstorage: {{type: mock}}\nstages:\n- {{name: f, fill: {{dataset: d, objects: 5, sizes: c(1)KB{more}}}}}\n"
+        )
+    };
+    for (more, goal) in [("", None), (", to: 60 %", Some(0.6))] {
+        let (workload, mistakes) = cosmark_workload::parse(
+            &text(more),
+            cosmark_workload::Format::Yaml,
+            &cosmark_workload::Environment::default(),
+        );
+        let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+        assert_eq!(Filling::of(&workload.stages[1]).map(|filling| filling.goal), goal);
+        assert!(Filling::of(&workload.stages[0]).is_none(), "containers are made first");
+    }
+}
