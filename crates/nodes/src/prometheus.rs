@@ -1,6 +1,8 @@
 //! The text that Prometheus exporters answer with, and which of their names are which of our quantities. Sources: Prometheus,
 //! Exposition formats (text 0.0.4); OpenMetrics 1.0 (exemplars, `# EOF`, time stamps in seconds).
 
+pub mod filesystems;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 

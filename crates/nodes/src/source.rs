@@ -77,6 +77,11 @@ pub static SOURCES: &[SourceRow] = &[
         keys: &[
             Key::new("url", KeyKind::Url, "Where it answers: http://storage1:9100/metrics."),
             INTERVAL,
+            Key::new(
+                "filesystems",
+                KeyKind::List,
+                "Directories: the file systems that are mounted there or below hold what the store stores, and say how full it is.",
+            ),
             TOKEN,
             USERNAME,
             PASSWORD,
@@ -202,7 +207,7 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
         }
         "prometheus" => {
             let exporter = Exporter::new(&required("url")?, login(&settings), interval)?;
-            Ok(Source::Prometheus(Arc::new(exporter)))
+            Ok(Source::Prometheus(Arc::new(exporter.with_filesystems(settings.list("filesystems")))))
         }
         "promql" => {
             let (url, select) = (required("url")?, required("select")?);
@@ -255,6 +260,8 @@ mod tests {
         assert_eq!((session.interval_s, session.daemons.len()), (2, 2));
         let one = |yaml: &str| source(yaml).unwrap();
         assert!(matches!(one("type: prometheus, url: 'http://h:9100/metrics'"), Source::Prometheus(_)));
+        let with = one("type: prometheus, url: 'http://h:9100/metrics', filesystems: '/srv/a,/srv/b'");
+        assert!(matches!(with, Source::Prometheus(_)));
         assert!(matches!(
             one("type: promql, url: 'http://h:9090', select: 'instance=\"a\"'"),
             Source::PromQl(_)

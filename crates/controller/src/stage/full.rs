@@ -284,9 +284,9 @@ fn nobody_knows(fullness: &Fullness) -> Failure {
     let trouble = fullness.trouble();
     let trouble = if trouble.is_empty() { trouble } else { format!(" ({trouble})") };
     let text = format!(
-        "nobody says how full the store is{trouble}: name under nodes: a machine that does, such as Ceph's manager or MinIO's \
-         metrics v3 (type: prometheus) or the recon of each storage node of Swift (type: recon), and leave --no-nodes out; or \
-         fill a number of objects, without `to`"
+        "nobody says how full the store is{trouble}: name under nodes: who does, Ceph's manager or MinIO's metrics v3 (type: \
+         prometheus), the recon of each storage node of Swift (type: recon), or each machine's node_exporter with filesystems: \
+         /srv/data, and leave --no-nodes out; or fill a number of objects, without `to`"
     );
     Failure { work: String::new(), class: FailureClass::Workload, text }
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::http::{HttpSource, Login, poll, without_login};
 use super::{News, now_ns};
-use crate::prometheus::{self, Series};
+use crate::prometheus::{self, Series, filesystems};
 use crate::reading::Reading;
 
 /// Where and how to ask.
@@ -17,6 +17,8 @@ pub struct Exporter {
     http: HttpSource,
     url: String,
     interval: Duration,
+    /// Where the file systems are mounted that hold what the store stores.
+    directories: Vec<String>,
     clock: Mutex<Clock>,
 }
 
@@ -45,7 +47,14 @@ impl Exporter {
     /// As [`HttpSource::new`].
     pub fn new(url: &str, login: Login<'_>, interval: Duration) -> Result<Self, String> {
         let http = HttpSource::new(url, login)?;
-        Ok(Self { http, url: url.to_owned(), interval, clock: Mutex::default() })
+        let (directories, clock) = (Vec::new(), Mutex::default());
+        Ok(Self { http, url: url.to_owned(), interval, directories, clock })
+    }
+
+    /// The same, and the file systems that are mounted at these directories or below are the store's.
+    #[must_use]
+    pub fn with_filesystems(self, directories: Vec<String>) -> Self {
+        Self { directories, ..self }
     }
 
     /// Asks every interval until nobody listens.
@@ -69,7 +78,15 @@ impl Exporter {
         if let Some(machines) = several_machines(&exposition.series) {
             return Err(format!("{url} {machines}"));
         }
-        let reading = prometheus::reading(&exposition.series, at_ns);
+        let mut reading = prometheus::reading(&exposition.series, at_ns);
+        let found = filesystems::add(&exposition.series, &self.directories, &mut reading);
+        if found == 0 && !self.directories.is_empty() {
+            return Err(format!(
+                "{url} names no file system that is mounted at or below {}: give `filesystems` as a node_exporter with its \
+                 collector filesystem sees them",
+                self.directories.join(", ")
+            ));
+        }
         if reading.samples.is_empty() {
             let what = match exposition.first_unreadable {
                 Some((line, text)) if exposition.series.is_empty() => {
@@ -163,6 +180,24 @@ mod tests {
         ] {
             let said = ask(&server(vec![answer.to_owned()]).0, Some("wrong")).unwrap_err();
             assert!(said.contains(words) && !said.contains("wrong"), "{said}");
+        }
+    }
+
+    #[test]
+    fn file_systems_of_the_store_are_read_and_have_to_be_there() {
+        let sizes = "node_filesystem_size_bytes{device=\"/dev/sdb\",mountpoint=\"/data\"} 10\n\
+                     node_filesystem_free_bytes{device=\"/dev/sdb\",mountpoint=\"/data\"} 4\n";
+        for (directory, found) in [("/data", true), ("/dat", false)] {
+            let (url, _) = server(vec![format!("{GOOD}{sizes}")]);
+            let exporter = Exporter::new(&url, Login::default(), Duration::from_secs(1)).unwrap();
+            let asked =
+                exporter.with_filesystems(vec![directory.to_owned()]).ask().map(|(reading, _)| reading);
+            let free =
+                |reading: &Reading| reading.samples.iter().any(|one| one.quantity.id == "store_free_bytes");
+            match asked {
+                Ok(reading) => assert!(found && free(&reading), "{reading:?}"),
+                Err(said) => assert!(!found && said.contains("at or below /dat:"), "{said}"),
+            }
         }
     }
 
