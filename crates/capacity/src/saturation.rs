@@ -31,17 +31,35 @@ const LONG_PLATEAU: f64 = 1.9;
 pub(crate) const LEAST_THROTTLED: f64 = 0.5;
 /// A queue that is shorter than this holds nobody up.
 const LEAST_QUEUE: f64 = 0.05;
+/// Nor does what waits for less of the time.
+const LEAST_SHARE: f64 = 0.05;
+/// Nor what drops fewer packets a second: one now and then is no sign of a link that is full.
+const LEAST_EVENTS: f64 = 1.0;
+/// What takes up all that is added has at least this waiting on average at the highest load. Where less does, what was added is
+/// elsewhere, however many times the queue grew.
+const LEAST_GROWN: f64 = 1.0;
+
+/// Each kind of waiting has a scale of its own.
+fn holds_up(waiting: Waiting) -> bool {
+    match waiting {
+        Waiting::Queue(many) => many >= LEAST_QUEUE,
+        Waiting::Share(part) => part >= LEAST_SHARE,
+        Waiting::Events(per_s) => per_s >= LEAST_EVENTS,
+    }
+}
 
 /// What waiting says of a unit of this kind. All steps by rising load, and those at which throughput is level.
 #[must_use]
 pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -> Waits {
     let waiting = |step: &&Step| step.usage.get(unit).and_then(|usage| usage.waiting);
-    let seen: Vec<(f64, f64)> =
-        steps.iter().filter_map(|step| Some((step.service_s, waiting(step)?.amount()))).collect();
+    let seen: Vec<(f64, Waiting)> =
+        steps.iter().filter_map(|step| Some((step.service_s, waiting(step)?))).collect();
     let (true, Some(first), Some(last)) = (seen.len() >= 3, seen.first(), seen.last()) else {
         return Waits::Unknown;
     };
-    let rises = last.1 > first.1 * 1.5 && last.1 >= LEAST_QUEUE && rank_correlation(&seen) >= 0.6;
+    let is_more = last.1.amount() > first.1.amount() * 1.5 && holds_up(last.1);
+    let amounts: Vec<(f64, f64)> = seen.iter().map(|one| (one.0, one.1.amount())).collect();
+    let rises = is_more && rank_correlation(&amounts) >= 0.6;
     match kind {
         Kind::Thread if never_sleeps(unit, level) => Waits::Rises,
         Kind::Thread => Waits::Unknown,
@@ -50,10 +68,11 @@ pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -
         Kind::Machine | Kind::Core | Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit => {
             Waits::Unknown
         }
-        Kind::CpuQuota => {
-            let least = stopped(unit, level).fold(f64::INFINITY, f64::min);
-            if least >= LEAST_THROTTLED { Waits::Rises } else { Waits::Never }
-        }
+        Kind::CpuQuota => match stopped(unit, level).reduce(f64::min) {
+            Some(least) if least >= LEAST_THROTTLED => Waits::Rises,
+            Some(_) => Waits::Never,
+            None => Waits::Unknown,
+        },
         Kind::Disk if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
         Kind::Disk => Waits::Never,
     }
@@ -91,7 +110,7 @@ fn keeps_growing(unit: usize, level: &[&Step]) -> Option<Waits> {
     if more_load < load * LONG_PLATEAU {
         return None;
     }
-    let grows = longer / queue >= GROWS * more_load / load;
+    let grows = longer >= LEAST_GROWN && longer >= queue.max(LEAST_QUEUE) * GROWS * more_load / load;
     Some(if grows { Waits::Grows } else { Waits::Rises })
 }
 
@@ -110,4 +129,60 @@ fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let below = |x: f64| real(values.iter().filter(|y| **y < x).count());
     let equal = |x: f64| real(values.iter().filter(|y| **y == x).count());
     values.iter().map(|x| below(*x) + (equal(*x) + 1.0) / 2.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::Usage;
+
+    /// Loads that double, with what waits for one unit at each; throughput is level over the last three.
+    fn said(kind: Kind, waiting: [Option<Waiting>; 6]) -> Waits {
+        let step = |(load, waiting): (f64, Option<Waiting>)| Step {
+            in_flight: load,
+            service_s: load * 1e-3,
+            usage: vec![Usage { busy: Some(0.93), waiting, ..Usage::default() }],
+            ..Step::default()
+        };
+        let steps: Vec<Step> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].into_iter().zip(waiting).map(step).collect();
+        let steps: Vec<&Step> = steps.iter().collect();
+        waits(0, kind, &steps, &steps[3..])
+    }
+
+    #[test]
+    fn a_queue_of_next_to_nothing_does_not_go_on_growing_however_many_times_it_grew() {
+        let queues = |lengths: [f64; 6]| lengths.map(|length| Some(Waiting::Queue(length)));
+        for kind in [Kind::Machine, Kind::Core, Kind::Disk] {
+            for (lengths, waits) in [
+                ([0.0, 0.0, 0.01, 0.02, 0.04, 0.08], Waits::Rises),
+                ([0.0, 0.0, 0.0, 0.0, 0.02, 0.06], Waits::Rises),
+                ([0.0, 0.01, 0.05, 0.15, 0.3, 0.6], Waits::Rises),
+                ([0.0, 0.1, 0.5, 3.0, 6.5, 14.0], Waits::Grows),
+                // It began with the plateau.
+                ([0.0, 0.0, 0.0, 0.0, 6.0, 20.0], Waits::Grows),
+                ([0.0, 0.1, 0.5, 3.0, 3.5, 4.0], Waits::Rises),
+            ] {
+                assert_eq!(said(kind, queues(lengths)), waits, "{kind:?} {lengths:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_kind_of_waiting_has_its_own_scale() {
+        let drops = |rates: [f64; 6]| rates.map(|rate| Some(Waiting::Events(rate)));
+        // One packet in a stage of many seconds.
+        assert_eq!(said(Kind::NetworkTransmit, drops([0.0, 0.0, 0.0, 0.0, 0.06, 0.12])), Waits::Unknown);
+        assert_eq!(said(Kind::NetworkTransmit, drops([0.0, 0.0, 0.0, 9.0, 40.0, 90.0])), Waits::Rises);
+        let shares = |parts: [f64; 6]| parts.map(|part| Some(Waiting::Share(part)));
+        assert_eq!(said(Kind::IoLimit, shares([0.0, 0.0, 0.01, 0.02, 0.03, 0.04])), Waits::Unknown);
+        assert_eq!(said(Kind::IoLimit, shares([0.0, 0.0, 0.1, 0.4, 0.6, 0.7])), Waits::Rises);
+    }
+
+    #[test]
+    fn a_quota_whose_stops_were_not_counted_at_the_plateau_is_not_said_to_have_stopped_its_group() {
+        let shares = [Some(0.0), Some(0.1), Some(0.4), None, None, None];
+        assert_eq!(said(Kind::CpuQuota, shares.map(|part| part.map(Waiting::Share))), Waits::Unknown);
+        let shares = [0.0, 0.1, 0.4, 0.8, 0.9, 1.0].map(|part| Some(Waiting::Share(part)));
+        assert_eq!(said(Kind::CpuQuota, shares), Waits::Rises);
+    }
 }
