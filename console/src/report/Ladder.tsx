@@ -14,7 +14,7 @@ function interval(one: LadderUnit): string {
 const CANDIDATES: Column<LadderUnit>[] = [
   { head: "part", text: true, cell: (one) => (one.named ? <b>{one.name}</b> : one.name) },
   { head: "costs per operation", cell: (one) => short(one.demand_ms, "ms"), exact: (one) => exact(one.demand_ms, "ms") },
-  { head: "no time left at", title: "Operations per second, predicted from the steps below 60 % of the plateau", cell: (one) => short(one.ceiling_per_s, "per_s"), exact: (one) => exact(one.ceiling_per_s, "per_s") },
+  { head: "no time left at", title: "Operations per second, predicted from the steps below 60 % of the plateau; without an interval by what an operation costs where the part is full", cell: (one) => short(one.ceiling_per_s, "per_s"), exact: (one) => exact(one.ceiling_per_s, "per_s") },
   { head: "95 % interval", cell: interval },
   { head: "busiest", title: "Share of the time at the step where it was busiest", cell: (one) => share(Math.max(0, ...one.busy.map((busy) => busy ?? 0))) },
   { head: "against it", text: true, cell: (one) => one.against.join("; ") || "–" },

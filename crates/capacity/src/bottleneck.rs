@@ -78,6 +78,28 @@ impl Candidate {
         };
         value.is_finite().then_some((value, low, high))
     }
+
+    /// The ceiling to report beside this plateau; `None` where an operation does not need the unit. One of a unit that is named
+    /// because it was full, and whose operations cost less there, is a prediction only if it is as near as that of any other
+    /// name has to be.
+    #[must_use]
+    pub fn reported(&self, plateau_per_s: f64) -> Option<Reported> {
+        let forecast = self.forecast_per_s();
+        let meets = |(per_s, ..): (f64, f64, f64)| (per_s / plateau_per_s - 1.0).abs() <= MEETS;
+        if self.when_full.is_some() && !forecast.is_some_and(meets) {
+            return Some(Reported::WhenFull(self.ceiling_per_s()));
+        }
+        forecast.map(|(per_s, low, high)| Reported::Predicted(per_s, low, high))
+    }
+}
+
+/// A ceiling as it is reported, operations per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reported {
+    /// What the low steps predict, and its 95 % interval.
+    Predicted(f64, f64, f64),
+    /// By what an operation costs the unit where it is full, which the low steps did not predict.
+    WhenFull(f64),
 }
 
 /// What speaks against a unit.

@@ -1,7 +1,7 @@
 //! The laws and the answers on simulated stores whose demands are known.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
 
-use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
+use cosmark_capacity::bottleneck::{Answer, Confidence, Reported, diagnose};
 use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
 use cosmark_capacity::mva::{Station, closed};
 use cosmark_capacity::sentence::say;
@@ -560,6 +560,74 @@ fn a_gateway_whose_operations_cost_half_under_load_is_named_by_the_periods_in_wh
     for (stopped, used) in [(0.7, 1.0), (0.03, 0.6)] {
         let found = diagnose(&gateway(stopped, used));
         assert!(!matches!(found.answer, Answer::Named { .. }), "{stopped} {used}: {found:?}");
+    }
+}
+
+/// OSDs under a quota, whose operations cost the same until it stops them, and then ever less of it.
+fn osds() -> Ladder {
+    let rows = [
+        (1.0, 25.0, 0.25, 0.02),
+        (2.0, 50.0, 0.5, 0.1),
+        (3.0, 75.0, 0.75, 0.3),
+        (4.0, 95.0, 0.95, 0.45),
+        (8.0, 130.0, 1.0, 0.95),
+        (16.0, 160.0, 1.0, 1.0),
+        (32.0, 181.0, 1.0, 1.0),
+        (64.0, 182.0, 1.0, 1.0),
+        (96.0, 181.0, 1.0, 1.0),
+    ];
+    let step = |(workers, rate, busy, stopped): (f64, f64, f64, f64)| Step {
+        throughput_per_s: rate,
+        in_flight: workers,
+        service_s: workers / rate,
+        client_clear: true,
+        usage: vec![Usage { busy: Some(busy), waiting: Some(Waiting::Share(stopped)), ..Usage::default() }],
+        ..Step::default()
+    };
+    Ladder {
+        units: vec![unit("ceph1", "storage", Kind::CpuQuota, "osds")],
+        idle: vec![Some(0.0)],
+        steps: rows.map(step).into(),
+    }
+}
+
+#[test]
+fn a_ceiling_that_the_low_steps_did_not_predict_is_that_of_the_cost_where_the_unit_is_full() {
+    let ladder = osds();
+    let found = diagnose(&ladder);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    let plateau = found.plateau_per_s.unwrap();
+    let Some(Reported::WhenFull(ceiling)) = found.candidates[0].reported(plateau) else {
+        panic!("{found:?}")
+    };
+    assert!((ceiling / plateau - 1.0).abs() < 0.02, "{ceiling} for {plateau}");
+    let text = say(&ladder, &found).text;
+    assert!(text.contains("5.52 ms where it is full, 45 % less than the 10.0"), "{text}");
+    assert!(text.contains("ceiling 181/s by the former"), "{text}");
+    // A part of each processor's slice may be left of a quota that stops its group in every period: it is used up all the same.
+    let mut slices = ladder.clone();
+    for usage in slices.steps.iter_mut().skip(4).flat_map(|step| &mut step.usage) {
+        usage.busy = Some(0.92);
+    }
+    let found = diagnose(&slices);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    let Some(Reported::WhenFull(ceiling)) = found.candidates[0].reported(plateau) else {
+        panic!("{found:?}")
+    };
+    assert!((ceiling / plateau - 1.0).abs() < 0.02, "{ceiling} for {plateau}");
+    // Whatever is named, its ceiling lies within a tenth of what it came to.
+    let mut units = units();
+    units[0].kind = Kind::CpuQuota;
+    for (saved, seed) in [(0.0, 1), (0.15, 2), (0.3, 3), (0.45, 4), (0.52, 5)] {
+        let mut ladder =
+            ladder_of(&Store { saved, delay_s: 0.03, ..store([2.0, 0.2, 0.3, 0.4]) }, units.clone(), seed);
+        stopped_where_full(&mut ladder);
+        let found = diagnose(&ladder);
+        let Answer::Named { units, .. } = &found.answer else { continue };
+        let plateau = found.plateau_per_s.unwrap();
+        let one = found.candidates.iter().find(|one| units.contains(&one.unit)).unwrap();
+        let (Reported::Predicted(per_s, ..) | Reported::WhenFull(per_s)) = one.reported(plateau).unwrap();
+        assert!((per_s / plateau - 1.0).abs() <= 0.1, "{saved}: {per_s} for {plateau}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{CheckStatus, ClientRecord, RunRecord, StageRecord};
-use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagnose};
+use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, Reported, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
@@ -343,16 +343,18 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         ladder.units.get(*unit).map(|unit| format!("{} {} {}", unit.node, unit.kind.word(), unit.name))
     };
     let ceiling = found.candidates.iter().find(|one| named.contains(&one.unit));
-    let forecast = ceiling.and_then(Candidate::forecast_per_s);
+    let plateau_per_s = found.plateau_per_s.unwrap_or_default();
+    let reported = ceiling.and_then(|one| one.reported(plateau_per_s));
+    let (ceiling_per_s, low, high) = reported.map_or((None, None, None), numbers);
     BottleneckResult {
         answer: word.to_owned(),
         confidence: confidence.map(str::to_owned),
         units: named.iter().filter_map(name).collect(),
         plateau_per_s: found.plateau_per_s,
-        ceiling_per_s: forecast.map(|(per_s, _, _)| per_s),
-        ceiling_low_per_s: forecast.map(|(_, low, _)| low),
-        ceiling_high_per_s: forecast.map(|(_, _, high)| high).filter(|high| high.is_finite()),
-        ceiling_by: forecast.and(ceiling).map(|one| predicted_by(one).to_owned()),
+        ceiling_per_s,
+        ceiling_low_per_s: low,
+        ceiling_high_per_s: high,
+        ceiling_by: reported.zip(ceiling).map(|(how, one)| reported_by(how, one).to_owned()),
         text: said.text,
         second: said.second,
         refute: said.refute,
@@ -363,17 +365,28 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
             .candidates
             .iter()
             .take(MOST_CANDIDATES)
-            .filter_map(|one| candidate(&ladder, one))
+            .filter_map(|one| candidate(&ladder, one, plateau_per_s))
             .collect(),
     }
 }
 
-/// What the ceiling of a unit was predicted by.
-fn predicted_by(one: &Candidate) -> &'static str {
-    match (one.when_full, one.demand.waking > 0.0) {
-        (Some(_), _) => "falling_costs",
-        (None, true) => "waking",
-        (None, false) => "line",
+/// A ceiling and the ends of its interval; those of what was not predicted, and an end that is none, are not known.
+fn numbers(reported: Reported) -> (Option<f64>, Option<f64>, Option<f64>) {
+    match reported {
+        Reported::Predicted(per_s, low, high) => {
+            (Some(per_s), Some(low), Some(high).filter(|high| high.is_finite()))
+        }
+        Reported::WhenFull(per_s) => (Some(per_s), None, None),
+    }
+}
+
+/// What the ceiling of a unit was predicted by, or read from.
+fn reported_by(reported: Reported, one: &Candidate) -> &'static str {
+    match (reported, one.when_full, one.demand.waking > 0.0) {
+        (Reported::WhenFull(_), ..) => "when_full",
+        (_, Some(_), _) => "falling_costs",
+        (_, None, true) => "waking",
+        (_, None, false) => "line",
     }
 }
 
@@ -397,13 +410,14 @@ fn steps_of(ladder: &Ladder, stages: &[&StageRecord]) -> Vec<LadderStepResult> {
     ladder.order().into_iter().filter_map(step).collect()
 }
 
-fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
+fn candidate(ladder: &Ladder, one: &Candidate, plateau_per_s: f64) -> Option<CandidateResult> {
     let unit = ladder.units.get(one.unit)?;
     let finite = |rate: f64| Some(rate).filter(|rate| rate.is_finite());
-    let (per_s, low, high) = one.forecast_per_s().unwrap_or_else(|| {
+    let needs_none = || {
         let (low, high) = one.demand.ceiling_interval();
-        (one.demand.ceiling_per_s(), low, high)
-    });
+        (None, finite(low), finite(high))
+    };
+    let (per_s, low, high) = one.reported(plateau_per_s).map_or_else(needs_none, numbers);
     let against = one.against.iter().map(|why| match why {
         Against::CeilingElsewhere => "its ceiling lies away from the plateau",
         Against::NotBusy => "it had time left at the plateau",
@@ -421,9 +435,9 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
         demand_low_ms: one.demand.low * 1e3,
         demand_high_ms: one.demand.high * 1e3,
         idle: one.demand.idle,
-        ceiling_per_s: finite(per_s),
-        ceiling_low_per_s: finite(low),
-        ceiling_high_per_s: finite(high),
+        ceiling_per_s: per_s,
+        ceiling_low_per_s: low,
+        ceiling_high_per_s: high,
         busy: ladder
             .sorted()
             .iter()

@@ -61,7 +61,9 @@ pub(super) fn at_plateau(
     let mut full =
         steps.iter().filter(|step| is_stopped(step) || busy(step).is_some_and(|busy| busy >= FULL));
     let is_level = full.all(|step| step.throughput_per_s >= once_full);
-    let own = (one.busy_at_plateau? - one.demand.idle).max(0.0);
+    // Of one that is stopped what is left of the slices is used by nobody.
+    let used = if stops { 1.0 } else { one.busy_at_plateau? };
+    let own = (used - one.demand.idle).max(0.0);
     (is_full && is_level && own > 0.0).then_some(own / plateau)
 }
 

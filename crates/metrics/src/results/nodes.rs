@@ -149,16 +149,18 @@ pub struct BottleneckResult {
     pub units: Vec<String>,
     /// Operations per second where more load added nothing; null where that was not reached.
     pub plateau_per_s: Option<f64>,
-    /// Operations per second at which the named unit has no time left, predicted from the lower loads.
+    /// Operations per second at which the named unit has no time left; `ceiling_by` says whether that was predicted.
     pub ceiling_per_s: Option<f64>,
-    /// 95 % interval of that: lower end.
+    /// 95 % interval of that: lower end; null where it was not predicted.
     #[serde(default)]
     pub ceiling_low_per_s: Option<f64>,
     /// Upper end; null where there is none.
     #[serde(default)]
     pub ceiling_high_per_s: Option<f64>,
-    /// What it was predicted by: `line`, `waking` (a line beside what it takes to wake the unit), or `falling_costs` (several
-    /// laws by which an operation costs less under load); null where nothing was.
+    /// What it was predicted by from the lower loads: `line`, `waking` (a line beside what it takes to wake the unit), or
+    /// `falling_costs` (several laws by which an operation costs less under load); `when_full` where these predict nothing that
+    /// meets the plateau, for an operation costs the unit less where it is full: the ceiling is by that cost. Null where there is
+    /// none.
     #[serde(default)]
     pub ceiling_by: Option<String>,
     /// The answer in words.

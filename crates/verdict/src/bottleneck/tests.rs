@@ -68,6 +68,37 @@ fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_l
     assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
 }
 
+#[test]
+fn a_ceiling_by_the_cost_where_a_quota_is_full_is_called_no_prediction_and_has_no_interval() {
+    let loads = [
+        (1, 25.0, 0.25, 0.02),
+        (2, 50.0, 0.5, 0.1),
+        (3, 75.0, 0.75, 0.3),
+        (4, 95.0, 0.95, 0.45),
+        (8, 130.0, 1.0, 0.95),
+        (16, 160.0, 1.0, 1.0),
+        (32, 181.0, 1.0, 1.0),
+        (64, 182.0, 1.0, 1.0),
+        (96, 181.0, 1.0, 1.0),
+    ];
+    let stages = loads.map(|(workers, rate, busy, stopped)| {
+        let mut stage = stage(workers, 4096);
+        stage.operations[0].throughput_per_s = Some(rate);
+        stage.operations[0].service_ms.mean = Some(f64::from(workers) / rate * 1e3);
+        let mut quota = unit(ResourceKind::CpuQuota, "osds", busy, 0.0);
+        quota.waiting = Some(Waiting::Share(stopped));
+        stage.nodes = vec![node(vec![quota])];
+        stage
+    });
+    let found = bottlenecks(&run(stages.into()));
+    let [one] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(one.units, ["s1 CPU quota osds".to_owned()], "{one:?}");
+    assert_eq!(one.ceiling_by.as_deref(), Some("when_full"));
+    assert_eq!((one.ceiling_low_per_s, one.ceiling_high_per_s), (None, None));
+    assert!((one.ceiling_per_s.unwrap() / 181.0 - 1.0).abs() < 0.02, "{one:?}");
+    assert_eq!(one.candidates[0].ceiling_per_s, one.ceiling_per_s);
+}
+
 /// A machine that has time left, and a group of which only is known how often its quota stopped it.
 fn quota_of_unknown_use(stage: &mut StageRecord, stopped: f64) {
     let figure = |quantity: &str, mean: f64| QuantityResult {
