@@ -17,6 +17,7 @@ use crate::regression::{Plane, of_classes};
 mod falling;
 mod full;
 mod stations;
+mod turns;
 
 /// What one kind of operation did during one load.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -206,6 +207,9 @@ pub struct Model {
     pub classes: Vec<Class>,
     /// Its units that an operation needs.
     pub parts: Vec<Part>,
+    /// For which part of it, 0 to 1, what waits at the units is served in turn, whatever it costs; else those that cost little
+    /// are held up little. `None` where no load with several kinds of operation shows it.
+    pub in_turn: Option<f64>,
 }
 
 /// Why nothing can be predicted.
@@ -400,7 +404,7 @@ impl Fit {
         self.sized.iter().map(cost).collect()
     }
 
-    fn model(&self, observed: &Observed, calibrated_by: &[&Load]) -> Model {
+    fn model(&self, observed: &Observed, calibrated_by: &[&Load], in_turn: Option<f64>) -> Model {
         let parts: Vec<Part> = self
             .units
             .iter()
@@ -414,7 +418,7 @@ impl Fit {
             delay: Cost::default(),
         };
         let classes = observed.classes.iter().enumerate().map(class).collect();
-        let mut model = Model { classes, parts };
+        let mut model = Model { classes, parts, in_turn };
         let delays: Vec<Vec<(f64, f64)>> = model.delays(&observed.units, calibrated_by);
         for (class, points) in model.classes.iter_mut().zip(delays) {
             class.delay = delay(&points, class.sized);
@@ -483,14 +487,19 @@ impl Model {
         if low.is_empty() {
             return Err(Cannot::Client);
         }
-        let best = fit.model(observed, &low);
+        let mut best = fit.model(observed, &low, None);
         if best.parts.is_empty() {
             return Err(Cannot::NothingMeasured);
         }
+        // Times elsewhere follow from how waiting is shared, and this from them.
+        for _ in 0..turns::ROUNDS {
+            best = fit.model(observed, &low, best.seen_in_turn(observed));
+        }
+        let in_turn = best.in_turn;
         let mut random = Random::new(SEED);
         let replica = |_| {
             let drawn: Vec<&Load> = (0..low.len()).map(|_| low[random.below(low.len())]).collect();
-            fit.redrawn(&mut random).model(observed, &drawn)
+            fit.redrawn(&mut random).model(observed, &drawn, in_turn)
         };
         let replicas = (0..replicas).map(replica).collect();
         Ok((best, replicas))
@@ -500,16 +509,9 @@ impl Model {
     fn delays(&self, units: &[Unit], loads: &[&Load]) -> Vec<Vec<(f64, f64)>> {
         let mut found = vec![Vec::new(); self.classes.len()];
         for load in loads {
-            let mix = load.mix();
-            let stations = Stations::of(self, units, &mix).seen_at(self, units, load);
-            let slower = if load.open {
-                stations.solve_open(0.0, load.rate_per_s()).map(|solved| stations.slower(&solved))
-            } else {
-                stations.solve_for(load.in_flight, load.service_s()).map(|solved| stations.slower(&solved))
-            };
-            let Some(slower) = slower else { continue };
+            let Some((stations, slower)) = self.waiting(units, load) else { continue };
             for (at, class) in load.classes.iter().enumerate().filter(|(_, class)| class.rate_per_s > 0.0) {
-                let inside = stations.response_s(self, at, class.bytes_each, &slower);
+                let inside = stations.response_s(self, at, class.bytes_each, &slower, self.turn());
                 found[at].push((class.bytes_each, (class.service_s - inside).max(0.0)));
             }
         }

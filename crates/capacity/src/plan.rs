@@ -13,6 +13,7 @@ use crate::number::real;
 use crate::others::{HARMLESS, Others};
 use crate::regression::quantile;
 
+mod classes;
 mod nearer;
 
 /// A load that is asked for.
@@ -59,6 +60,8 @@ pub struct Prediction {
     pub bytes_each: f64,
     /// Mean service time of each kind of operation.
     pub classes: Vec<(String, Range)>,
+    /// Operations of each of these kinds per second, in the same order.
+    pub class_rates_per_s: Vec<Range>,
     /// Operations per second at which the first unit has no time left.
     pub ceiling_per_s: Range,
     /// Units by their ceiling, the lowest first: place in the units, ceiling, and how busy it would be.
@@ -89,6 +92,8 @@ pub struct Planner {
     pub by_class: bool,
     /// Mean relative distance of the model from the throughput, or the service time of open loads, that it was made from.
     pub misfit: f64,
+    /// By how much farther it lies from the service times of each kind.
+    class_misfits: Vec<f64>,
     /// What other programs took of the machines meanwhile. The model is of a store without them.
     pub others: Vec<Others>,
     model: Model,
@@ -160,6 +165,7 @@ impl Planner {
             units: used.units.clone(),
             by_class,
             misfit: 0.0,
+            class_misfits: Vec::new(),
             others,
             model,
             crowded,
@@ -171,6 +177,7 @@ impl Planner {
             other: None,
         };
         planner.misfit = planner.distance(&used)?;
+        planner.class_misfits = planner.farther(&used);
         Ok(planner)
     }
 
@@ -198,16 +205,19 @@ impl Planner {
     }
 
     fn solve_measured(&self, model: &Model, load: &Load) -> Option<Solution> {
+        self.settle_measured(model, load).map(|(_, solved)| solved)
+    }
+
+    fn settle_measured(&self, model: &Model, load: &Load) -> Option<(Stations, Solution)> {
         let mix = load.mix();
         let (stations, delay_s) = (Stations::of(model, &self.units, &mix), model.delay_s(&mix));
-        let solved = stations.settled(|stations| {
+        stations.settled(|stations| {
             if load.open {
                 stations.solve_open(delay_s, load.rate_per_s())
             } else {
                 stations.solve_in_flight(delay_s, load.in_flight)
             }
-        });
-        solved.map(|(_, solved)| solved)
+        })
     }
 
     /// What the store would do.
@@ -272,17 +282,18 @@ impl Planner {
             let range = Range { low: range.low.min(reached), high: range.high.max(reached), ..range };
             range.reaching(slowed.as_ref().map_or(range.value, value))
         };
-        let response = |model: &Model, stations: &Stations, solved: &Solution, class: usize| {
-            let bytes = mix[class].1;
-            let inside = stations.response_s(model, class, bytes, &stations.slower(solved));
-            model.classes[class].delay.at(bytes) + inside
-        };
         let named = self.model.classes.iter().enumerate().filter(|(class, _)| mix[*class].0 > 0.0);
         let classes = named.map(|(class, one)| {
-            let time = |model: &Model, stations: &Stations, solved: &Solution| {
-                response(model, stations, solved, class)
+            let time = |in_turn: f64| {
+                let of = (class, mix[class].1, in_turn);
+                move |model: &Model, stations: &Stations, solved: &Solution| {
+                    classes::service_s(model, stations, solved, of)
+                }
             };
-            (one.name.clone(), ranged(&time, f64::INFINITY))
+            let range = ranged(&time(self.model.turn()), f64::INFINITY);
+            let reach =
+                |range: Range, in_turn: f64| range.reaching(time(in_turn)(&self.model, &stations, &solved));
+            (one.name.clone(), self.may_be_in_turn().fold(self.wider(range, class), reach))
         });
         let classes = classes.collect();
         let throughput_per_s = match wanted.load {
@@ -293,6 +304,7 @@ impl Planner {
             return Err(Cannot::LawsDisagree(throughput_per_s.low, throughput_per_s.high));
         }
         Ok(Prediction {
+            class_rates_per_s: classes::rates_per_s(&mix, throughput_per_s),
             throughput_per_s,
             service_s: ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY),
             bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::falling::busy_of;
-use super::{Curve, Load, Mix, Model};
+use super::{Cost, Curve, Load, Mix, Model};
 use crate::ladder::{Kind, Unit};
 use crate::mva::{Solution, Station, closed, open};
 
@@ -22,12 +22,16 @@ pub(crate) struct Stations {
     /// How many times what they cost at the highest measured load operations cost at each place, and would if it was full.
     times: Vec<f64>,
     when_full: Vec<f64>,
+    /// Share of the operations that wait at each place.
+    visiting: Vec<f64>,
 }
 
 /// So often costs are asked for again.
 const MOST_ROUNDS: usize = 60;
 /// Costs that lie nearer than this share to those of the load that they lead to are these.
 const SETTLED: f64 = 2e-5;
+/// An operation that costs a place less than this part of the mean comes there now and then only.
+const NOW_AND_THEN: f64 = 0.1;
 /// Costs go this part of the way at first, and half of it from where they led to a load whose costs lie on the other
 /// side: those of a unit that is about to be full would swing without end.
 const FIRST_WAY: f64 = 0.5;
@@ -81,6 +85,7 @@ impl Stations {
             curves: counted.iter().map(|one| model.parts[one.0].curve).collect(),
             times: vec![1.0; counted.len()],
             when_full: vec![1.0; counted.len()],
+            visiting: counted.iter().map(|one| visiting(model, one.0, mix)).collect(),
         }
     }
 
@@ -220,16 +225,28 @@ impl Stations {
         self.costs_s().zip(&solved.queue).map(times).collect()
     }
 
-    /// Seconds that an operation of one kind spends at the stations.
-    pub(crate) fn response_s(&self, model: &Model, class: usize, bytes: f64, slower: &[f64]) -> f64 {
-        let taken = self.idle.iter().zip(&self.times).zip(slower);
-        let taken = taken.map(|((idle, times), slower)| times * slower / (1.0 - idle).max(1e-3));
-        let time = |((part, share), taken): (&(usize, f64), f64)| {
-            let cost = model.parts[*part].costs.get(class).copied().unwrap_or_default();
-            cost.at(bytes) * share * taken
+    /// Seconds that an operation of one kind spends at the stations. For the part of it that is served in turn what waits holds all
+    /// kinds up alike; else by as much as their own service takes, as processors do that all share.
+    pub(crate) fn response_s(
+        &self,
+        model: &Model,
+        class: usize,
+        bytes: f64,
+        slower: &[f64],
+        in_turn: f64,
+    ) -> f64 {
+        let time = |((at, cost_s), slower): ((usize, f64), &f64)| {
+            let (part, share) = self.places[at];
+            let cost = model.parts[part].costs.get(class).copied().unwrap_or_default();
+            let own_s = cost.at(bytes) * share * self.times[at] / (1.0 - self.idle[at]).max(1e-3);
+            let waiting = slower - 1.0;
+            if cost_s <= 0.0 || self.visiting[at] <= 0.0 {
+                return own_s * slower;
+            }
+            let alike_s = waiting * cost_s * comes(own_s / cost_s) / self.visiting[at];
+            own_s + (1.0 - in_turn) * own_s * waiting + in_turn * alike_s
         };
-        let places = self.places.iter().zip(taken);
-        self.extra_delay_s + places.map(time).sum::<f64>()
+        self.extra_delay_s + self.costs_s().enumerate().zip(slower).map(time).sum::<f64>()
     }
 
     /// The rate at which the first of them has no time left.
@@ -244,6 +261,19 @@ impl Stations {
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
         all
     }
+}
+
+/// How often an operation comes to where it costs so many times the mean.
+fn comes(times_the_mean: f64) -> f64 {
+    (times_the_mean / NOW_AND_THEN).clamp(0.0, 1.0)
+}
+
+/// Share of the operations of a mix that come to a part.
+fn visiting(model: &Model, part: usize, mix: &Mix) -> f64 {
+    let part = &model.parts[part];
+    let mean_s = part.demand_s(mix);
+    let share = |(cost, (share, bytes)): (&Cost, &(f64, f64))| share * comes(cost.at(*bytes) / mean_s);
+    if mean_s > 0.0 { part.costs.iter().zip(mix).map(share).sum() } else { 0.0 }
 }
 
 fn is_cpu(unit: &Unit) -> bool {
@@ -280,6 +310,7 @@ mod tests {
             curves: vec![Some(curve)],
             times: vec![1.0],
             when_full: vec![1.0],
+            visiting: vec![1.0],
         }
     }
 

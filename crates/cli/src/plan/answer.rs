@@ -1,6 +1,6 @@
 //! An answer of `cosmark plan` as JSON, and as a person reads it: one table, one sentence, and what would refute it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_capacity::ladder::Unit;
@@ -48,6 +48,7 @@ pub struct Limit {
 pub struct Outlook {
     machines: BTreeMap<String, usize>,
     throughput_per_s: Interval,
+    throughput_per_s_of: BTreeMap<String, Interval>,
     service_ms: Interval,
     service_ms_of: BTreeMap<String, Interval>,
     bandwidth_bytes_per_s: f64,
@@ -97,9 +98,13 @@ impl Outlook {
             busy: *busy,
         };
         let rate = said.throughput_per_s.value;
+        let rates = said.classes.iter().zip(&said.class_rates_per_s);
         Self {
             machines,
             throughput_per_s: Interval::of(said.throughput_per_s, 1.0),
+            throughput_per_s_of: rates
+                .map(|((kind, _), rate)| (kind.clone(), Interval::of(*rate, 1.0)))
+                .collect(),
             service_ms: Interval::of(said.service_s, 1e3),
             service_ms_of: said
                 .classes
@@ -231,6 +236,14 @@ impl Answer {
         lines.join("\n")
     }
 
+    /// Kinds of operation that are shown one by one; none where there is one only.
+    fn kinds(&self) -> BTreeSet<&str> {
+        let all = std::iter::once(&self.now).chain(&self.planned);
+        let kinds: BTreeSet<&str> =
+            all.flat_map(|one| one.service_ms_of.keys().map(String::as_str)).collect();
+        if kinds.len() > 1 { kinds } else { BTreeSet::new() }
+    }
+
     fn table(&self) -> String {
         let mut rows: Vec<[String; 4]> = Vec::new();
         let planned = self.planned.as_ref();
@@ -242,14 +255,14 @@ impl Answer {
                 let [then, between] = then.unwrap_or_else(|| [String::new(), now_between]);
                 rows.push([name, now, then, between]);
             };
+        let kinds = self.kinds();
         ranged("operations/s".into(), &|one| Some(one.throughput_per_s), units::rate);
+        for kind in &kinds {
+            ranged(format!("  {kind}"), &|one| one.throughput_per_s_of.get(*kind).copied(), units::rate);
+        }
         ranged("service time, ms".into(), &|one| Some(one.service_ms), units::ms);
-        if aim_kinds(&self.now, planned) > 1 {
-            let kinds =
-                self.now.service_ms_of.keys().chain(planned.iter().flat_map(|one| one.service_ms_of.keys()));
-            for kind in kinds.collect::<std::collections::BTreeSet<_>>() {
-                ranged(format!("  {kind}"), &|one| one.service_ms_of.get(kind).copied(), units::ms);
-            }
+        for kind in &kinds {
+            ranged(format!("  {kind}"), &|one| one.service_ms_of.get(*kind).copied(), units::ms);
         }
         ranged("ceiling, operations/s".into(), &|one| Some(one.ceiling_per_s), units::rate);
         let mut plain = |name: &str, of: &dyn Fn(&Outlook) -> String| {
@@ -311,11 +324,6 @@ impl Answer {
             units::ms(aim.service_ms.value)
         )
     }
-}
-
-/// Kinds of operation that are shown one by one.
-fn aim_kinds(now: &Outlook, planned: Option<&Outlook>) -> usize {
-    now.service_ms_of.len().max(planned.map_or(0, |one| one.service_ms_of.len()))
 }
 
 fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {

@@ -1,0 +1,214 @@
+//! Several kinds of operation that cost differently: how often and how long each, of stores whose truth is known.
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cosmark_capacity::change::More;
+use cosmark_capacity::ladder::{Kind, Unit, Usage};
+use cosmark_capacity::model::{ClassLoad, Load, Observed};
+use cosmark_capacity::mva::{Station, closed};
+use cosmark_capacity::plan::{Demanded, Planner, Prediction, Wanted};
+use cosmark_stats::bootstrap::Random;
+
+/// Milliseconds that a read and a write need of processors and a disk, and elsewhere.
+const DEMANDS_MS: [[f64; 2]; 2] = [[0.8, 1.0], [0.4, 3.0]];
+const DELAY_MS: f64 = 4.0;
+const LOADS: [u32; 9] = [1, 2, 3, 5, 8, 12, 20, 32, 48];
+
+/// An operation under way: its kind, how much of its present service is left, and since when it is there.
+struct Under {
+    kind: usize,
+    left_ms: f64,
+    since_ms: f64,
+}
+
+/// Workers that draw each operation by these shares: elsewhere, then both stations. They serve in turn, or all at once.
+fn simulate(in_turn: bool, shares: [f64; 2], workers: u32, operations: usize, seed: u64) -> Load {
+    const ELSEWHERE: usize = 2;
+    let mut random = Random::new(seed);
+    let drawn = |random: &mut Random, mean: f64| -mean * (1.0 - random.unit()).ln();
+    let mut queues: [VecDeque<Under>; 3] = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
+    let begin = |random: &mut Random, now: f64| Under {
+        kind: usize::from(random.unit() >= shares[0]),
+        left_ms: drawn(random, DELAY_MS),
+        since_ms: now,
+    };
+    for _ in 0..workers {
+        let first = begin(&mut random, 0.0);
+        queues[ELSEWHERE].push_back(first);
+    }
+    let (mut now, mut since, mut done) = (0.0, 0.0, 0);
+    let (mut busy, mut count, mut time) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+    while done < operations {
+        // How fast each is served.
+        let speed = |place: usize, at: usize, many: usize| match (place, in_turn) {
+            (ELSEWHERE, _) => 1.0,
+            (_, true) => f64::from(u8::from(at == 0)),
+            (_, false) => 1.0 / many as f64,
+        };
+        let ends = queues.iter().enumerate().flat_map(|(place, queue)| {
+            let many = queue.len();
+            queue.iter().enumerate().map(move |(at, one)| (one.left_ms / speed(place, at, many), place, at))
+        });
+        let (step, place, at) = ends.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+        for (place, queue) in queues.iter_mut().enumerate() {
+            let many = queue.len();
+            if place != ELSEWHERE && many > 0 && done >= operations / 10 {
+                busy[place] += step;
+            }
+            queue.iter_mut().enumerate().for_each(|(at, one)| one.left_ms -= step * speed(place, at, many));
+        }
+        now += step;
+        if done < operations / 10 {
+            since = now;
+        }
+        let mut one = queues[place].remove(at).unwrap();
+        let next = if place == ELSEWHERE { 0 } else { place + 1 };
+        if next < ELSEWHERE {
+            one.left_ms = drawn(&mut random, DEMANDS_MS[next][one.kind]);
+            queues[next].push_back(one);
+            continue;
+        }
+        done += 1;
+        if done > operations / 10 {
+            count[one.kind] += 1.0;
+            time[one.kind] += now - one.since_ms;
+        }
+        let another = begin(&mut random, now);
+        queues[ELSEWHERE].push_back(another);
+    }
+    let window_s = (now - since) / 1e3;
+    let class = |kind: usize| ClassLoad {
+        rate_per_s: count[kind] / window_s,
+        bytes_each: 4096.0,
+        service_s: time[kind] / f64::max(count[kind], 1.0) / 1e3,
+    };
+    load(workers, vec![class(0), class(1)], busy.map(|busy| busy / 1e3 / window_s))
+}
+
+fn load(workers: u32, classes: Vec<ClassLoad>, busy: [f64; 2]) -> Load {
+    let usage = busy.map(|busy| Usage { busy: Some(busy), ..Usage::default() });
+    Load { classes, in_flight: f64::from(workers), open: false, client_clear: true, usage: usage.into() }
+}
+
+/// What stations that all share do by theory: a worker's operations change their kind, so that by the arrival theorem each finds
+/// what all kinds together leave of a store with one worker less.
+fn exact(shares: [f64; 2], workers: u32) -> Load {
+    let mean_s = DEMANDS_MS.map(|of| (shares[0] * of[0] + shares[1] * of[1]) / 1e3);
+    let queue = |demand_s: f64| Station { demands_s: vec![demand_s], servers: 1 };
+    let delay = Station { demands_s: vec![DELAY_MS / 1e3], servers: 0 };
+    let stations = [queue(mean_s[0]), queue(mean_s[1]), delay];
+    let rate = closed(&stations, &[workers], &[0.0]).unwrap().throughput_per_s[0];
+    let found = match workers {
+        1 => vec![0.0; 2],
+        many => closed(&stations, &[many - 1], &[0.0]).unwrap().queue,
+    };
+    let class = |kind: usize| ClassLoad {
+        rate_per_s: rate * shares[kind],
+        bytes_each: 4096.0,
+        service_s: (DELAY_MS
+            + DEMANDS_MS[0][kind] * (1.0 + found[0])
+            + DEMANDS_MS[1][kind] * (1.0 + found[1]))
+            / 1e3,
+    };
+    load(workers, vec![class(0), class(1)], mean_s.map(|demand_s| rate * demand_s))
+}
+
+fn planner(loads: Vec<Load>) -> Planner {
+    let unit =
+        |kind: Kind, name: &str| Unit { node: "s1".into(), role: "storage".into(), kind, name: name.into() };
+    let units = vec![unit(Kind::Machine, "cpu"), unit(Kind::Disk, "sda")];
+    let classes = vec!["read".to_owned(), "write".to_owned()];
+    Planner::of(&Observed { units, idle: vec![Some(0.0); 2], classes, loads }).unwrap()
+}
+
+fn predict(planner: &Planner, shares: [f64; 2], workers: u32) -> Prediction {
+    let mix = BTreeMap::from([("read".to_owned(), shares[0]), ("write".to_owned(), shares[1])]);
+    let load = Demanded::Closed(workers, 0.0);
+    planner.predict(&Wanted { mix: Some(mix), bytes_each: None, load, more: More::default() }).unwrap()
+}
+
+fn near(said: f64, truth: f64, by: f64, what: &str) {
+    assert!((said / truth - 1.0).abs() <= by, "{what}: {said} for {truth}");
+}
+
+fn near_all(said: &Prediction, truth: &Load, by: f64) {
+    let names: Vec<&str> = said.classes.iter().map(|one| one.0.as_str()).collect();
+    assert_eq!(names, ["read", "write"]);
+    for (at, seen) in truth.classes.iter().enumerate() {
+        let what = format!("{} of {:?} at {}", names[at], truth.classes, truth.in_flight);
+        near(said.class_rates_per_s[at].value, seen.rate_per_s, by, &what);
+        near(said.classes[at].1.value, seen.service_s, by, &what);
+    }
+}
+
+fn ladder(in_turn: bool, shares: [f64; 2], seed: u64) -> Vec<Load> {
+    LOADS.map(|workers| simulate(in_turn, shares, workers, 4000, seed + u64::from(workers))).into()
+}
+
+#[test]
+fn where_all_share_each_kind_is_predicted_as_theory_has_it() {
+    let loads = [[1.0, 0.0], [0.5, 0.5]].map(|shares| LOADS.map(|workers| exact(shares, workers)));
+    let planner = planner(loads.concat());
+    for shares in [[0.25, 0.75], [0.8, 0.2], [0.5, 0.5]] {
+        for workers in [1, 6, 20, 60] {
+            near_all(&predict(&planner, shares, workers), &exact(shares, workers), 0.04);
+        }
+    }
+}
+
+#[test]
+fn reads_behind_dear_writes_wait_as_long_as_these_where_they_are_served_in_turn_and_not_where_all_share() {
+    for in_turn in [true, false] {
+        let mut loads = ladder(in_turn, [1.0, 0.0], 3);
+        loads.extend(ladder(in_turn, [0.3, 0.7], 4));
+        let planner = planner(loads);
+        for (shares, workers) in [([0.6, 0.4], 20), ([0.6, 0.4], 6), ([0.9, 0.1], 32)] {
+            let truth = simulate(in_turn, shares, workers, 20_000, 5);
+            let said = predict(&planner, shares, workers);
+            near_all(&said, &truth, 0.15);
+            for (at, seen) in truth.classes.iter().enumerate() {
+                let range = said.classes[at].1;
+                let holds = range.low * 0.95 <= seen.service_s && seen.service_s <= range.high * 1.05;
+                assert!(holds && range.high < range.low * 2.0, "{in_turn} {shares:?}: {range:?} {seen:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn how_a_mix_waits_that_nobody_measured_is_left_open() {
+    // A ladder of each kind by itself says what each costs, and nothing of how one waits behind the other.
+    let mut loads = ladder(true, [1.0, 0.0], 7);
+    loads.extend(ladder(true, [0.0, 1.0], 8));
+    let said = predict(&planner(loads), [0.6, 0.4], 20);
+    for in_turn in [true, false] {
+        let truth = simulate(in_turn, [0.6, 0.4], 20, 20_000, 9);
+        for (at, seen) in truth.classes.iter().enumerate() {
+            near(said.class_rates_per_s[at].value, seen.rate_per_s, 0.12, "rate");
+            let range = said.classes[at].1;
+            let holds = range.low * 0.9 <= seen.service_s && seen.service_s <= range.high * 1.1;
+            assert!(holds, "{in_turn}: {range:?} {seen:?}");
+        }
+    }
+    let read = said.classes[0].1;
+    assert!(read.high > 1.8 * read.low, "{read:?}");
+}
+
+#[test]
+fn times_and_rates_of_all_kinds_are_those_of_the_whole() {
+    for in_turn in [true, false] {
+        let mut loads = ladder(in_turn, [0.9, 0.1], 11);
+        loads.extend(ladder(in_turn, [0.2, 0.8], 12));
+        let planner = planner(loads);
+        for share in [0.05, 0.3, 0.5, 0.95] {
+            for workers in [1, 4, 16, 64] {
+                let said = predict(&planner, [share, 1.0 - share], workers);
+                let rates = said.class_rates_per_s.iter().map(|rate| rate.value).sum::<f64>();
+                near(rates, said.throughput_per_s.value, 1e-9, "rates");
+                let times = said.classes[0].1.value * share + said.classes[1].1.value * (1.0 - share);
+                near(times, said.service_s.value, 1e-6, "times");
+            }
+        }
+    }
+}
