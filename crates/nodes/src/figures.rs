@@ -365,6 +365,7 @@ static BEGIN_ANEW: &[&Quantity] = &[
     &q::QUEUE_RECEIVE_DROPS,
     &q::QUEUE_HELD,
     &q::QUEUE_REQUEUES,
+    &q::QUEUE_SENT,
     &q::DISK_FOLLOWED,
     &q::DISK_FAR,
 ];
@@ -412,6 +413,9 @@ fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
 /// What carries so many times the speed that it tells has made that up: a tunnel says 10 Mbit/s and a pair 10 Gbit/s, whatever goes
 /// through them.
 const MADE_UP: f64 = 1.2;
+/// A device counts a packet of 64 KiB with one header that its queue counts with those of all that it becomes: up to so many times
+/// as much for small packets.
+const MORE_HEADERS: f64 = 1.25;
 
 fn units(figures: &[QuantityResult], there: &There) -> Vec<UnitResult> {
     let rate = |row: &Quantity, unit: &str| {
@@ -484,6 +488,10 @@ fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Opt
     let of = |rows: &[Option<&'static Quantity>]| -> Vec<f64> {
         rows.iter().flatten().filter_map(|row| rate(row)).collect()
     };
+    // In what the device counts, less fits through a queue that counts more.
+    let queued = rate(&q::QUEUE_SENT).zip(rate(&q::NETWORK_SENT)).filter(|_| sends);
+    let more = queued.filter(|(_, sent)| *sent > 0.0).map_or(1.0, |(queued, sent)| queued / sent);
+    let shaped = shaped.map(|limit| limit / if more <= MORE_HEADERS { more.max(1.0) } else { 1.0 });
     let full = said.into_iter().chain(shaped).filter(|speed| *speed > 0.0).reduce(f64::min)?;
     Some((full, of(&waiting).into_iter().reduce(|a, b| a + b).map(Waiting::Events)))
 }

@@ -140,6 +140,7 @@ pub(crate) fn read(files: &BTreeMap<String, String>, reading: &mut Reading) {
         reading.add(&q::QUEUE_BYTES, device, count("backlog"));
         if let Some(limit) = limit(queue, &queues, files) {
             reading.add(&q::SEND_LIMIT, device, limit);
+            reading.add(&q::QUEUE_SENT, device, count("bytes"));
         }
     }
 }
@@ -268,6 +269,7 @@ mod tests {
                 eth0("network_queue_requeues", 1.0),
                 eth0("network_queue_bytes", 3028.0),
                 eth0("network_send_limit_bytes_per_s", 5e6),
+                eth0("network_queue_sent_bytes", 9_996_321.0),
                 eth0("network_queue_receive_drops", 7.0),
             ]
         );

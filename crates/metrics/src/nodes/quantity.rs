@@ -143,6 +143,7 @@ quantities! {
     QUEUE_RECEIVE_DROPS: Network Saturation Counter "network_queue_receive_drops" "Packets that came and were dropped by a policer or a filter of the queue.";
     QUEUE_HELD: Network Saturation Counter "network_queue_held" "Times that a queue held packets back because its rate was used up (overlimits).";
     QUEUE_REQUEUES: Network Amount Counter "network_queue_requeues" "Times that the link did not take a packet from its queue at once.";
+    QUEUE_SENT: Network Amount Counter "network_queue_sent_bytes" "Bytes that the queue of a shaped link let through, as it counts them for its rate: with the headers of packets that the device makes of a larger one.";
     QUEUE_BYTES: Network Saturation Gauge "network_queue_bytes" "Bytes that wait in the link's queue.";
     MEMORY_TOTAL: Memory Amount Gauge "memory_total_bytes" "Memory of the machine.";
     MEMORY_AVAILABLE: Memory Amount Gauge "memory_available_bytes" "Memory that programs could still get.";

@@ -236,6 +236,31 @@ fn a_shaped_link_is_full_at_what_its_queue_lets_through_in_the_direction_that_it
 }
 
 #[test]
+fn a_queue_that_counts_more_headers_than_its_device_is_full_at_what_it_counts() {
+    let busy = |sent: f64, queued: f64| {
+        let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
+        for (at, reading) in read.iter_mut().enumerate() {
+            let at = at as f64;
+            reading.add(&q::NETWORK_SENT, "eth0", at * sent);
+            reading.add(&q::NETWORK_RECEIVED, "eth0", at * 1e6);
+            reading.add(&q::SEND_LIMIT, "eth0", 5e6);
+            reading.add(&q::QUEUE_SENT, "eth0", at * queued);
+            reading.add(&q::RECEIVE_LIMIT, "eth0", 5e6);
+        }
+        let units = over(&read, ALL.0, ALL.1).units;
+        let of = |kind: Kind| units.iter().find(|unit| unit.kind == kind).unwrap().busy;
+        (of(Kind::NetworkTransmit), of(Kind::NetworkReceive))
+    };
+    let (sends, receives) = busy(9.58e6, 10e6);
+    assert!((sends - 1.0).abs() < 1e-9 && (receives - 0.1).abs() < 1e-9, "{sends} {receives}");
+    // One that counts less, or something else, says nothing.
+    for queued in [0.0, 5e6, 30e6] {
+        let (sends, _) = busy(8e6, queued);
+        assert!((sends - 0.8).abs() < 1e-9, "{queued}: {sends}");
+    }
+}
+
+#[test]
 fn what_can_be_full_is_a_unit_and_a_link_without_a_speed_is_none() {
     let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
     for (at, reading) in read.iter_mut().enumerate() {
