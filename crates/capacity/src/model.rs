@@ -9,7 +9,7 @@ pub use self::falling::Curve;
 use self::falling::Falling;
 pub(crate) use self::full::is_near;
 use self::full::{Full, is_constant};
-pub(crate) use self::stations::Stations;
+pub(crate) use self::stations::{Apart, Loop, Stations};
 use crate::ladder::{Ladder, Unit, Usage};
 use crate::number::real;
 use crate::regression::{Plane, of_classes};

@@ -35,6 +35,19 @@ const MOST_STATES: usize = 2_000_000;
 /// servers are approximated after Seidmann: a fast server and a delay. `None` where the arguments do not fit together.
 #[must_use]
 pub fn closed(stations: &[Station], population: &[u32], think_s: &[f64]) -> Option<Solution> {
+    closed_in_turn(stations, population, think_s, 0.0)
+}
+
+/// The same where this part of what waits, 0 to 1, is served in turn: there an operation waits for all that came before it,
+/// whatever it costs itself, unless it costs so little that it comes there now and then only. For such a part approximated after
+/// Schweitzer, whatever can be counted: no recursion is exact for it. Source: Lazowska et al. (1984), chapter 11.
+#[must_use]
+pub fn closed_in_turn(
+    stations: &[Station],
+    population: &[u32],
+    think_s: &[f64],
+    in_turn: f64,
+) -> Option<Solution> {
     let classes = population.len();
     let fits = |station: &Station| {
         station.demands_s.len() == classes && station.demands_s.iter().all(|d| d.is_finite() && *d >= 0.0)
@@ -55,10 +68,10 @@ pub fn closed(stations: &[Station], population: &[u32], think_s: &[f64]) -> Opti
     let think: Vec<f64> = (0..classes).map(|class| think_s[class] + delays[class]).collect();
     let states = population.iter().try_fold(1_usize, |all, n| all.checked_mul(*n as usize + 1));
     let (rates, queues) = match states {
-        Some(states) if states.saturating_mul(alike.demands_s.len()) <= MOST_STATES => {
+        Some(states) if in_turn <= 0.0 && states.saturating_mul(alike.demands_s.len()) <= MOST_STATES => {
             exact(&alike, population, &think)
         }
-        _ => schweitzer(&alike, population, &think),
+        _ => schweitzer(&alike, population, &think, in_turn.clamp(0.0, 1.0)),
     };
     let queues: Vec<f64> = alike.which.iter().map(|at| queues[*at]).collect();
     Some(solution(stations, population, think_s, rates, &queues))
@@ -169,15 +182,40 @@ fn count_up(here: &mut [u32], population: &[u32]) {
     }
 }
 
+/// An operation that costs a station less than this part of the mean comes there now and then only.
+const NOW_AND_THEN: f64 = 0.1;
+
+/// How often an operation comes to where it costs so many times the mean.
+pub(crate) fn comes(times_the_mean: f64) -> f64 {
+    (times_the_mean / NOW_AND_THEN).clamp(0.0, 1.0)
+}
+
+/// By class, how long one operation is served at a time at a station, and how often it comes there, where classes have these
+/// rates.
+fn visits(demands_s: &[f64], rates: &[f64]) -> Vec<(f64, f64)> {
+    let work: f64 = demands_s.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
+    let mean = work / rates.iter().sum::<f64>();
+    let visit = |demand: &f64| match comes(demand / mean) {
+        often if often > 0.0 => (demand / often, often),
+        _ => (0.0, 0.0),
+    };
+    demands_s.iter().map(visit).collect()
+}
+
 /// An arriving operation sees its own class's queue without its own share.
-fn schweitzer(alike: &Alike, population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
+fn schweitzer(alike: &Alike, population: &[u32], think_s: &[f64], in_turn: f64) -> (Vec<f64>, Vec<f64>) {
     let (demands, stations) = (&alike.demands_s, alike.demands_s.len());
     let share = 1.0 / alike.many.iter().sum::<f64>().max(1.0);
     let mut queues: Vec<Vec<f64>> =
         population.iter().map(|many| vec![f64::from(*many) * share; stations]).collect();
-    let mut rates = vec![0.0; population.len()];
+    let mut rates: Vec<f64> = population.iter().map(|many| f64::from(*many)).collect();
     for _ in 0..10_000 {
         let mut moved = 0.0_f64;
+        let visits: Vec<Vec<(f64, f64)>> = if in_turn > 0.0 {
+            demands.iter().map(|demands_s| visits(demands_s, &rates)).collect()
+        } else {
+            Vec::new()
+        };
         let totals: Vec<f64> =
             (0..stations).map(|s| queues.iter().map(|of_class| of_class[s]).sum()).collect();
         let mut next = queues.clone();
@@ -185,9 +223,20 @@ fn schweitzer(alike: &Alike, population: &[u32], think_s: &[f64]) -> (Vec<f64>, 
             if many == 0.0 {
                 continue;
             }
-            let waits: Vec<f64> = (0..stations)
-                .map(|s| demands[s][class] * (1.0 + totals[s] - queues[class][s] / many))
-                .collect();
+            let by_cost = |s: usize| demands[s][class] * (totals[s] - queues[class][s] / many);
+            let alike_s = |s: usize| {
+                let there = |(other, (served_s, _)): (usize, &(f64, f64))| {
+                    let own = if other == class { queues[class][s] / many } else { 0.0 };
+                    served_s * (queues[other][s] - own)
+                };
+                let before: f64 = visits[s].iter().enumerate().map(there).sum();
+                before * visits[s][class].1
+            };
+            let held_up = |s: usize| match in_turn > 0.0 {
+                true => (1.0 - in_turn) * by_cost(s) + in_turn * alike_s(s),
+                false => by_cost(s),
+            };
+            let waits: Vec<f64> = (0..stations).map(|s| demands[s][class] + held_up(s)).collect();
             rates[class] = many / (think_s[class] + alike.sum(&waits));
             for (s, wait) in waits.iter().enumerate() {
                 next[class][s] = rates[class] * wait;

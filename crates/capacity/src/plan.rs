@@ -17,10 +17,12 @@ mod classes;
 mod nearer;
 
 /// A load that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Demanded {
     /// Workers that begin the next operation when the last is over, after a pause of so many seconds.
     Closed(u32, f64),
+    /// The same with so many workers for each kind of operation, which do no other. What each comes to is their mix.
+    Apart(BTreeMap<String, u32>, f64),
     /// Operations per second, whatever the store does.
     Open(f64),
 }
@@ -243,9 +245,14 @@ impl Planner {
     ) -> Result<Option<(Stations, Solution)>, Cannot> {
         let stations = Stations::with(model, &self.units, mix, &wanted.more)?;
         let delay_s = model.delay_s(mix);
-        Ok(stations.settled(|stations| match wanted.load {
-            Demanded::Closed(workers, think_s) => stations.solve_closed(delay_s, workers, think_s),
-            Demanded::Open(rate) => stations.solve_open(delay_s, rate),
+        let apart = self.apart(mix, wanted);
+        Ok(stations.settled(|stations| match (&wanted.load, &apart) {
+            (Demanded::Open(rate), _) => stations.solve_open(delay_s, *rate),
+            (Demanded::Closed(workers, think_s), _) => stations.solve_closed(delay_s, *workers, *think_s),
+            (Demanded::Apart(..), Some(apart)) => {
+                stations.solve_apart(model, apart, model.turn()).map(|(_, all)| all)
+            }
+            (Demanded::Apart(..), None) => None,
         }))
     }
 
@@ -258,7 +265,7 @@ impl Planner {
         };
         let rate = solved.throughput_per_s[0];
         let in_flight = match wanted.load {
-            Demanded::Closed(..) => Some(rate * solved.response_s[0]),
+            Demanded::Closed(..) | Demanded::Apart(..) => Some(rate * solved.response_s[0]),
             Demanded::Open(_) => None,
         };
         // First: what is refused is not worth the time that hundreds of models of so many workers take.
@@ -282,33 +289,20 @@ impl Planner {
             let range = Range { low: range.low.min(reached), high: range.high.max(reached), ..range };
             range.reaching(slowed.as_ref().map_or(range.value, value))
         };
-        let named = self.model.classes.iter().enumerate().filter(|(class, _)| mix[*class].0 > 0.0);
-        let classes = named.map(|(class, one)| {
-            let time = |in_turn: f64| {
-                let of = (class, mix[class].1, in_turn);
-                move |model: &Model, stations: &Stations, solved: &Solution| {
-                    classes::service_s(model, stations, solved, of)
-                }
-            };
-            let range = ranged(&time(self.model.turn()), f64::INFINITY);
-            let reach =
-                |range: Range, in_turn: f64| range.reaching(time(in_turn)(&self.model, &stations, &solved));
-            (one.name.clone(), self.may_be_in_turn().fold(self.wider(range, class), reach))
-        });
-        let classes = classes.collect();
+        let kinds = classes::Kinds { planner: self, mix: &mix, wanted, solved: (&stations, &solved) };
         let throughput_per_s = match wanted.load {
-            Demanded::Closed(..) => ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0),
             Demanded::Open(rate) => Range { value: rate, low: rate, high: rate },
+            _ => kinds.all(ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0), |each| each.0),
         };
         if self.model.has_curves() && throughput_per_s.high > throughput_per_s.low * USELESS {
             return Err(Cannot::LawsDisagree(throughput_per_s.low, throughput_per_s.high));
         }
         Ok(Prediction {
-            class_rates_per_s: classes::rates_per_s(&mix, throughput_per_s),
+            class_rates_per_s: kinds.rates_per_s(throughput_per_s, &ranged),
             throughput_per_s,
-            service_s: ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY),
+            service_s: kinds.all(ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY), |each| each.1),
             bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),
-            classes,
+            classes: kinds.times_s(&ranged),
             ceiling_per_s: ranged(&|_, stations, _| stations.ceiling_per_s(), 0.0),
             limits,
             extrapolated,
@@ -363,7 +357,11 @@ impl Planner {
     /// The mix that is asked for, and whether its sizes lie beyond those that were measured.
     fn mix(&self, wanted: &Wanted) -> Result<(Mix, bool), Cannot> {
         let mut mix = self.usual.clone();
-        if let Some(shares) = &wanted.mix {
+        let shares = match &wanted.load {
+            Demanded::Apart(workers, _) => Some(self.shares_of(workers)?),
+            _ => wanted.mix.clone(),
+        };
+        if let Some(shares) = &shares {
             let all: f64 = shares.values().sum();
             if let Some(unknown) = shares.keys().find(|kind| !self.measured_mix.contains_key(*kind)) {
                 let known: Vec<&str> = self.measured_mix.keys().map(String::as_str).collect();
@@ -393,7 +391,7 @@ impl Planner {
                 one.1 = bytes;
             }
         }
-        Ok((mix, extrapolated))
+        Ok((self.settled_mix(mix, wanted)?, extrapolated))
     }
 
     /// How many machines of each role are full when the scarcest role has one that is: a balanced store has machines in these

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cosmark_capacity::change::More;
 use cosmark_capacity::ladder::{Kind, Unit, Usage};
-use cosmark_capacity::model::{ClassLoad, Load, Observed};
-use cosmark_capacity::mva::{Station, closed};
+use cosmark_capacity::model::{Cannot, ClassLoad, Load, Observed};
+use cosmark_capacity::mva::{Station, closed, closed_in_turn};
 use cosmark_capacity::plan::{Demanded, Planner, Prediction, Wanted};
 use cosmark_stats::bootstrap::Random;
 
@@ -211,4 +211,59 @@ fn times_and_rates_of_all_kinds_are_those_of_the_whole() {
             }
         }
     }
+}
+
+fn predict_apart(planner: &Planner, readers: u32, writers: u32) -> Result<Prediction, Cannot> {
+    let workers = BTreeMap::from([("read".to_owned(), readers), ("write".to_owned(), writers)]);
+    let load = Demanded::Apart(workers, 0.0);
+    planner.predict(&Wanted { mix: None, bytes_each: None, load, more: More::default() })
+}
+
+#[test]
+fn workers_that_do_one_kind_only_are_chains_of_their_own() {
+    let loads = [[1.0, 0.0], [0.5, 0.5]].map(|shares| LOADS.map(|workers| exact(shares, workers)));
+    let planner = planner(loads.concat());
+    let queue = |of: [f64; 2]| Station { demands_s: of.map(|ms| ms / 1e3).into(), servers: 1 };
+    let delay = Station { demands_s: vec![DELAY_MS / 1e3; 2], servers: 0 };
+    let stations = [queue(DEMANDS_MS[0]), queue(DEMANDS_MS[1]), delay];
+    for (readers, writers) in [(1, 1), (12, 4), (4, 12), (40, 1)] {
+        let said = predict_apart(&planner, readers, writers).unwrap();
+        let truth = closed(&stations, &[readers, writers], &[0.0, 0.0]).unwrap();
+        for at in 0..2 {
+            let what = format!("{at} of {readers} and {writers}");
+            near(said.class_rates_per_s[at].value, truth.throughput_per_s[at], 0.1, &what);
+            near(said.classes[at].1.value, truth.response_s[at], 0.1, &what);
+        }
+        // Little's law holds for each chain.
+        let inside = said.class_rates_per_s[0].value * said.classes[0].1.value;
+        near(inside, f64::from(readers), 1e-6, "readers");
+        let all: f64 = truth.throughput_per_s.iter().sum();
+        near(said.throughput_per_s.value, all, 0.1, "all");
+    }
+    assert!(matches!(predict_apart(&planner, 0, 0), Err(Cannot::NotMeasured(..))));
+}
+
+#[test]
+fn workers_of_their_own_need_a_run_that_tells_the_kinds_apart() {
+    let planner = planner(LOADS.map(|workers| exact([0.6, 0.4], workers)).into());
+    assert!(matches!(predict_apart(&planner, 8, 8), Err(Cannot::OneMix(_))));
+    // The mix that was measured is planned, all kinds together.
+    let same = predict(&planner, [0.6, 0.4], 20);
+    near(same.throughput_per_s.value, exact([0.6, 0.4], 20).rate_per_s(), 0.03, "the same mix");
+}
+
+#[test]
+fn chains_that_are_served_in_turn_wait_alike() {
+    // One station: whoever comes waits for all that are there, so that what a read waits is what a write waits.
+    let stations = [Station { demands_s: vec![1e-3, 4e-3], servers: 1 }];
+    let in_turn = closed_in_turn(&stations, &[10, 10], &[0.0, 0.0], 1.0).unwrap();
+    let waits = [in_turn.response_s[0] - 1e-3, in_turn.response_s[1] - 4e-3];
+    // A worker does not wait for itself: a tenth of its own kind's queue.
+    near(waits[0], waits[1], 0.1, "waits");
+    assert!((in_turn.busy[0] - 1.0).abs() < 1e-6, "{in_turn:?}");
+    // By theory both have ten there: 10 and 10 of 2.5 ms on average, each served once a round.
+    near(in_turn.throughput_per_s[0], 200.0, 0.1, "reads");
+    let shared = closed_in_turn(&stations, &[10, 10], &[0.0, 0.0], 0.0).unwrap();
+    near(shared.response_s[1] / shared.response_s[0], 4.0, 1e-6, "by cost");
+    assert_eq!(shared, closed(&stations, &[10, 10], &[0.0, 0.0]).unwrap());
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::falling::busy_of;
 use super::{Cost, Curve, Load, Mix, Model};
 use crate::ladder::{Kind, Unit};
-use crate::mva::{Solution, Station, closed, open};
+use crate::mva::{Solution, Station, closed, closed_in_turn, comes, open};
 
 /// The places at which operations of one mix queue.
 #[derive(Debug, Clone)]
@@ -26,12 +26,27 @@ pub(crate) struct Stations {
     visiting: Vec<f64>,
 }
 
+/// Workers of their own for each of some kinds of operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Apart {
+    pub loops: Vec<Loop>,
+    /// Seconds between two operations of a worker.
+    pub think_s: f64,
+}
+
+/// The workers of one kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Loop {
+    /// Its place in the classes of the model.
+    pub class: usize,
+    pub bytes: f64,
+    pub workers: u32,
+}
+
 /// So often costs are asked for again.
 const MOST_ROUNDS: usize = 60;
 /// Costs that lie nearer than this share to those of the load that they lead to are these.
 const SETTLED: f64 = 2e-5;
-/// An operation that costs a place less than this part of the mean comes there now and then only.
-const NOW_AND_THEN: f64 = 0.1;
 /// Costs go this part of the way at first, and half of it from where they led to a load whose costs lie on the other
 /// side: those of a unit that is about to be full would swing without end.
 const FIRST_WAY: f64 = 0.5;
@@ -225,6 +240,37 @@ impl Stations {
         self.costs_s().zip(&solved.queue).map(times).collect()
     }
 
+    /// Seconds that one place serves an operation of one kind.
+    fn own_s(&self, model: &Model, at: usize, class: usize, bytes: f64) -> f64 {
+        let (part, share) = self.places[at];
+        let cost = model.parts[part].costs.get(class).copied().unwrap_or_default();
+        cost.at(bytes) * share * self.times[at] / (1.0 - self.idle[at]).max(1e-3)
+    }
+
+    /// A closed loop for each of these kinds: what each does, in their order, and what all of them do together.
+    pub(crate) fn solve_apart(
+        &self,
+        model: &Model,
+        apart: &Apart,
+        in_turn: f64,
+    ) -> Option<(Solution, Solution)> {
+        let of_each = |of: &dyn Fn(&Loop) -> f64| apart.loops.iter().map(of).collect::<Vec<f64>>();
+        let queue = |at: usize| {
+            let demands_s = of_each(&|one| self.own_s(model, at, one.class, one.bytes));
+            Station { demands_s, servers: 1 }
+        };
+        let elsewhere = of_each(&|one| model.classes[one.class].delay.at(one.bytes) + self.extra_delay_s);
+        let delay = Station { demands_s: elsewhere, servers: 0 };
+        let stations: Vec<Station> = (0..self.places.len()).map(queue).chain([delay]).collect();
+        let population: Vec<u32> = apart.loops.iter().map(|one| one.workers).collect();
+        let think_s = vec![apart.think_s; population.len()];
+        let each = closed_in_turn(&stations, &population, &think_s, in_turn)?;
+        let rate: f64 = each.throughput_per_s.iter().sum();
+        let inside: f64 = each.throughput_per_s.iter().zip(&each.response_s).map(|(x, r)| x * r).sum();
+        let all = Solution { throughput_per_s: vec![rate], response_s: vec![inside / rate], ..each.clone() };
+        Some((each, all))
+    }
+
     /// Seconds that an operation of one kind spends at the stations. For the part of it that is served in turn what waits holds all
     /// kinds up alike; else by as much as their own service takes, as processors do that all share.
     pub(crate) fn response_s(
@@ -236,9 +282,7 @@ impl Stations {
         in_turn: f64,
     ) -> f64 {
         let time = |((at, cost_s), slower): ((usize, f64), &f64)| {
-            let (part, share) = self.places[at];
-            let cost = model.parts[part].costs.get(class).copied().unwrap_or_default();
-            let own_s = cost.at(bytes) * share * self.times[at] / (1.0 - self.idle[at]).max(1e-3);
+            let own_s = self.own_s(model, at, class, bytes);
             let waiting = slower - 1.0;
             if cost_s <= 0.0 || self.visiting[at] <= 0.0 {
                 return own_s * slower;
@@ -261,11 +305,6 @@ impl Stations {
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
         all
     }
-}
-
-/// How often an operation comes to where it costs so many times the mean.
-fn comes(times_the_mean: f64) -> f64 {
-    (times_the_mean / NOW_AND_THEN).clamp(0.0, 1.0)
 }
 
 /// Share of the operations of a mix that come to a part.

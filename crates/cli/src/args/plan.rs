@@ -12,6 +12,7 @@ use clap::Args as ClapArgs;
   cosmark plan w12 --nodes proxy=3 --workers 96   three proxies, 96 workers
   cosmark plan w12 --units swift-proxy-server=2x  twice the processes of a daemon on the same machines
   cosmark plan w12 --mix read=50,write=50 --size 1MiB --rate 800/s
+  cosmark plan w12 --workers-of read=48,write=16  workers that only read beside workers that only write
   cosmark plan w12 --check                        leaves out the upper third of the loads, and predicts it
 
 RUN is a ladder: a run with `nodes:` that did the same operations at three or more loads (workloads/ladder.yaml). Another mix or \
@@ -41,6 +42,9 @@ pub struct PlanArgs {
     /// Concurrent workers of all drivers; default: the most that was measured
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "rate")]
     pub workers: Option<u32>,
+    /// Workers that do one kind of operation only: read=48,write=16
+    #[arg(long, value_name = "WORKERS", conflicts_with_all = ["workers", "rate", "mix"])]
+    pub workers_of: Option<String>,
     /// Open loop: operations per second, whatever the store does
     #[arg(long, value_name = "N/s")]
     pub rate: Option<String>,
@@ -48,7 +52,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
     /// Leave out the upper third of the loads, predict it, and compare
-    #[arg(long, conflicts_with_all = ["nodes", "units", "mix", "size", "workers", "rate", "prices"])]
+    #[arg(long, conflicts_with_all = ["nodes", "units", "mix", "size", "workers", "workers_of", "rate", "prices"])]
     pub check: bool,
     /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]

@@ -51,7 +51,8 @@ fn show<T: Serialize>(all: &[T], json: bool, text: impl Fn(&T) -> String) -> Out
 /// What to plan from: each ladder of the run by itself; for another mix or size everything that was measured together.
 fn sources(record: &RunRecord, args: &PlanArgs) -> Result<Vec<ObservedLoads>, Problem> {
     let ladders = ladders(record);
-    if ladders.len() > 1 && (args.mix.is_some() || args.size.is_some()) {
+    let is_other = args.mix.is_some() || args.size.is_some() || args.workers_of.is_some();
+    if ladders.len() > 1 && is_other {
         return Ok(vec![all_loads(record)]);
     }
     if !ladders.is_empty() {
@@ -129,7 +130,7 @@ fn answer(
     let (load, load_text) = load(source, args, rate)?;
     let planner = Planner::of(&source.observed).map_err(|cannot| refused(record, source, &cannot))?;
     let changes = more != More::default() || mix.is_some() || bytes_each.is_some();
-    let wanted = Wanted { mix, bytes_each, load, more };
+    let wanted = Wanted { mix, bytes_each, load: load.clone(), more };
     let as_measured = Wanted { mix: None, bytes_each: None, load, more: More::default() };
     let counts = |more: &More| -> BTreeMap<String, usize> {
         let now = machines(units).into_iter().map(|(role, names)| (role.to_owned(), names.len()));
@@ -166,6 +167,14 @@ fn answer(
 fn load(source: &ObservedLoads, args: &PlanArgs, rate: Option<f64>) -> Result<(Demanded, String), Problem> {
     if let Some(rate) = rate {
         return Ok((Demanded::Open(rate), format!("{}/s", crate::units::rate(rate))));
+    }
+    if let Some(text) = &args.workers_of {
+        let workers = wish::workers_of(text).map_err(Problem::usage)?;
+        let each = workers
+            .iter()
+            .map(|(kind, many)| format!("{} of {kind}", crate::units::count(u64::from(*many), "worker")));
+        let text = each.collect::<Vec<_>>().join(" and ");
+        return Ok((Demanded::Apart(workers, source.think_s), text));
     }
     match args.workers.unwrap_or(source.most_workers) {
         0 => Err(Problem::usage("this run's arrivals came by the clock: say --rate N/s, or --workers N")),

@@ -139,6 +139,30 @@ pub fn mix(text: &str) -> Result<BTreeMap<String, f64>, String> {
     Ok(shares)
 }
 
+/// No more workers of one kind are planned.
+const MOST_WORKERS: u32 = 100_000;
+
+/// Workers of each kind of operation.
+///
+/// # Errors
+/// One sentence with the remedy.
+pub fn workers_of(text: &str) -> Result<BTreeMap<String, u32>, String> {
+    let mut workers = BTreeMap::new();
+    for part in text.split(',') {
+        let (kind, many) = part.split_once('=').unwrap_or((part, ""));
+        let many = many.trim().parse::<u32>().ok().filter(|many| (1..=MOST_WORKERS).contains(many));
+        let (Some(many), false) = (many, kind.trim().is_empty()) else {
+            return Err(format!(
+                "--workers-of {part}: write e.g. read=48,write=16, of 1 to {MOST_WORKERS} each"
+            ));
+        };
+        if workers.insert(kind.trim().to_owned(), many).is_some() {
+            return Err(format!("--workers-of {part}: {} is given twice", kind.trim()));
+        }
+    }
+    Ok(workers)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -195,6 +219,10 @@ mod tests {
         assert_eq!(mix("read=80, write=20%").unwrap()["write"], 20.0);
         for bad in ["read=-1", "read=x", "read=0", "=5", "read=1,read=2", "read=1e308,write=1e308"] {
             assert!(mix(bad).is_err(), "{bad}");
+        }
+        assert_eq!(workers_of("read=48, write=16").unwrap()["write"], 16);
+        for bad in ["read", "read=0", "read=1.5", "=5", "read=1,read=2", "read=100001", ""] {
+            assert!(workers_of(bad).is_err(), "{bad}");
         }
     }
 }
