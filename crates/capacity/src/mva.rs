@@ -63,6 +63,8 @@ pub fn closed_in_turn(
     if (0..classes).any(|class| demanded(class) <= 0.0) {
         return None;
     }
+    // Of one class all wait alike anyway.
+    let in_turn = if classes > 1 { in_turn.clamp(0.0, 1.0) } else { 0.0 };
     let (queueing, delays) = split(stations, classes);
     let alike = Alike::of(queueing);
     let think: Vec<f64> = (0..classes).map(|class| think_s[class] + delays[class]).collect();
@@ -71,7 +73,7 @@ pub fn closed_in_turn(
         Some(states) if in_turn <= 0.0 && states.saturating_mul(alike.demands_s.len()) <= MOST_STATES => {
             exact(&alike, population, &think)
         }
-        _ => schweitzer(&alike, population, &think, in_turn.clamp(0.0, 1.0)),
+        _ => schweitzer(&alike, population, &think, in_turn),
     };
     let queues: Vec<f64> = alike.which.iter().map(|at| queues[*at]).collect();
     Some(solution(stations, population, think_s, rates, &queues))

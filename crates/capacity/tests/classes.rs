@@ -266,4 +266,7 @@ fn chains_that_are_served_in_turn_wait_alike() {
     let shared = closed_in_turn(&stations, &[10, 10], &[0.0, 0.0], 0.0).unwrap();
     near(shared.response_s[1] / shared.response_s[0], 4.0, 1e-6, "by cost");
     assert_eq!(shared, closed(&stations, &[10, 10], &[0.0, 0.0]).unwrap());
+    // Of one kind it makes no difference.
+    let one = [Station { demands_s: vec![2e-3], servers: 1 }];
+    assert_eq!(closed_in_turn(&one, &[7], &[0.01], 1.0), closed(&one, &[7], &[0.01]));
 }

@@ -80,6 +80,14 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     assert!(text.contains("energy of an operation, J") && text.contains("power (RAPL), W"), "{text}");
     assert!(all[0]["now"]["throughput_per_s"]["value"].as_f64().unwrap() < 505.0, "{all}");
 
+    let of_one_kind = good(home, "plan w1 --workers-of read=16 --json");
+    let of_one_kind: Value = serde_json::from_str(&of_one_kind).unwrap();
+    let of_all: Value = serde_json::from_str(&good(home, "plan w1 --workers 16 --json")).unwrap();
+    let rate = |all: &Value| all[0]["now"]["throughput_per_s"]["value"].as_f64().unwrap();
+    assert!((rate(&of_one_kind) / rate(&of_all) - 1.0).abs() < 1e-6, "{of_one_kind} {of_all}");
+    let each = &of_one_kind[0]["now"]["throughput_per_s_of"]["read"]["value"];
+    assert_eq!(each.as_f64(), Some(rate(&of_one_kind)), "{of_one_kind}");
+
     let checked = good(home, "plan w1 --check");
     assert!(
         checked.contains("of its 6 loads the lower 4 alone were fitted; they predict the upper 2"),
@@ -88,6 +96,8 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     assert!(checked.contains("the throughput of 2 of 2 lies within 15 %"), "{checked}");
     for (arguments, words) in [
         ("plan w1 --mix write=100", "operation write was not measured"),
+        ("plan w1 --workers-of write=4", "operation write was not measured"),
+        ("plan w1 --workers-of read", "write e.g. read=48,write=16"),
         ("plan w1 --size 1MiB", "what a byte costs is not known"),
         ("plan w1 --nodes gateway=2x", "the roles are proxy, storage"),
         ("plan w1 --rate 5000/s", "its ceiling is"),
