@@ -321,7 +321,16 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
 fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
     let ladder = ladder(run, stages);
     let found = diagnose(&ladder);
-    let said = say(&ladder, &found);
+    let mut said = say(&ladder, &found);
+    if let Some(silent) = silent(stages) {
+        match found.answer {
+            Answer::NothingMeasured if found.unmeasured.is_empty() => said.text = silent,
+            Answer::NothingMeasured | Answer::Limit(_) | Answer::Unexplained => {
+                said.text = format!("{}; {silent}", said.text);
+            }
+            _ => {}
+        }
+    }
     let (word, named, confidence) = match &found.answer {
         Answer::Named { units, confidence } => ("named", units.as_slice(), Some(*confidence)),
         Answer::Several(units) => ("several", units.as_slice(), None),
@@ -368,6 +377,38 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
             .filter_map(|one| candidate(&ladder, one, plateau_per_s))
             .collect(),
     }
+}
+
+/// Machines that are listed and gave no figures in most of the steps, and what to do about it: what limits the store may be there.
+fn silent(stages: &[&StageRecord]) -> Option<String> {
+    const SHOWN: usize = 3;
+    #[derive(Default)]
+    struct Seen {
+        steps: usize,
+        silent: usize,
+        answered: bool,
+    }
+    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    for node in stages.iter().flat_map(|stage| &stage.nodes) {
+        let own = seen.entry(format!("{} ({})", node.name, node.role)).or_default();
+        own.steps += 1;
+        own.silent += usize::from(node.readings < 2);
+        own.answered |= node.readings > 0;
+    }
+    seen.retain(|_, own| own.silent * 2 > own.steps);
+    let all = seen.len();
+    let answered = seen.values().any(|own| own.answered);
+    let mut names: Vec<String> = seen.into_keys().take(SHOWN).collect();
+    if all > SHOWN {
+        names.push(format!("{} more", all - SHOWN));
+    }
+    let why = if answered {
+        "new figures came less than twice in a step; let each step last three times as long as it takes to renew them (of an \
+         exporter that does so every 15 s: 45 s), or read these machines another way (ssh, an agent)"
+    } else {
+        "no figures came; `nodes` of the stages says why"
+    };
+    (all > 0).then(|| format!("nothing is known of {}: {why}", names.join(" and ")))
 }
 
 /// A ceiling and the ends of its interval; those of what was not predicted, and an end that is none, are not known.

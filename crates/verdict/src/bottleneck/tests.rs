@@ -137,6 +137,42 @@ fn a_quota_whose_use_nobody_counts_is_not_spoken_of_as_idle() {
 }
 
 #[test]
+fn a_machine_whose_exporter_renews_its_figures_too_rarely_for_the_steps_is_said_to_be_unknown() {
+    let rarely = |readings: u64| NodeResult {
+        name: "s2".into(),
+        role: "storage".into(),
+        readings,
+        ..NodeResult::default()
+    };
+    let text = |change: &dyn Fn(&mut StageRecord)| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        stages.iter_mut().for_each(change);
+        let found = bottlenecks(&run(stages));
+        (found[0].answer.clone(), found[0].text.clone())
+    };
+    let is_said = |text: &str| text.contains("nothing is known of s2 (storage): ");
+    // The other machine has time left: the limit may be on this one.
+    let (answer, said) = text(&|stage| {
+        stage.nodes[0].units.remove(0);
+        stage.nodes.push(rarely(1));
+    });
+    assert!(answer == "limit" && is_said(&said) && said.contains("came less than twice in a step"), "{said}");
+    // Alone, too: it is listed, and not to be listed.
+    let (answer, said) = text(&|stage| stage.nodes = vec![rarely(1)]);
+    assert!(answer == "nothing_measured" && said.starts_with("nothing is known of s2"), "{said}");
+    let (_, said) = text(&|stage| stage.nodes = vec![rarely(0)]);
+    assert!(is_said(&said) && said.contains("no figures came"), "{said}");
+    // A name needs no such word, nor a machine that was seen.
+    let (answer, said) = text(&|stage| stage.nodes.push(rarely(1)));
+    assert!(answer == "named" && !is_said(&said), "{said}");
+    let (answer, said) = text(&|stage| {
+        stage.nodes[0].units.remove(0);
+        stage.nodes.push(rarely(9));
+    });
+    assert!(answer == "limit" && !is_said(&said), "{said}");
+}
+
+#[test]
 fn a_machine_that_was_away_for_most_of_a_step_is_not_measured_there() {
     let answered = |covered: Option<f64>| {
         let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
