@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{CheckStatus, ClientRecord, RunRecord, StageRecord};
-use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, Reported, diagnose};
+use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, Reported, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
@@ -321,16 +321,8 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
 fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
     let ladder = ladder(run, stages);
     let found = diagnose(&ladder);
-    let mut said = say(&ladder, &found);
-    if let Some(silent) = silent(stages) {
-        match found.answer {
-            Answer::NothingMeasured if found.unmeasured.is_empty() => said.text = silent,
-            Answer::NothingMeasured | Answer::Limit(_) | Answer::Unexplained => {
-                said.text = format!("{}; {silent}", said.text);
-            }
-            _ => {}
-        }
-    }
+    let said = say(&ladder, &found);
+    let text = with_what_else(said.text, &ladder, &found, stages);
     let (word, named, confidence) = match &found.answer {
         Answer::Named { units, confidence } => ("named", units.as_slice(), Some(*confidence)),
         Answer::Several(units) => ("several", units.as_slice(), None),
@@ -364,7 +356,7 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         ceiling_low_per_s: low,
         ceiling_high_per_s: high,
         ceiling_by: reported.zip(ceiling).map(|(how, one)| reported_by(how, one).to_owned()),
-        text: said.text,
+        text,
         second: said.second,
         refute: said.refute,
         skewed: said.skewed,
@@ -377,6 +369,47 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
             .filter_map(|one| candidate(&ladder, one, plateau_per_s))
             .collect(),
     }
+}
+
+/// The answer, with what no unit shows and may be the limit all the same.
+fn with_what_else(text: String, ladder: &Ladder, found: &Diagnosis, stages: &[&StageRecord]) -> String {
+    let is_disk = |unit: &usize| ladder.units[*unit].kind == ResourceKind::Disk;
+    let (is_open, may_be_memory) = match &found.answer {
+        // What is moved out of memory and back fills a disk, too.
+        Answer::Named { units, .. } | Answer::Several(units) => (false, units.iter().any(is_disk)),
+        Answer::Limit(_) | Answer::Unexplained => (true, true),
+        answer => (*answer == Answer::NothingMeasured, false),
+    };
+    let silent = silent(stages).filter(|_| is_open);
+    let short = short_of_memory(ladder, stages).filter(|_| may_be_memory);
+    // Machines that are listed need not be.
+    let is_listed =
+        found.answer == Answer::NothingMeasured && found.unmeasured.is_empty() && silent.is_some();
+    let first = Some(text).filter(|_| !is_listed);
+    first.into_iter().chain(silent).chain(short).collect::<Vec<_>>().join("; ")
+}
+
+/// Tasks that wait for memory in so much of the time, and in so many times as much as at the lowest load, are held up by it.
+const SHORT: (f64, f64) = (0.1, 2.0);
+
+/// Machines whose memory was short at the highest load.
+fn short_of_memory(ladder: &Ladder, stages: &[&StageRecord]) -> Option<String> {
+    let order = ladder.order();
+    let (first, last) = (stages.get(*order.first()?)?, stages.get(*order.last()?)?);
+    let share = |stage: &StageRecord, name: &str| -> f64 {
+        let nodes = stage.nodes.iter().filter(|node| node.name == name);
+        let all = nodes.flat_map(|node| &node.quantities);
+        all.filter(|one| one.quantity == q::MEMORY_PRESSURE.id).map(|one| one.mean).sum()
+    };
+    let short = last.nodes.iter().filter_map(|node| {
+        let (low, high) = (share(first, &node.name), share(last, &node.name));
+        let is_short = high >= SHORT.0 && high >= SHORT.1 * low;
+        is_short
+            .then(|| format!("{} ({}) in {:.0} % of the time", node.name, node.role, high.min(1.0) * 100.0))
+    });
+    let short: Vec<String> = short.collect();
+    (!short.is_empty())
+        .then(|| format!("memory was short there: tasks waited for it on {}", short.join(" and ")))
 }
 
 /// Machines that are listed and gave no figures in most of the steps, and what to do about it: what limits the store may be there.

@@ -173,6 +173,34 @@ fn a_machine_whose_exporter_renews_its_figures_too_rarely_for_the_steps_is_said_
 }
 
 #[test]
+fn memory_that_was_short_at_the_highest_load_is_said_where_it_may_be_the_limit() {
+    let text = |share: fn(f64) -> f64, has_disk: bool| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        for stage in &mut stages {
+            let mean = share(load_of(stage).unwrap().1);
+            let quantity = "memory_pressure_s".to_owned();
+            stage.nodes[0].quantities =
+                vec![QuantityResult { quantity, unit: String::new(), mean, highest: mean }];
+            if !has_disk {
+                stage.nodes[0].units.remove(0);
+            }
+        }
+        let found = bottlenecks(&run(stages));
+        (found[0].answer.clone(), found[0].text.clone())
+    };
+    let words = "tasks waited for it on s1 (storage) in 32 % of the time";
+    for (has_disk, answer) in [(true, "named"), (false, "limit")] {
+        let (said, short) = text(|workers| 0.02 * workers, has_disk);
+        assert!(said == answer && short.contains(words), "{short}");
+        // As much without load, or next to nothing.
+        for share in [(|_| 0.3) as fn(f64) -> f64, |workers| 0.002 * workers] {
+            let (said, short) = text(share, has_disk);
+            assert!(said == answer && !short.contains("memory"), "{short}");
+        }
+    }
+}
+
+#[test]
 fn a_machine_that_was_away_for_most_of_a_step_is_not_measured_there() {
     let answered = |covered: Option<f64>| {
         let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
