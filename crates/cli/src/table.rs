@@ -10,6 +10,7 @@ use cosmark_verdict::percent;
 
 use crate::fit::{self, Column};
 use crate::paint::Ink;
+use crate::screen::room;
 use crate::units;
 
 /// The figures of the table; those that not every run has only where some operation has one.
@@ -22,6 +23,11 @@ fn columns(record: &RunRecord) -> Vec<&'static Metric> {
 /// All stages and operations of a run that have results.
 #[must_use]
 pub fn results(record: &RunRecord) -> String {
+    results_in(room(), record)
+}
+
+/// The same in this width.
+fn results_in(room: Option<usize>, record: &RunRecord) -> String {
     let figures = columns(record);
     let heads: Vec<Column> = [Column::text("stage").least(8), Column::text("operation").least(12)]
         .into_iter()
@@ -50,7 +56,7 @@ pub fn results(record: &RunRecord) -> String {
         _ if column == failures => Ink::Bad,
         _ => Ink::Plain,
     };
-    fit::table(&heads, &rows, ink)
+    fit::table_in(room, &heads, &rows, ink)
 }
 
 /// What is worth least goes first where the terminal is narrow: the rate, failures and p99 stay.
@@ -347,5 +353,50 @@ mod tests {
         assert_eq!(even, ["±1%", "±0%"]);
         assert_eq!(shown(10.0, 100.0, Some("the client paused")), "no");
         assert_eq!(within(rate, &OperationResult::default()), "");
+    }
+
+    #[test]
+    fn results_fit_and_break_no_number_from_forty_columns_on() {
+        let times = Latencies {
+            count: 1_234_567,
+            p50: Some(123.4),
+            p95: Some(1_234.5),
+            p99: Some(12_345.6),
+            ..Latencies::default()
+        };
+        let operation = OperationResult {
+            name: "read-of-what-was-written".into(),
+            work: "read-of-what-was-written".into(),
+            ok: 1_222_567,
+            failed: 12_000,
+            success_ratio: Some(0.99),
+            throughput_per_s: Some(41_152.0),
+            response_ms: times,
+            ..OperationResult::default()
+        };
+        let stage =
+            serde_json::json!({"id": "s1-main", "name": "main-with-a-long-name", "state": "completed"});
+        let mut stage: StageRecord = serde_json::from_value(stage).unwrap();
+        stage.operations = vec![operation.clone(), OperationResult { name: "write".into(), ..operation }];
+        let mut record: RunRecord = serde_json::from_value(serde_json::json!({"schema": 1, "cosmark": "0", "id": "w1",
+            "name": "n", "description": null, "state": "finished", "reason": null, "seed": 1, "submitted": null,
+            "started": null, "ended": null, "process": null}))
+        .unwrap();
+        record.stages = vec![stage];
+        for room in [40, 60, 80, 120] {
+            let text = results_in(Some(room), &record);
+            for line in text.lines() {
+                assert!(crate::screen::columns_of(line) <= room, "{room}: {line}\n{text}");
+            }
+            for what in ["41 152", "12 000", "write"] {
+                assert_eq!(
+                    text.matches(what).count(),
+                    if what == "write" { 1 } else { 2 },
+                    "{room}:\n{text}"
+                );
+            }
+        }
+        let narrow = results_in(Some(40), &record);
+        assert!(narrow.contains("stage: main-with-a-long-name\n  operation: "), "{narrow}");
     }
 }

@@ -1,10 +1,10 @@
 //! The verdict for people: short above the results, what is known before a run, and the whole table.
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
 use cosmark_verdict::{most_telling, telling_order};
 use cosmark_workload::Workload;
 
+use crate::fit::{self, Column};
 use crate::paint::{Ink, To, paint};
 use crate::screen::room;
 
@@ -110,11 +110,24 @@ pub fn preflight(workload: &Workload) -> Vec<String> {
 }
 
 /// Columns of the table where neither a terminal nor COLUMNS says how many there are.
-const WIDTH_OF_A_PIPE: u16 = 120;
+const WIDTH_OF_A_PIPE: usize = 120;
+
+/// A check is known by its number where there is no room for its name; what it found is wrapped, never cut.
+const COLUMNS: &[Column] = &[
+    Column::text("check"),
+    Column::text("name").goes(1),
+    Column::text("came out"),
+    Column::text("found").wraps(24),
+];
 
 /// Every check of every stage.
 #[must_use]
 pub fn table(verdict: &Verdict) -> String {
+    table_in(room().unwrap_or(WIDTH_OF_A_PIPE), verdict)
+}
+
+/// The same in this width.
+fn table_in(room: usize, verdict: &Verdict) -> String {
     let mut text = headline(verdict);
     let mut stages: Vec<Option<&str>> = Vec::new();
     for check in &verdict.checks {
@@ -124,18 +137,9 @@ pub fn table(verdict: &Verdict) -> String {
         }
     }
     for stage in stages {
-        let mut table = Table::new();
-        table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(room().and_then(|room| u16::try_from(room).ok()).unwrap_or(WIDTH_OF_A_PIPE));
-        table.set_header(["check", "", "came out", "found"]);
-        for row in rows(verdict.checks.iter().filter(|check| check.stage.as_deref() == stage)) {
-            table.add_row(row);
-        }
-        for (at, width) in [(0, 4_u16), (1, 16), (2, 10)] {
-            if let Some(column) = table.column_mut(at) {
-                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
-            }
-        }
+        let rows = rows(verdict.checks.iter().filter(|check| check.stage.as_deref() == stage));
+        let rows: Vec<Vec<String>> = rows.into_iter().map(Vec::from).collect();
+        let table = fit::table_in(Some(room), COLUMNS, &rows, |_, _| Ink::Plain);
         text.push_str(&format!("\n{}\n{table}", stage.unwrap_or("the whole run")));
     }
     text.push_str(&format!("\n{}", tally(&verdict.checks)));
@@ -213,5 +217,52 @@ mod tests {
         assert_eq!(sentence(&verdict.checks[2]), "s3-main: what V9 found (V9)");
         assert_eq!(sentence(&verdict.checks[1]), "warn s3-main: what V8 found (V8)");
         assert!(short(&Verdict::default())[0].contains("nobody looked"));
+    }
+
+    #[test]
+    fn a_table_of_checks_fits_and_breaks_no_word_and_no_number_from_forty_columns_on() {
+        let found = "1 234 567 of 12 345 678 operations were sent 12.9 ms late in s3-main, which moves the \
+                     response_ms.p99 by 7.31 % of what it is";
+        let mut checks = vec![
+            check("V3", CheckStatus::Warn, Overall::TrueWithLimits),
+            check("V12", CheckStatus::Fail, Overall::False),
+            check("V9", CheckStatus::NotRun, Overall::NotProven),
+            check("V25", CheckStatus::NotRun, Overall::TrueWithLimits),
+        ];
+        checks[0].message = found.to_owned();
+        checks[2].message = "no open loop".to_owned();
+        checks[3].message = "no open loop".to_owned();
+        let verdict = Verdict { overall: Overall::False, reason: None, checks };
+        for room in [40, 48, 60, 80, 120, 200] {
+            let text = table_in(room, &verdict);
+            // The headline and the tally are sentences, which are wrapped where they are printed.
+            let table: Vec<&str> =
+                text.lines().skip(1).take_while(|line| !line.starts_with("4 checks")).collect();
+            for line in &table {
+                assert!(crate::screen::columns_of(line) <= room, "{room}: {line}\n{text}");
+            }
+            assert!(text.starts_with("verdict: FALSE: s3-main: what V12 found (V12)\ns3-main\n"), "{text}");
+            for what in ["V3", "V12", "V9", "V25", "warn", "FAIL", "too little", "not run"] {
+                assert!(table.concat().contains(what), "{room}: {what} in\n{text}");
+            }
+            for whole in ["1 234 567", "12 345 678", "response_ms.p99", "operations"] {
+                assert!(table.iter().any(|line| line.contains(whole)), "{room}: {whole} in\n{text}");
+            }
+            let words = |text: &str| -> Vec<String> {
+                let text = text.replace(['│', '|'], " ");
+                text.split_whitespace().map(str::to_owned).collect()
+            };
+            let shown = words(&table.join(" "));
+            let missing: Vec<String> =
+                words(found).into_iter().filter(|word| !shown.contains(word)).collect();
+            assert!(missing.is_empty(), "{room}: {missing:?} in\n{text}");
+        }
+        assert!(
+            table_in(40, &verdict)
+                .contains("check: V3\n  name: name of V3\n  came out: warn\n  found: 1 234 567")
+        );
+        assert!(
+            table_in(60, &verdict).contains("came out") && !table_in(60, &verdict).contains("name of V3")
+        );
     }
 }

@@ -27,10 +27,16 @@ fn one(line: &str, columns: usize) -> Cow<'_, str> {
     if shown(line) <= columns || is_drawn(line) {
         return Cow::Borrowed(line);
     }
-    let hang = hang(line, columns);
+    Cow::Owned(broken(line, columns, hang(line, columns)))
+}
+
+/// A line in as many as it takes, broken between words; those after the first stand `hang` further in. Only a word that is longer
+/// alone makes a line longer than `columns`.
+#[must_use]
+pub fn broken(line: &str, columns: usize, hang: usize) -> String {
     let mut text = String::with_capacity(line.len() + 16);
     let (mut used, mut blanks, mut has_word) = (0, 0, false);
-    for word in line.split(' ') {
+    for word in words(line) {
         if word.is_empty() {
             // Another blank between two words, or before the first.
             blanks += 1;
@@ -49,7 +55,41 @@ fn one(line: &str, columns: usize) -> Cow<'_, str> {
         used += shown(word);
         (blanks, has_word) = (0, true);
     }
-    Cow::Owned(text)
+    text
+}
+
+/// Columns of the longest word of a line, which cannot be broken.
+#[must_use]
+pub fn longest_word(line: &str) -> usize {
+    words(line).into_iter().map(shown).max().unwrap_or(0)
+}
+
+/// What stands between blanks, empty between two of them; a number whose thousands are set apart (`12 345`) is one word.
+fn words(line: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for word in line.split(' ') {
+        let end = at + word.len();
+        if words.last().is_some_and(|last| is_one_number(last, word)) {
+            words.pop();
+        } else {
+            start = at;
+        }
+        words.push(&line[start..end]);
+        at = end + 1;
+    }
+    words
+}
+
+/// True where `word` begins with the next three digits of the number that ends before it.
+fn is_one_number(before: &str, word: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    // A look (CSI .. m) that stands before the number is none of its signs.
+    let before =
+        before.rfind("\x1b[").and_then(|at| before[at..].split_once('m')).map_or(before, |(_, after)| after);
+    let first = before.trim_end_matches(|sign: char| sign.is_ascii_digit());
+    let is_begun = !first.ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, '.' | ',' | ':'));
+    (1..=3).contains(&(before.len() - first.len())) && is_begun && digits(word) == 3
 }
 
 /// Where the text of a line begins: after its bullet, else below the second of its columns, else a little further in.
@@ -119,6 +159,22 @@ mod tests {
                 }
             }
             assert_eq!(wrapped(text, 1000), text);
+        }
+    }
+
+    #[test]
+    fn a_number_whose_thousands_are_set_apart_is_broken_nowhere() {
+        for number in ["1 540", "-12 345 678", "(123 456)", "1 000.5", "\u{1b}[31m99 999\u{1b}[0m"] {
+            let text = format!("of {number} operations and {number} of others, most {number}");
+            for columns in 20..60 {
+                let broken = wrapped(&text, columns);
+                assert_eq!(broken.matches(number).count(), 3, "{columns}: {broken}");
+            }
+            assert_eq!(longest_word(&text), shown(number).max("operations".len()));
+        }
+        // These are two words.
+        for text in ["V12 345", "0.5 123", "1234 567", "12 34", "12 3456", "at 10:30 200"] {
+            assert_eq!(longest_word(text), text.split(' ').map(str::len).max().unwrap(), "{text}");
         }
     }
 
