@@ -11,12 +11,14 @@ AT_ONCE=$(($(nproc) + 1))
 
 # By the directory of the package and the name of the program. Those that take long begin first, so that none is left over
 # at the end; those that start many servers beside one that computes.
-FIRST=(cli/survive controller/verdict_bench cli/attack cli/distributed certify/truth cli/cluster faults/cosmark_faults
-  cli/cli cli/service)
+FIRST=(cli/survive controller/verdict_bench cli/attack cli/distributed certify/truth cli/cluster cli/cli cli/service)
 # Their tests wait for servers, time limits and runs of a given length, each for its own: more of them at once than
 # processors.
 WAITING=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/history adaptors/s3_live)
 WAITING_AT_ONCE=$((2 * $(nproc)))
+# They sleep, or wait for time limits, nearly all of their time (what each used of a processor stands behind its output),
+# and start nothing that computes: one after the other they run beside the others and take no place from them.
+IDLE=(faults/cosmark_faults adaptors/lies)
 # Their figures another program on the same processors would change.
 ALONE=(engine/windows engine/share)
 # These measure, too, but what they assert holds beside one other such program, and mostly they wait. The longest first.
@@ -69,10 +71,16 @@ named() {
 }
 
 named "${FIRST[@]}" >"$work/beside"
+named "${IDLE[@]}" >"$work/idle"
 named "${IN_PAIRS[@]}" >"$work/pairs"
 named "${ALONE[@]}" >"$work/alone"
-grep -vxF -f "$work/beside" -f "$work/pairs" -f "$work/alone" "$programs" >>"$work/beside" || true
-[[ $part == alone ]] || run_all "$AT_ONCE" <"$work/beside"
+grep -vxF -f "$work/beside" -f "$work/idle" -f "$work/pairs" -f "$work/alone" "$programs" >>"$work/beside" || true
+if [[ $part != alone ]]; then
+  # Each in a shell of its own: one that waits for the next of its programs to end must not take the other's for it.
+  run_all 1 <"$work/idle" &
+  run_all "$AT_ONCE" <"$work/beside" &
+  wait
+fi
 if [[ $part != beside ]]; then
   run_all 2 <"$work/pairs"
   run_all 1 <"$work/alone"

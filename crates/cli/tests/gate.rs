@@ -271,3 +271,74 @@ fn programs_run_two_at_once_but_for_those_that_measure() {
     let output = run();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
+
+/// Ends when as many programs have begun as are to run at once.
+const ALL_MEET: &str = r#"#!/bin/sh
+cd "$HERE"
+touch "began-NAME"
+begun() { [ "$(ls | grep -c '^began-')" -ge COUNT ]; }
+n=0
+until begun || [ $n -ge 1200 ]; do sleep 0.1; n=$((n + 1)); done
+begun || exit 1
+touch "ended-NAME"
+echo "test result: ok. 1 passed; 0 failed; 0 ignored"
+"#;
+
+#[test]
+fn programs_that_sleep_take_no_place_from_the_others_and_their_failures_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let processors = Command::new("nproc").output().unwrap();
+    let places = text(&processors.stdout).trim().parse::<usize>().unwrap() + 1;
+    let write = |name: &str, body: &str| {
+        fs::write(here.join(name), body).unwrap();
+        fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    // As many as have a place, and one that sleeps.
+    let meets =
+        |name: &str| write(name, &ALL_MEET.replace("NAME", name).replace("COUNT", &(places + 1).to_string()));
+    let mut built = BUILT.split("row left").next().unwrap().to_owned();
+    for at in 0..places {
+        let name = format!("busy{at}");
+        built += &format!("row {name} tests/{name}.rs true\n");
+        meets(&name);
+    }
+    built += "row cosmark_faults src/lib.rs true faults\nrow lies tests/lies.rs true adaptors\n";
+    write("cargo", &built);
+    meets("cosmark_faults");
+    // The next that sleeps begins when the first has ended.
+    let after = "#!/bin/sh\n[ -e \"$HERE/ended-cosmark_faults\" ] || exit 2\n";
+    write(
+        "lies",
+        &format!(
+            "{after}printf 'failures:\\n    is_unlucky\\n\\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\\n'\nexit 101\n"
+        ),
+    );
+    for package in ["cli", "faults", "adaptors"] {
+        fs::create_dir(here.join(package)).unwrap();
+    }
+    let mut list = Command::new(script("built.sh"));
+    let listed = list.arg("list").arg(here.join("cargo")).arg("test").env("HERE", here).output().unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    fs::write(here.join("built"), listed.stdout).unwrap();
+    let run = |part: &[&str]| {
+        let mut programs = Command::new(script("test_programs.sh"));
+        programs.args(part).arg(here.join("built")).env("HERE", here).output().unwrap()
+    };
+    let output = run(&["--beside"]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        read_log(&printed),
+        ["failed|--test lies|is_unlucky".to_owned(), format!("count|{}|1|0", places + 1)],
+        "{printed}"
+    );
+    write("lies", &format!("{after}echo 'test result: ok. 1 passed; 0 failed; 0 ignored'\n"));
+    assert_eq!(run(&[]).status.code(), Some(0));
+    let output = run(&["--alone"]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).as_str()),
+        (Some(0), ""),
+        "nothing of it measures"
+    );
+}
