@@ -83,7 +83,8 @@ compile() { # ARCH: prints the binary's path
   flags="--remap-path-prefix=$PWD=/cosmark --remap-path-prefix=$cargo_home=/cargo"
   env "${environment[@]}" PATH="$WORK/venv/bin:$PATH" RUSTFLAGS="$flags" CARGO_INCREMENTAL=0 \
     CFLAGS="-ffile-prefix-map=$PWD=/cosmark -ffile-prefix-map=$cargo_home=/cargo" \
-    cargo zigbuild --profile "$PROFILE" --locked -p cosmark --target "$triple.$GLIBC" --target-dir "$WORK/build" >&2
+    cargo zigbuild --profile "$PROFILE" --locked -p cosmark --target "$triple.$GLIBC" --target-dir "$WORK/build" >&2 ||
+    return 1 # its callers look at the status, so that no failure ends it by itself, and the binary of an earlier build is there
   printf '%s\n' "$WORK/build/$triple/$PROFILE/cosmark"
 }
 
@@ -241,12 +242,19 @@ image() {
 
 # Beside the other packages, where the machine has or can have what makes it.
 image_where_possible() {
-  if (need_packages buildah=buildah); then
+  if ! is_root; then
+    skipped 'container image: its files belong to its own user, which only root can say'
+  elif (need_packages buildah=buildah); then
     image
     checksums
   else
     skipped 'container image: no buildah here'
   fi
+}
+
+packages() { # [ARCH]..
+  build "$@"
+  image_where_possible
 }
 
 # ---- the trial ----------------------------------------------------------------------------------------------------
@@ -256,10 +264,10 @@ clean_root() { # NAME: prints its path
   local base=$WORK/root-base root=$WORK/root-$1
   if [[ ! -e $base/.complete ]]; then
     rm -rf "$base"
-    timeout 900 debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$base" >&2
+    timeout 900 debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$base" >&2 || return
     touch "$base/.complete"
   fi
-  rm -rf "$root" && cp -a "$base" "$root" && rm "$root/.complete"
+  rm -rf "$root" && cp -a "$base" "$root" && rm "$root/.complete" || return
   printf '%s\n' "$root"
 }
 
@@ -328,7 +336,7 @@ print(r.verdict, r.quantile("main", "read", 0.999))'
 unpack_image() { # ARCHIVE ROOT
   local store=$WORK/oci
   rm -rf "$store" "$2" && mkdir -p "$store" "$2"
-  tar --extract --file "$1" --directory "$store"
+  tar --extract --file "$1" --directory "$store" || return
   python3 - "$store" "$2" <<'EOF'
 import json, os, subprocess, sys
 
@@ -394,7 +402,7 @@ arm64() {
 
 twice() {
   local other=$WORK/other-place
-  build
+  packages
   rm -rf "$other" && git clone --quiet --no-hardlinks . "$other"
   (cd "$other" && COSMARK_DIST=$other/dist scripts/packages.sh build)
   diff "$DIST/SHA256SUMS" "$other/dist/SHA256SUMS"
@@ -464,8 +472,7 @@ chart() {
 case ${1:-} in
   build)
     shift
-    build "$@"
-    image_where_possible
+    packages "$@"
     ;;
   image) image && checksums ;;
   test) trial ;;

@@ -9,6 +9,8 @@ mod lanes;
 mod limits;
 #[path = "gate/memory.rs"]
 mod memory;
+#[path = "gate/packages.rs"]
+mod packages;
 mod support;
 #[path = "gate/wipe.rs"]
 mod wipe;
