@@ -779,6 +779,29 @@ fn help_teaches_and_adaptors_list_their_keys() {
     assert!(stdout(&run(directory.path(), &["man"])).contains(".TH"));
 }
 
+#[test]
+fn keys_of_adaptors_are_shown_in_the_width_of_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = |columns: &str| {
+        let mut command = cosmark(directory.path());
+        stdout(&command.args(["adaptors", "s3"]).env("COLUMNS", columns).output().unwrap())
+    };
+    let is_framed = |line: &&str| line.contains(|sign| ('\u{2500}'..='\u{259f}').contains(&sign));
+    for columns in [80, 100, 120, 200] {
+        let text = keys(&columns.to_string());
+        let widest = text.lines().filter(is_framed).map(|line| line.chars().count()).max();
+        assert!(widest.is_none_or(|width| width <= columns), "{columns}: {widest:?}\n{text}");
+        assert!(text.contains("secretkey") && text.contains("path_style_access"), "{text}");
+    }
+    let narrow = keys("40");
+    assert!(narrow.contains("\nkey: accesskey") && narrow.contains("\n  meaning: "), "{narrow}");
+    // A longer line is one of a single word, or of a sentence that is wrapped on a terminal only.
+    let blocks = narrow.lines().skip_while(|line| !line.starts_with("key: "));
+    let long = |line: &&str| line.chars().count() > 40 && line.trim().contains(' ');
+    let long: Vec<&str> = blocks.take_while(|line| !line.starts_with("  any storage")).filter(long).collect();
+    assert!(long.is_empty(), "{long:#?}");
+}
+
 /// A file system of 200 KiB, in a mount namespace of its own.
 #[test]
 fn a_full_disk_costs_the_archive_but_not_the_results() {

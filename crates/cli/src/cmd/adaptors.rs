@@ -1,6 +1,5 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
-use comfy_table::{ContentArrangement, Table};
 use cosmark_adaptor_api::{AdaptorDef, Alias, Key, STORE_FACTS};
 use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json};
 use cosmark_nodes::source::SOURCES;
@@ -9,8 +8,9 @@ use serde_json::{Value, json};
 use crate::args::AdaptorsArgs;
 use crate::cmd::check::reading;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::{self, Column};
+use crate::paint::Ink;
 use crate::registry::CATALOG;
-use crate::screen::room;
 
 /// Runs the subcommand.
 pub fn run(args: &AdaptorsArgs) -> Outcome {
@@ -114,18 +114,20 @@ fn print_aliases(aliases: &[Alias]) {
     }
 }
 
+/// Where there is little room each is wrapped between words.
+const KEY_COLUMNS: &[Column] = &[
+    Column::text("key").wraps(10),
+    Column::text("default").wraps(8),
+    Column::text("value").wraps(12),
+    Column::text("meaning").wraps(24),
+];
+
 fn print_keys(keys: &[Key]) {
     if keys.is_empty() {
         println!("  no keys");
         return;
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = room() {
-        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
-    }
-    table.set_header(["key", "default", "value", "meaning"]);
-    for key in keys {
+    let row = |key: &Key| {
         let mut name = key.name.to_owned();
         if !key.aliases.is_empty() {
             name = format!("{name}\n({})", key.aliases.join(", "));
@@ -134,9 +136,10 @@ fn print_keys(keys: &[Key]) {
         if let Some(variable) = key.env {
             help = format!("{help}; environment: {variable}");
         }
-        table.add_row([name, key.default.unwrap_or("-").to_owned(), key.kind.describe(), help]);
-    }
-    println!("{table}");
+        vec![name, key.default.unwrap_or("-").to_owned(), key.kind.describe(), help]
+    };
+    let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
+    println!("{}", fit::table(KEY_COLUMNS, &rows, |_, _| Ink::Plain));
 }
 
 fn all_as_json(args: &AdaptorsArgs) -> Result<Value, Problem> {
