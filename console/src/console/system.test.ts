@@ -4,6 +4,7 @@ import { movesFor } from "./pages/home/order";
 import { after, EMPTY, inOrder } from "./system";
 import { age, lasted } from "./ui/time";
 import { joinHints } from "./pages/home/Join";
+import { missed } from "./run/figures";
 import { boxNames, widths } from "./run/Timeline";
 import { leftOf, progressOf } from "./ui/marks";
 
@@ -98,4 +99,14 @@ describe("progress", () => {
 test("the command that brings a driver is the controller's own, with what is to be known of it", () => {
   expect(joinHints("cosmark driver --join nats://127.0.0.1:4222 --nats-nkey-file driver.nkey --trust K")).toHaveLength(2);
   expect(joinHints("cosmark driver --join nats://lab-7:4222 --trust K")[0]).toContain("login of a driver");
+});
+
+describe("what was missed", () => {
+  test("names the part of a lost driver, and says that every arrival was taken only where none is", () => {
+    const lost = (driver: string, from_s: number, part: number) => ({ driver, from_s, share: part });
+    expect(missed(0, [])).toBe("every arrival was taken");
+    expect(missed(3, [])).toBe("no worker was free");
+    expect(missed(0, [lost("d2", 12, 0.5)])).toMatch(/^and 50\s% of the load, of driver d2, lost after /);
+    expect(missed(0, [lost("d2", 12, 0.5), lost("d3", 40, 0.25)])).toMatch(/^and 75\s% of the load, of 2 drivers, lost after /);
+  });
 });

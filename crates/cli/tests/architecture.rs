@@ -730,6 +730,21 @@ fn named_tests(page: &str) -> Vec<&str> {
     names.into_iter().map(|name| name.rsplit("::").next().unwrap_or(name)).collect()
 }
 
+/// Lines of numbered lists whose number does not follow the one before: a rule is known by its number. Each list begins with 1.
+fn misnumbered(page: &str) -> Vec<String> {
+    let mut before = 0;
+    let mut found = Vec::new();
+    for line in page.lines() {
+        let Some((number, _)) = line.split_once(". ") else { continue };
+        let Ok(number) = number.parse::<u32>() else { continue };
+        if number != 1 && number != before + 1 {
+            found.push(line.to_owned());
+        }
+        before = number;
+    }
+    found
+}
+
 #[test]
 fn every_invariant_names_a_test_that_is_there() {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
@@ -744,6 +759,8 @@ fn every_invariant_names_a_test_that_is_there() {
         names.iter().filter(|name| !is_there(name)).map(|&name| name.to_owned()).collect();
     nothing("ARCHITECTURE.md names tests that do not exist:", &missing);
     assert!(!is_there(concat!("no_such_", "test")));
+    nothing("invariants of ARCHITECTURE.md whose number is not the next:", &misnumbered(&page));
+    assert_eq!(misnumbered("1. a\n2. b\n2. c\n\n1. d. Test: `e`\n3. f\n"), ["2. c", "3. f"]);
     assert_eq!(named_tests("1. X. Test: `a::b_c`, `d`.\n`e`\n"), ["b_c", "d"]);
     assert_eq!(named_tests("1. X. Test:\n   `a`,\n   `b`\n2. `c`. Test: `d`\n\n`e`\n"), ["a", "b", "d"]);
 }

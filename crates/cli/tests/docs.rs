@@ -112,6 +112,9 @@ fn the_page_of_the_command_line_is_the_help() {
             let _ = write!(part, "\n### cosmark {name} {below}\n\n```text\n{}\n```\n", help.trim_end());
         }
     }
+    // Quotes of help are written as they are typed in a shell.
+    let escaped: Vec<&str> = part.lines().filter(|line| line.contains("\\\"")).collect();
+    assert!(escaped.is_empty(), "marks of escapes in help: {escaped:#?}");
     compare("command-line.md", &part);
 }
 
