@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import math
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -392,10 +394,8 @@ def test_a_damaged_run_hides_no_other(archive: Path, tmp_path: Path) -> None:
 
 
 def test_no_damage_makes_the_decoder_hang_or_take_memory(archive: Path) -> None:
-    import base64
     import random
     import struct
-    import zlib
 
     line = next(
         line for line in (archive / "w1-closed" / "histograms.hlog").read_bytes().splitlines() if line.startswith(b"Tag=")
@@ -439,6 +439,40 @@ def test_the_decoder_without_numpy_says_the_same(archive: Path, monkeypatch: pyt
     monkeypatch.setattr(hlog, "numpy", None)
     slow = [list(hlog.HistogramLog(path).entries()) for path in paths]
     assert fast == slow and sum(map(len, fast)) > 50
+
+
+def test_sums_over_a_log_are_those_of_its_lines(archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    paths = [run.path / "histograms.hlog" for run in cosmark.runs(archive)]
+
+    def by_lines(log: hlog.HistogramLog) -> "dict[str, hlog.Histogram]":
+        sums: "dict[str, hlog.Histogram]" = {}
+        for entry in log.entries():
+            sums.setdefault(entry.tag, hlog.Histogram()).add(entry.histogram)
+        return sums
+
+    def encoded(lowest: int, payload: bytes) -> bytes:
+        plain = hlog._HEAD.pack(hlog._PLAIN_COOKIE | 0x10, len(payload), 0, 3, lowest, 1 << 40, 1.0) + payload
+        packed = zlib.compress(plain)
+        return base64.b64encode((hlog._COMPRESSED_COOKIE | 0x10).to_bytes(4, "big") + len(packed).to_bytes(4, "big") + packed)
+
+    def log_of(name: str, *histograms: bytes) -> hlog.HistogramLog:
+        path = tmp_path / name
+        path.write_bytes(b"".join(b"Tag=a.response,%d.0,1.0,1.0,%s\n" % (at, one) for at, one in enumerate(histograms)))
+        return hlog.HistogramLog(path)
+
+    # Counts of one byte, of eight, none, and of one again in a higher bucket.
+    small, large = bytes([4, 2]), bytes([0x80] * 7 + [1])
+    mixed = log_of("mixed", *(encoded(1, one) for one in (small, large, b"", bytes([9, 2]), small)))
+    others = log_of("others", encoded(1, small), encoded(64, small))
+    assert len(mixed.merged(["a.response"])["a.response"]) == 3 + 3 + 1 + (1 << 48)
+    for _ in range(2):
+        for log in (*map(hlog.HistogramLog, paths), mixed):
+            assert log.merged(log.tags()) == by_lines(log)
+        for sums in (by_lines, lambda log: log.merged(log.tags())):
+            with pytest.raises(CosmarkError, match="different resolutions"):
+                sums(others)
+        monkeypatch.setattr(hlog, "numpy", None)
 
 
 def test_large_counts_and_all_lengths_of_numbers_are_decoded_alike() -> None:

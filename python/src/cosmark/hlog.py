@@ -15,7 +15,7 @@ import zlib
 from bisect import bisect_left
 from itertools import accumulate
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from .errors import CosmarkError
 from .files import open_file
@@ -200,14 +200,16 @@ def _counts_of(payload: bytes) -> Dict[int, int]:
     return counts
 
 
-def _counts_by_numpy(payload: bytes) -> Optional[Dict[int, int]]:
-    """The same for numbers of one and two bytes, which nearly all are; None for others."""
+def _arrays(payload: bytes) -> Optional[Tuple[Any, Any]]:
+    """Indices of filled buckets, ascending, and their counts, for numbers of one to three bytes, which nearly all are; None
+    for others."""
     raw = numpy.frombuffer(payload, dtype=numpy.uint8)
     goes_on = raw >= 0x80
     if not raw.size or goes_on[-1]:
         return None
     ends = numpy.flatnonzero(~goes_on)
-    lengths = numpy.diff(ends, prepend=-1)
+    lengths = ends + 1
+    lengths[1:] -= lengths[:-1].copy()
     if lengths.max() > 3:
         return None
     values = raw[ends].astype(numpy.int64) << (7 * (lengths - 1))
@@ -220,11 +222,17 @@ def _counts_by_numpy(payload: bytes) -> Optional[Dict[int, int]]:
         raise ValueError("more buckets than a histogram has")
     indices = numpy.cumsum(steps) - steps
     filled = numbers > 0
-    return dict(zip(indices[filled].tolist(), numbers[filled].tolist()))
+    return indices[filled], numbers[filled]
 
 
-def decode(encoded: bytes) -> Histogram:
-    """The histogram of a compressed V2 encoding.
+def _counts_by_numpy(payload: bytes) -> Optional[Dict[int, int]]:
+    """As :func:`_counts_of`; None where :func:`_arrays` is."""
+    arrays = _arrays(payload)
+    return None if arrays is None else dict(zip(arrays[0].tolist(), arrays[1].tolist()))
+
+
+def _unpacked(encoded: bytes) -> Tuple[int, int, bytes]:
+    """Resolution (as of :class:`Histogram`) and payload of a compressed V2 encoding.
 
     Raises ValueError with what is wrong. Lengths are believed only as far as there are bytes.
     """
@@ -247,17 +255,65 @@ def decode(encoded: bytes) -> Histogram:
         raise ValueError("its length is not what it says")
     # The least power of two that tells 2 x 10^digits values apart.
     sub_bits = max(0, (2 * 10**digits - 1).bit_length() - 1)
-    histogram = Histogram(sub_bits, lowest.bit_length() - 1)
-    payload = plain[_HEAD.size :]
+    return sub_bits, lowest.bit_length() - 1, plain[_HEAD.size :]
+
+
+def _believe(sub_bits: int, unit: int, last: int, times: int) -> None:
+    """Raises ValueError where a histogram of this highest bucket and so many times cannot be."""
+    # Shifted, a wild one would fill the memory.
+    if (last >> sub_bits) + unit > _TIME_BITS - sub_bits:
+        raise ValueError("a time that no histogram has")
+    if times > _MOST_COUNTS:
+        raise ValueError("more times than an interval has")
+
+
+def decode(encoded: bytes) -> Histogram:
+    """The histogram of a compressed V2 encoding; raises ValueError with what is wrong."""
+    sub_bits, unit, payload = _unpacked(encoded)
+    histogram = Histogram(sub_bits, unit)
     counts = _counts_by_numpy(payload) if numpy is not None else None
     histogram._counts = _counts_of(payload) if counts is None else counts
-    last = max(histogram._counts, default=0)
-    # Shifted, a wild one would fill the memory.
-    if (last >> sub_bits) + histogram._unit > _TIME_BITS - sub_bits:
-        raise ValueError("a time that no histogram has")
-    if sum(histogram._counts.values()) > _MOST_COUNTS:
-        raise ValueError("more times than an interval has")
+    _believe(sub_bits, unit, max(histogram._counts, default=0), sum(histogram._counts.values()))
     return histogram
+
+
+class _Sum:
+    """Adds encoded histograms up: of a long log the counts lie in an array, where there is NumPy."""
+
+    def __init__(self) -> None:
+        self._others = Histogram()
+        self._resolution: Optional[Tuple[int, int]] = None
+        self._counts: Any = None
+
+    def add(self, encoded: bytes) -> None:
+        """Raises ValueError with what is wrong with the encoding."""
+        sub_bits, unit, payload = _unpacked(encoded)
+        arrays = _arrays(payload) if numpy is not None else None
+        if arrays is None:
+            self._others.add(decode(encoded))
+            return
+        indices, counts = arrays
+        last = int(indices[-1]) if indices.size else 0
+        _believe(sub_bits, unit, last, int(counts.sum()))
+        if self._resolution != (sub_bits, unit):
+            if self._resolution is not None:
+                self._others.add(self._array())
+            self._resolution, self._counts = (sub_bits, unit), numpy.zeros(last + 1, dtype=numpy.int64)
+        if last >= len(self._counts):
+            self._counts = numpy.concatenate([self._counts, numpy.zeros(last + 1, dtype=numpy.int64)])
+        # No bucket is there twice.
+        self._counts[indices] += counts
+
+    def _array(self) -> Histogram:
+        histogram = Histogram() if self._resolution is None else Histogram(*self._resolution)
+        if self._counts is not None:
+            filled = numpy.flatnonzero(self._counts)
+            histogram._counts = dict(zip(filled.tolist(), self._counts[filled].tolist()))
+        return histogram
+
+    def histogram(self) -> Histogram:
+        """What was added; a CosmarkError where the resolutions of it differ."""
+        return self._array() + self._others if self._others else self._array()
 
 
 class HistogramLog:
@@ -302,8 +358,8 @@ class HistogramLog:
         except OSError as cause:
             raise CosmarkError(f"cannot read {self.path}: {cause.strerror}") from None
 
-    def entries(self, tags: Optional[Iterable[str]] = None) -> Iterator[Entry]:
-        """Every line, or those whose tag is one of ``tags``."""
+    def _found(self, tags: Optional[Iterable[str]]) -> Iterator[Tuple[int, bytes, float, float, bytes]]:
+        """Line, tag, start, length and encoded histogram of every line, or of those whose tag is one of ``tags``."""
         wanted = None if tags is None else {tag.encode() for tag in tags}
         for number, line in self._lines():
             if not line.startswith(b"Tag="):
@@ -316,9 +372,21 @@ class HistogramLog:
                 start, length = float(fields[0]), float(fields[1])
                 if not (math.isfinite(start) and math.isfinite(length)):
                     raise ValueError("no time")
-                histogram = decode(base64.b64decode(fields[3], validate=True))
+                encoded = base64.b64decode(fields[3], validate=True)
             except (IndexError, ValueError, binascii.Error) as cause:
-                raise self._damaged(number, f"not a line of a histogram log ({cause})") from None
+                raise self._no_line(number, cause) from None
+            yield number, tag, start, length, encoded
+
+    def _no_line(self, number: int, cause: Exception) -> CosmarkError:
+        return self._damaged(number, f"not a line of a histogram log ({cause})")
+
+    def entries(self, tags: Optional[Iterable[str]] = None) -> Iterator[Entry]:
+        """Every line, or those whose tag is one of ``tags``."""
+        for number, tag, start, length, encoded in self._found(tags):
+            try:
+                histogram = decode(encoded)
+            except ValueError as cause:
+                raise self._no_line(number, cause) from None
             yield Entry(tag.decode("utf-8", "replace"), start, length, histogram)
 
     def tags(self) -> List[str]:
@@ -328,7 +396,10 @@ class HistogramLog:
 
     def merged(self, tags: Iterable[str]) -> Dict[str, Histogram]:
         """The sum of all lines of each tag that occurs."""
-        sums: Dict[str, Histogram] = {}
-        for entry in self.entries(tags):
-            sums.setdefault(entry.tag, Histogram()).add(entry.histogram)
-        return sums
+        sums: Dict[str, _Sum] = {}
+        for number, tag, _, _, encoded in self._found(tags):
+            try:
+                sums.setdefault(tag.decode("utf-8", "replace"), _Sum()).add(encoded)
+            except ValueError as cause:
+                raise self._no_line(number, cause) from None
+        return {tag: one.histogram() for tag, one in sums.items()}
