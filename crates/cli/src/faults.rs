@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::{Archive, FAULT_HEALED, FaultInForce, FaultNote, Heal, RunRecord, Timestamp};
 use cosmark_cluster::agent::OverNats;
 use cosmark_cluster::nats::Bus;
@@ -21,6 +20,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use crate::exit::Problem;
+use crate::fit::{self, Column};
+use crate::paint::Ink;
 use crate::units;
 
 fn faults(workload: &Workload) -> impl Iterator<Item = &FaultSpec> {
@@ -420,27 +421,27 @@ pub fn text(record: &RunRecord) -> String {
     if all().next().is_none() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    let heads = ["fault", "slots"].into_iter().chain(SHOWN.iter().map(|row| row.1));
-    table.set_header(heads.collect::<Vec<_>>());
+    // What comes last in `SHOWN` goes first, but for how deep it was.
+    let goes = |at: usize, id: &str| if id == "depth" { 0 } else { u8::try_from(at + 1).unwrap_or(u8::MAX) };
+    let figures = SHOWN.iter().enumerate().map(|(at, (id, head))| Column::number(head).goes(goes(at, id)));
+    let columns = [Column::text("fault").least(12), Column::text("slots")].into_iter().chain(figures);
+    let columns: Vec<Column> = columns.collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
     let mut lines = vec!["what the faults cost (mean of the slots, 95 % interval):".to_owned()];
     let mut said = Vec::new();
     for fault in all() {
         let void: Vec<_> = fault.slots.iter().filter(|slot| slot.void.is_some()).collect();
         let slots = format!("{} of {}", fault.slots.len() - void.len(), fault.slots.len());
         let figure = |id: &str| fault.figures.iter().find(|one| one.figure == id);
-        let cells = SHOWN.iter().map(|(id, _)| {
-            Cell::new(figure(id).map_or_else(|| "-".to_owned(), shown)).set_alignment(CellAlignment::Right)
-        });
-        table.add_row([Cell::new(&fault.name), Cell::new(slots)].into_iter().chain(cells));
+        let cells = SHOWN.iter().map(|(id, _)| figure(id).map_or_else(|| "-".to_owned(), shown));
+        rows.push([fault.name.clone(), slots].into_iter().chain(cells).collect());
         said.extend(void.iter().map(|slot| {
             let why = slot.void.clone().unwrap_or_default();
             format!("{} {}: void: {why}", fault.name, slot.number)
         }));
         said.extend(fault.remarks.iter().map(|remark| format!("{}: {remark}", fault.name)));
     }
-    lines.push(table.to_string());
+    lines.push(fit::table(&columns, &rows, |_, _| Ink::Plain));
     if let Some(quiet) = all().find_map(|fault| fault.false_dips.as_ref()) {
         lines.push(format!(
             "without a fault a dip was found in {} of {} stretches of {:.0} s",

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{
     GoalStatus, IntervalRecord, RunRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord,
 };
 use cosmark_stats::bootstrap::median;
 
+use crate::fit::{self, Column};
+use crate::paint::Ink;
+use crate::screen::room;
 use crate::units;
 
 /// All of it, empty where the run has none.
@@ -17,21 +19,6 @@ pub fn text(record: &RunRecord) -> String {
     parts.extend(repetitions(record));
     parts.extend((!record.thresholds.is_empty()).then(|| thresholds(&record.thresholds)));
     parts.join("\n")
-}
-
-/// A table whose first `left` columns are texts.
-fn table(head: &[&str], left: usize) -> Table {
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(head.iter().enumerate().map(|(at, text)| {
-        Cell::new(text).set_alignment(if at < left { CellAlignment::Left } else { CellAlignment::Right })
-    }));
-    table
-}
-
-fn cells(texts: Vec<String>, left: usize) -> Vec<Cell> {
-    let alignment = |at| if at < left { CellAlignment::Left } else { CellAlignment::Right };
-    texts.into_iter().enumerate().map(|(at, text)| Cell::new(text).set_alignment(alignment(at))).collect()
 }
 
 fn thresholds(records: &[ThresholdRecord]) -> String {
@@ -50,17 +37,31 @@ fn thresholds(records: &[ThresholdRecord]) -> String {
 }
 
 /// The table that storage people publish: load, 95 % response time, throughput; the best row marked.
-fn search(search: &SearchRecord) -> String {
+fn trials(room: Option<usize>, search: &SearchRecord) -> String {
     let load_head = if search.over == "rate" { "rate/s" } else { "workers" };
-    let mut table = table(&["", load_head, "p95 ms", "mean ms", "op/s", "bandwidth", "failed", "", ""], 1);
-    for trial in &search.trials {
+    let columns = [
+        Column::text(""),
+        Column::number(load_head),
+        Column::number("p95 ms"),
+        Column::number("mean ms").goes(4),
+        Column::number("op/s"),
+        Column::number("bandwidth").goes(3),
+        Column::number("failed").goes(1),
+        Column::number(""),
+        Column::number("").goes(2),
+    ];
+    let row = |trial: &TrialRecord| {
         let best = search.best == Some(trial.load)
             && !matches!(trial.purpose.as_str(), "confirm" | "again" | "repeat");
-        table.add_row(cells(trial_row(trial, best), 1));
-    }
-    table.set_constraints((0..9).map(|_| ColumnConstraint::ContentWidth));
+        trial_row(trial, best)
+    };
+    let rows: Vec<Vec<String>> = search.trials.iter().map(row).collect();
+    fit::table_in(room, &columns, &rows, |_, _| Ink::Plain)
+}
+
+fn search(search: &SearchRecord) -> String {
     let mut lines = vec![format!("search {}: highest {} with {}", search.name, search.over, goal(search))];
-    lines.push(table.to_string());
+    lines.push(trials(room(), search));
     lines.push(answer(search));
     lines.extend(search.notes.iter().map(|note| format!("  {note}")));
     let missed = search
@@ -144,10 +145,18 @@ fn repetitions(record: &RunRecord) -> Option<String> {
     if groups.is_empty() {
         return None;
     }
-    let mut table = table(
-        &["repeated stage", "operation", "runs", "op/s", "least", "most", "p95 ms", "least", "most"],
-        2,
-    );
+    let columns = [
+        Column::text("repeated stage").least(8),
+        Column::text("operation").least(9),
+        Column::number("runs").goes(1),
+        Column::number("op/s"),
+        Column::number("least").goes(2),
+        Column::number("most").goes(2),
+        Column::number("p95 ms"),
+        Column::number("least").goes(3),
+        Column::number("most").goes(3),
+    ];
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for ((stage, operation), rounds) in &groups {
         let of = |value: fn(&Round) -> Option<f64>, show: fn(f64) -> String| {
             let values: Vec<f64> = rounds.iter().filter_map(value).collect();
@@ -158,10 +167,9 @@ fn repetitions(record: &RunRecord) -> Option<String> {
         let mut row = vec![(*stage).to_owned(), (*operation).to_owned(), rounds.len().to_string()];
         row.extend(of(|r| r.0, units::rate));
         row.extend(of(|r| r.1, units::ms));
-        table.add_row(cells(row, 2));
+        rows.push(row);
     }
-    table.set_constraints((0..9).map(|_| ColumnConstraint::ContentWidth));
-    Some(format!("medians over repetitions:\n{table}"))
+    Some(format!("medians over repetitions:\n{}", fit::table(&columns, &rows, |_, _| Ink::Plain)))
 }
 
 /// `main-workers8` of `main-workers8-r2`.
@@ -180,6 +188,43 @@ mod tests {
         assert_eq!(without_round("main-workers8-r12"), Some("main-workers8"));
         for name in ["main", "main-r", "main-rate400", "random-read"] {
             assert_eq!(without_round(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn trials_of_a_search_fit_from_forty_columns_on() {
+        let trial = |load: f64, purpose: &str| TrialRecord {
+            stage: "s1-main".to_owned(),
+            load,
+            purpose: purpose.to_owned(),
+            throughput_per_s: Some(12_345.0),
+            bandwidth_bytes_per_s: Some(123.4e6),
+            mean_ms: Some(123.0),
+            p95_ms: Some(1_234.0),
+            error_ratio: Some(0.0123),
+            status: GoalStatus::Pass,
+            reason: None,
+            thresholds: Vec::new(),
+        };
+        let search = SearchRecord {
+            name: "main".to_owned(),
+            over: "workers".to_owned(),
+            thresholds: Vec::new(),
+            best: Some(256.0),
+            missed_at: None,
+            settled: true,
+            unsettled: None,
+            confirmed: 2,
+            notes: Vec::new(),
+            trials: vec![trial(128.0, "double"), trial(256.0, "double"), trial(256.0, "confirm")],
+            usl: None,
+        };
+        for room in [40, 60, 80, 120] {
+            let text = trials(Some(room), &search);
+            let widest = text.lines().map(crate::screen::columns_of).max();
+            assert!(widest.is_some_and(|width| width <= room), "{room}:\n{text}");
+            assert_eq!(text.matches("12 345").count(), 3, "{room}:\n{text}");
+            assert_eq!(text.matches('*').count(), 1, "{room}:\n{text}");
         }
     }
 }

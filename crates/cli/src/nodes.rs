@@ -1,6 +1,5 @@
 //! The machines of the store: looked at while a run goes on here, and shown beside its results.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{RunRecord, StageRecord};
 use cosmark_controller::{NodesOfRun, StopLevel};
 use cosmark_metrics::nodes::{costs, skew};
@@ -13,6 +12,9 @@ use cosmark_workload::model::nodes::NodeSpec;
 use tokio::sync::watch::Receiver;
 
 use crate::exit::Problem;
+use crate::fit::{self, Column};
+use crate::paint::Ink;
+use crate::screen::room;
 use crate::units;
 
 /// What is wrong with the nodes of a workload, as far as that can be known before references to secrets are resolved.
@@ -77,7 +79,7 @@ pub fn text(record: &RunRecord) -> String {
     }
     let silent = stages.iter().flat_map(|stage| &stage.nodes).filter(|node| says_nothing(node)).count();
     if silent < stages.iter().map(|stage| stage.nodes.len()).sum::<usize>() {
-        lines.push(table(&stages));
+        lines.push(table(room(), &stages));
     }
     if silent > 0 {
         let rows = units::count(silent as u64, "row");
@@ -98,22 +100,28 @@ pub fn text(record: &RunRecord) -> String {
     lines.join("\n")
 }
 
-fn table(stages: &[&StageRecord]) -> String {
-    const HEADS: [&str; 8] =
-        ["stage", "node", "CPU", "busiest core", "waiting", "busiest disk", "network", "speed"];
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(HEADS);
+/// Processors and the busiest disk stay where the terminal is narrow.
+const COLUMNS: &[Column] = &[
+    Column::text("stage").least(8),
+    Column::text("node").least(12),
+    Column::number("CPU"),
+    Column::number("busiest core").goes(2),
+    Column::number("waiting").goes(4),
+    Column::number("busiest disk"),
+    Column::number("network").goes(3),
+    Column::number("speed").goes(1),
+];
+
+fn table(room: Option<usize>, stages: &[&StageRecord]) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for stage in stages {
         for (at, node) in stage.nodes.iter().filter(|node| !says_nothing(node)).enumerate() {
-            let stage_name = if at == 0 { stage.name.as_str() } else { "" };
-            let left = [stage_name.to_owned(), format!("{} ({})", node.name, node.role)].map(Cell::new);
-            let right = figures(node).map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
-            table.add_row(left.into_iter().chain(right));
+            let stage_name = if at == 0 { stage.name.clone() } else { String::new() };
+            let left = [stage_name, format!("{} ({})", node.name, node.role)];
+            rows.push(left.into_iter().chain(figures(node)).collect());
         }
     }
-    table.set_constraints(HEADS.map(|_| ColumnConstraint::ContentWidth));
-    table.to_string()
+    fit::table_in(room, COLUMNS, &rows, |_, _| Ink::Plain)
 }
 
 /// A machine of which no figure is known: a row of dashes.
@@ -292,5 +300,37 @@ mod tests {
         record.bottlenecks.clear();
         record.stages[0].nodes[2] = node("s3", None);
         assert_eq!(said(&record), 0);
+    }
+
+    #[test]
+    fn machines_fit_from_forty_columns_on() {
+        let unit = |kind: ResourceKind, name: &str, waiting: Option<Waiting>| UnitResult {
+            kind,
+            name: name.to_owned(),
+            busy: 0.97,
+            highest_busy: 1.0,
+            waiting,
+        };
+        let node = NodeResult {
+            name: "storage-with-a-long-name".to_owned(),
+            role: "storage".to_owned(),
+            readings: 9,
+            units: vec![
+                unit(ResourceKind::Machine, "machine", Some(Waiting::Share(0.61))),
+                unit(ResourceKind::Core, "cpu3", None),
+                unit(ResourceKind::Disk, "nvme0n1", Some(Waiting::Queue(3.2))),
+                unit(ResourceKind::NetworkReceive, "eth0", None),
+            ],
+            ..NodeResult::default()
+        };
+        let mut stage: StageRecord =
+            serde_json::from_value(json!({"id": "s1-main", "name": "main", "state": "completed"})).unwrap();
+        stage.nodes = vec![node.clone(), node];
+        for room in [40, 60, 80, 120] {
+            let text = table(Some(room), &[&stage]);
+            let widest = text.lines().map(crate::screen::columns_of).max();
+            assert!(widest.is_some_and(|width| width <= room), "{room}:\n{text}");
+            assert_eq!(text.matches("nvme0n1 97 %, queue 3.2").count(), 2, "{room}:\n{text}");
+        }
     }
 }
