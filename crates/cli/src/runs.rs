@@ -25,8 +25,8 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
         let parent = direct.parent().filter(|parent| parent.is_dir() && !direct.exists());
         let name = direct.file_name().and_then(|name| name.to_str()).filter(|name| number_of(name).is_some());
         return match parent.zip(name) {
-            // `archive/w3` is what is called archive/w3-mixed there.
-            Some((parent, name)) => find(name, parent),
+            // `archive/w3` is what is called archive/w3-mixed there, whatever is called w3 here.
+            Some((parent, name)) => called(name, &directories(parent)?, parent),
             None => Err(not_a_run(&direct)),
         };
     }
@@ -38,12 +38,15 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
             Problem::usage(format!("no runs in {shown}; name another archive with --archive DIR"))
         });
     }
+    called(run, &runs, archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })
+}
+
+/// The directory of the run of this number, or of this name, among those of an archive.
+fn called(run: &str, runs: &[(u64, String)], archive: &Path) -> Result<PathBuf, Problem> {
     let number = number_of(run);
-    let found = runs.into_iter().find(|(own, name)| name == run || number == Some(*own));
+    let found = runs.iter().find(|(own, name)| name == run || number == Some(*own));
     found.map(|(_, name)| archive.join(name)).ok_or_else(|| {
-        if direct.exists() {
-            return not_a_run(&direct);
-        }
+        let shown = archive.display();
         Problem::usage(format!(
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
         ))

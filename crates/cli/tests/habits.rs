@@ -313,6 +313,9 @@ fn a_directory_that_is_no_run_is_told_from_a_run_that_is_missing() {
     fs::write(directory.path().join("notes.txt"), "x").unwrap();
     fs::create_dir_all(directory.path().join("other/w3-mixed")).unwrap();
     fs::write(directory.path().join("other/w3-mixed/run.json"), "{}").unwrap();
+    // What is called w3 here is not what was asked for there.
+    fs::create_dir(directory.path().join("w3")).unwrap();
+    fs::write(directory.path().join("w3/run.json"), "{}").unwrap();
     for (name, said) in [
         ("some", "some is no run"),
         ("notes.txt", "notes.txt is a file and no run"),
