@@ -214,7 +214,7 @@ fn copy(run: &Run, file: &str, remedy: &str, out: &mut dyn Write) -> Result<(), 
         return Err(ExportError::Missing { what: file.to_owned(), remedy: remedy.to_owned() });
     }
     // Whoever may look at the runs of a controller gets what is copied here.
-    let mut from = open_file(&path)?;
+    let mut from = open_file(&path).map_err(|source| ArchiveError::Io { action: "read", path, source })?;
     io::copy(&mut from, out)?;
     Ok(())
 }

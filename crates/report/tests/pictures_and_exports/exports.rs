@@ -6,7 +6,7 @@ use std::io::Read;
 use cosmark_archive::{Run, open_run};
 use cosmark_metrics::results::Bound;
 use cosmark_report::export::encode::remote_write;
-use cosmark_report::export::{FORMATS, Format, run_points};
+use cosmark_report::export::{ExportError, FORMATS, Format, run_points};
 use serde_json::Value;
 
 use crate::support::{FAILED, READS, ours};
@@ -239,6 +239,19 @@ fn an_export_that_needs_the_operation_log_says_so() {
         let error = Format::named(format).unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
         assert!(error.contains("--oplog"), "{error}");
     }
+}
+
+#[test]
+fn a_link_in_place_of_a_file_is_a_fault_of_the_archive_and_not_of_the_output() {
+    let (_home, run) = run();
+    let file = run.path.join("events.csv");
+    std::fs::rename(&file, run.path.join("moved.csv")).unwrap();
+    std::os::unix::fs::symlink("moved.csv", &file).unwrap();
+    let error = Format::named("events").unwrap().write(&run, &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, ExportError::Archive(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("cannot read") && text.contains("events.csv") && text.contains("link"), "{text}");
+    assert!(!text.contains("--output"), "{text}");
 }
 
 /// Fields of a protobuf message: number and, for wire type 2, bytes; for others, the value's bytes.
