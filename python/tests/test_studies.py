@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -129,6 +132,18 @@ def test_whiskers_of_few_runs_that_differ_much_leave_the_frame(tmp_path: Path, m
     assert opened.means("throughput_per_s")[0]["high"] > 1000.0
     axes = plot.study(opened, "size").axes[0]
     assert axes.get_ylim() == (0.0, 5.0)
+
+
+def test_what_the_program_says_is_utf_8_in_any_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = json.dumps([{"study": "x", "state": "stopped", "title": "Größe, µs"}], ensure_ascii=False)
+    place = _program(tmp_path, monkeypatch, "")
+    (place / "said").write_text(said, "utf-8")
+    code = "import sys, cosmark; print(ascii(cosmark.open_study(sys.argv[1]).title))"
+    source = str(Path(cosmark.__file__).resolve().parent.parent)
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": source}
+    command = [sys.executable, "-c", code, str(place)]
+    shown = subprocess.run(command, env={**os.environ, **plain}, capture_output=True, text=True)
+    assert shown.stdout.strip() == ascii("Größe, µs"), shown.stderr
 
 
 def test_what_is_no_study_or_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

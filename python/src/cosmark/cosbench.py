@@ -36,7 +36,8 @@ def record_text(path: Path) -> str:
 
     try:
         command = [str(binary()), "export", str(path), "--format", "json"]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        # UTF-8 in whatever locale this is.
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace")
     except (CosmarkError, OSError) as cause:
         raise CosmarkError(f"{path} is a run of COSBench, which the program reads: {cause}") from None
     if done.returncode != 0:

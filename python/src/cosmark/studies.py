@@ -187,7 +187,10 @@ def open_study(directory: Union[str, "os.PathLike[str]"]) -> Study:
         raise CosmarkError(f"{path} is no directory of a study: it has no journal.jsonl; give one such as study-NAME-SCALE")
     command: Sequence[str] = [str(binary()), "study", "status", f"--dir={path}", "--json"]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S)
+        # UTF-8 in whatever locale this is.
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", timeout=_LONGEST_S
+        )
     except OSError as cause:
         raise CosmarkError(f"{path} is a study, which the program reads: {cause}") from None
     except subprocess.TimeoutExpired:
