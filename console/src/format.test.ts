@@ -45,6 +45,7 @@ describe("numbers that people read", () => {
   test("under the pointer stands the whole number", () => {
     expect(plain(exact(54_105_538, "bytes_per_s"))).toBe("54.1 MB/s (54 105 538 B/s)");
     expect(plain(exact(12_345.67, "per_s"))).toBe("12 345.7/s");
+    expect([0.004, 0.0567, 0.25, 0].map((value) => plain(exact(value, "per_s")))).toEqual(["0.004/s", "0.0567/s", "0.25/s", "0.00/s"]);
     expect(plain(exact(1234, "ms"))).toBe("1.23 s (1 234 ms)");
     expect(plain(exact(1_234_567, "count"))).toBe("1 234 567");
   });

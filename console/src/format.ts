@@ -92,7 +92,8 @@ export function exact(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NO_VALUE;
   switch (unit) {
     case "per_s":
-      return `${grouped(value, value < 100 ? 2 : 1)}/s`;
+      // One in some minutes is a rate, too.
+      return `${value !== 0 && Math.abs(value) < 0.1 ? significant(value, 3) : grouped(value, value < 100 ? 2 : 1)}/s`;
     case "bytes_per_s":
       return `${bytes(value)}/s (${grouped(Math.round(value))} B/s)`;
     case "bytes":
