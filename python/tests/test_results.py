@@ -535,6 +535,8 @@ def test_students_quantiles_are_those_of_the_tables() -> None:
     for values in ([0.1] * 3, [3e7] * 5, [0.0] * 2, [1.0] * 29 + [1e6]):
         mean, interval = mean_and_interval(values)
         assert interval is not None and interval[0] <= mean <= interval[1], values
+    _, interval = mean_and_interval([1e-60, 1e60])
+    assert interval is not None and interval[0] > 0.0 and math.isfinite(interval[1])
     assert difference([1.0, 1.0], [2.0, 2.0]) == (1.0, 1.0) and difference([1.0], [2.0, 3.0]) is None
 
 

@@ -37,7 +37,9 @@ pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
     if values.iter().all(|value| *value > 0.0) {
         let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let (low, high) = interval_of_mean(&logarithms)?;
-        return Some((low.exp().min(center), high.exp().max(center)));
+        // Values that differ by more than all numbers have ends that are numbers.
+        let (low, high) = (low.exp().max(f64::MIN_POSITIVE), high.exp().min(f64::MAX));
+        return Some((low.min(center), high.max(center)));
     }
     let (low, high) = interval_of_mean(values)?;
     let is_amount = values.iter().all(|value| *value >= 0.0);
@@ -76,6 +78,8 @@ mod tests {
         let (low, high) = interval(&skewed).unwrap();
         assert!(low > 0.0 && low <= 1.0 && (high - mean(&skewed)).abs() < 1e-6, "{low} to {high}");
         assert_eq!(interval(&[f64::INFINITY; 2]), None);
+        let (low, high) = interval(&[1e-60, 1e60]).unwrap();
+        assert!(low > 0.0 && high.is_finite(), "{low} to {high}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Optional, Sequence, Tuple
 
 
@@ -60,7 +61,10 @@ def mean_and_interval(values: Sequence[float], confidence: float = 0.95) -> Tupl
     half = t_quantile(confidence, len(scaled) - 1) * math.sqrt(variance / len(scaled))
     low, high = middle - half, middle + half
     if is_above:
-        return mean, (min(math.exp(low), mean), max(math.exp(min(high, 700.0)), mean))
+        # Values that differ by more than all numbers have ends that are numbers.
+        least, most = sys.float_info.min, sys.float_info.max
+        ends = max(math.exp(low), least), math.exp(high) if high < math.log(most) else most
+        return mean, (min(ends[0], mean), max(ends[1], mean))
     return mean, (max(low, 0.0) if min(values) == 0.0 else low, high)
 
 
