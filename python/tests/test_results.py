@@ -13,7 +13,10 @@ import subprocess
 import sys
 import time
 import zlib
+from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -104,6 +107,15 @@ def test_intervals_of_days_are_found_in_few_steps_and_those_of_drivers_that_end_
     assert [apart.around(at) for at in (11.15, 12.5, 12.3, 9.9)] == [short, long, long, None]
     # Nor does a gap between intervals belong to one of them.
     assert Spans([(0.0, 5.0, "window"), (9.0, 10.0, "window")]).around(7.0) is None
+
+
+def test_a_line_of_the_log_without_times_is_an_interval_without_percentiles() -> None:
+    stage = SimpleNamespace(load_started=datetime.fromtimestamp(100, timezone.utc))
+    log = SimpleNamespace(base_s=100.0, entries=lambda _: [hlog.Entry("t.response", 0.0, 1.0, hlog.Histogram())])
+    run: Any = SimpleNamespace(_log=lambda: log)
+    one: Any = SimpleNamespace(stage=stage, tag="t")
+    key = (0.0, 1.0, "window")
+    assert len(cosmark.Run._by_bin(run, one, "response", [key])[key]) == 0
 
 
 def test_tables_have_what_run_json_has(archive: Path) -> None:

@@ -345,7 +345,7 @@ class Run:
             if fits is not None:
                 is_own = entry.tag.startswith(own)
                 found.setdefault(fits, {}).setdefault(is_own, Histogram()).add(entry.histogram)
-        return {key: both.get(True) or both[False] for key, both in found.items()}
+        return {key: both.get(True) or both.get(False) or Histogram() for key, both in found.items()}
 
     def _by_interval(self, one: Operation, time: str) -> List[Tuple[float, float, Histogram]]:
         """Start and length in s since the load of the stage began, and times, of every line of all phases."""
