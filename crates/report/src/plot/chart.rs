@@ -90,6 +90,8 @@ pub struct Series {
     pub words: Vec<(f64, f64, String)>,
     /// Lower and upper end of the interval of each point, as many as points, or none.
     pub errors: Vec<(f64, f64)>,
+    /// What these span was measured, and is not where a value may lie: all of it is shown.
+    pub is_span: bool,
     /// Places along the horizontal axis whose bars cannot be believed: they are white, crossed, and say so.
     pub doubted: Vec<f64>,
     /// Rectangles in shades.
@@ -145,6 +147,7 @@ impl Series {
             points,
             words: Vec::new(),
             errors: Vec::new(),
+            is_span: false,
             doubted: Vec::new(),
             cells: Vec::new(),
             outlines: Vec::new(),

@@ -94,9 +94,10 @@ impl Axes {
             series.points.iter().map(|(x, _)| *x).chain(cells).chain(outlines)
         });
         let ys = |side: Side| {
-            let (least, most) = whiskers::reach(chart, side);
+            let reach = whiskers::reach(chart, side);
             let own = chart.series.iter().filter(move |series| series.side == side);
-            own.flat_map(|series| {
+            own.flat_map(move |series| {
+                let (least, most) = whiskers::limits(series, reach);
                 let known = series.errors.iter().filter(|(low, high)| low.is_finite() && high.is_finite());
                 let ends = known.flat_map(move |(low, high)| [low.max(least), high.min(most)]);
                 let cells = series.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]);

@@ -98,6 +98,22 @@ fn of_two_sizes() -> Vec<PlotRun> {
     runs
 }
 
+#[test]
+fn lines_up_to_a_percentile_are_drawn_to_their_end_however_long_the_tail_is() {
+    let mut runs = of_two_sizes();
+    let operations = runs.iter_mut().flat_map(|run| &mut run.stages).flat_map(|stage| &mut stage.operations);
+    for class in operations.flat_map(|operation| &mut operation.result.size_classes) {
+        class.sums.response_ms.p99 = class.sums.response_ms.p50.map(|p50| p50 * 25.0);
+    }
+    // 10 and 30 ms, and up to 250 and 750 ms.
+    for (log, last) in [(true, ">1000<"), (false, ">800<")] {
+        let y = AxisWish { log: Some(log), ..AxisWish::default() };
+        let wishes = Wishes { y, ..Wishes::default() };
+        let svg = pictures(&runs, &["sizes"], &wishes).unwrap().pictures[0].svg(Sheet::default());
+        assert!(svg.contains(last) && !svg.contains("beyond"), "{svg}");
+    }
+}
+
 /// Repetitions of two systems, the second half as fast.
 fn repeated() -> (Vec<tempfile::TempDir>, Vec<PlotRun>) {
     let (mut homes, mut runs) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! Intervals at points. One of few runs that differ much is many times as long as all values: it leaves the frame, and is
 //! said to, where else the picture would show nothing but it.
 
-use crate::plot::chart::{Chart, Scale, Side};
+use crate::plot::chart::{Chart, Scale, Series, Side};
 use crate::plot::svg::{Stroke, Svg};
 
 /// An even axis goes on for intervals up to so many times the greatest value.
@@ -29,12 +29,17 @@ pub(super) fn reach(chart: &Chart, side: Side) -> (f64, f64) {
     }
 }
 
+/// The same of one series, where `reach` is that of its side.
+pub(super) fn limits(series: &Series, reach: (f64, f64)) -> (f64, f64) {
+    if series.is_span { (f64::NEG_INFINITY, f64::INFINITY) } else { reach }
+}
+
 /// The note of a chart, with a word on intervals that leave the frame.
 pub(super) fn note(chart: &Chart) -> String {
     let is_beyond = |side: Side| {
         let (least, most) = reach(chart, side);
-        let mut ends =
-            chart.series.iter().filter(|series| series.side == side).flat_map(|series| &series.errors);
+        let own = chart.series.iter().filter(|series| series.side == side && !series.is_span);
+        let mut ends = own.flat_map(|series| &series.errors);
         ends.any(|(low, high)| *high > most || *low < least)
     };
     if ![Side::Left, Side::Right].into_iter().any(is_beyond) {

@@ -198,6 +198,7 @@ pub fn sizes(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotEr
         let mut series = Vec::new();
         for (look, pick) in own.iter().enumerate() {
             let mut dots = Series::new(name_of(pick, &own), look, Mark::Marked, Vec::new());
+            dots.is_span = true;
             for class in &pick.op.result.size_classes {
                 let times = &class.sums.response_ms;
                 let at = edges.iter().position(|(least, _)| *least == class.least_bytes);
