@@ -79,18 +79,34 @@ export interface View {
   width: number;
 }
 
-/** Ticks of a logarithmic axis that people know: 1, 2, 5 of every power of ten, or fewer where there are many. */
+/** From few to many ticks in each power of ten, for axes that are shorter than one. */
+const FINER = [10, 5, 2, 1].map((step) => Array.from({ length: 90 / step }, (_, at) => (10 + at * step) / 10));
+
+function ticksBetween(min: number, max: number, steps: number[]): number[] {
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power += 1) {
+    for (const step of steps) ticks.push(Number((step * 10 ** power).toPrecision(3)));
+  }
+  return ticks.filter((tick) => tick >= min && tick <= max);
+}
+
+/**
+ * Ticks of a logarithmic axis that people know: 1, 2, 5 of every power of ten, or fewer where there are many. Fewer than three
+ * numbers are no axis: a short one has finer ticks.
+ */
 export function logTicks(min: number, max: number, most = 7): number[] {
   if (!(min > 0) || !(max > min)) return [];
+  let found: number[] = [];
   for (const steps of [[1, 2, 5], [1, 3], [1]]) {
-    const ticks: number[] = [];
-    for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power += 1) {
-      for (const step of steps) ticks.push(Number((step * 10 ** power).toPrecision(3)));
-    }
-    const inside = ticks.filter((tick) => tick >= min && tick <= max);
-    if (inside.length <= most || steps.length === 1) return inside;
+    found = ticksBetween(min, max, steps);
+    if (found.length <= most) break;
   }
-  return [];
+  for (const steps of FINER) {
+    if (found.length >= 3) break;
+    const finer = ticksBetween(min, max, steps);
+    if (finer.length <= most + 2) found = finer;
+  }
+  return found;
 }
 
 /** Distance of ticks for bytes: powers of 1000, with 1, 2, 5, 10, .. of them. */

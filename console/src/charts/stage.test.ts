@@ -64,6 +64,18 @@ describe("axes", () => {
     expect(logTicks(0, 5)).toEqual([]);
   });
 
+  test("a logarithmic axis that is shorter than a power of ten has ticks, too", () => {
+    expect(logTicks(540, 990)).toEqual([600, 700, 800, 900]);
+    expect(logTicks(2.05, 4.9)).toEqual([2.5, 3, 3.5, 4, 4.5]);
+    expect(logTicks(1.08, 1.32)).toEqual([1.1, 1.2, 1.3]);
+    for (let least = 1; least < 10; least *= 1.01) {
+      for (const factor of [1.25, 1.5, 2, 3, 5, 9, 30]) {
+        const ticks = logTicks(least, least * factor);
+        expect(ticks.length >= (factor < 1.5 ? 2 : 3) && ticks.length <= 9, `${least} to ${least * factor}: ${ticks.join()}`).toBe(true);
+      }
+    }
+  });
+
   test("bytes have ticks of whole kB and MB", () => {
     expect([byteInterval(0), byteInterval(3), byteInterval(19e6), byteInterval(700e3), byteInterval(1.4e9)]).toEqual([1, 1, 5e6, 200e3, 500e6]);
   });
