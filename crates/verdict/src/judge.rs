@@ -73,7 +73,12 @@ fn look(
             "no stage measures anything: init, prepare, cleanup and dispose are only looked at for errors";
         found.extend(row("V9").map(|row| check(row, None, Finding::too_little(0.0, 1.0, message))));
     }
-    overload::excuse_last_rungs(&mut found, &run.record.stages);
+    let spread = |index: usize| {
+        let stage = run.record.stages.get(index)?;
+        let plan = workload.and_then(|workload| places.plan(index, stage, workload));
+        overload::spread_of(&plan.filter(|plan| plan.name == stage.name)?)
+    };
+    overload::excuse_last_rungs(&mut found, &run.record.stages, &spread);
     (verdict_of(found), bounds)
 }
 

@@ -2,6 +2,8 @@
 //! load does to a store is what it was to show, and makes no run false.
 
 use cosmark_archive::{Check, CheckStatus, LoopKind, Overall, Run, SearchRecord, StageRecord, TrialRecord};
+use cosmark_workload::model::{Stage, WorkKind};
+use cosmark_workload::schedule::due_in_window;
 
 use crate::from_archive::measured;
 use crate::numbers::plain;
@@ -18,6 +20,12 @@ const MOVED: &str = "response_ms.p50";
 /// Fewer rungs make no ladder, and fewer that were served below the others say nothing of where it ends.
 const LEAST_RUNGS: usize = 3;
 const LEAST_SERVED: usize = 2;
+
+/// A rung lies above the one before by more than this share of it, by more than what counts at both ends of two windows can
+/// differ, and by more than so many times what chance makes of arrivals: else the same rate was offered twice.
+const LEAST_STEP: f64 = 0.01;
+const AT_ENDS: f64 = 2.0;
+const CHANCE: f64 = 3.0;
 
 /// The trial that a stage is, with its search.
 pub fn trial_of<'a>(run: &'a Run, stage: &StageRecord) -> Option<(&'a SearchRecord, &'a TrialRecord)> {
@@ -54,12 +62,36 @@ fn lessen(check: &mut Check, why: &str) {
 struct Rung<'a> {
     stage: &'a StageRecord,
     offered_per_s: f64,
+    /// Standard deviation of that where chance has a part.
+    spread_per_s: f64,
+    window_s: f64,
+}
+
+impl Rung<'_> {
+    fn is_above(&self, other: &Self) -> bool {
+        let chance = CHANCE * self.spread_per_s.hypot(other.spread_per_s);
+        let ends = AT_ENDS / self.window_s.min(other.window_s);
+        self.offered_per_s - other.offered_per_s > LEAST_STEP * other.offered_per_s + ends + chance
+    }
+}
+
+/// Standard deviation of how many operations a stage has due in its window; `None` where no clock says that.
+pub fn spread_of(plan: &Stage) -> Option<f64> {
+    let normal = plan.works.iter().filter(|work| work.kind == WorkKind::Normal);
+    normal
+        .map(|work| due_in_window(work).map(|due| due.spread))
+        .try_fold(0.0, |sum: f64, spread| Some(sum.hypot(spread?)))
 }
 
 /// Stages of the same operations at different rates are a ladder. Where it was served up to a rung and from the next one on no more,
 /// those above show where the store ends: their figures are those of an overloaded store, and the run is no less true for it.
-pub fn excuse_last_rungs(checks: &mut [Check], stages: &[StageRecord]) {
-    for ladder in ladders(stages) {
+/// `spread` is that of [`spread_of`] by the 0-based place of a stage.
+pub fn excuse_last_rungs(
+    checks: &mut [Check],
+    stages: &[StageRecord],
+    spread: &dyn Fn(usize) -> Option<f64>,
+) {
+    for ladder in ladders(stages, spread) {
         let of = |rung: &Rung<'_>| {
             let own = |check: &&Check| {
                 check.id == OFFERED && check.stage.as_deref() == Some(rung.stage.id.as_str())
@@ -96,10 +128,11 @@ pub fn excuse_last_rungs(checks: &mut [Check], stages: &[StageRecord]) {
 }
 
 /// Stages that did the same at three or more rates, by growing rate.
-fn ladders(stages: &[StageRecord]) -> Vec<Vec<Rung<'_>>> {
-    let mut found: Vec<Vec<Rung<'_>>> = Vec::new();
-    for rung in stages.iter().filter_map(rung_of) {
-        let alike = |ladder: &&mut Vec<Rung<'_>>| {
+fn ladders<'a>(stages: &'a [StageRecord], spread: &dyn Fn(usize) -> Option<f64>) -> Vec<Vec<Rung<'a>>> {
+    let mut found: Vec<Vec<Rung<'a>>> = Vec::new();
+    let rungs = stages.iter().enumerate().filter_map(|(at, stage)| rung_of(stage, spread(at)));
+    for rung in rungs {
+        let alike = |ladder: &&mut Vec<Rung<'a>>| {
             ladder.first().is_some_and(|first| done_in(first.stage).eq(done_in(rung.stage)))
         };
         match found.iter_mut().find(alike) {
@@ -112,7 +145,7 @@ fn ladders(stages: &[StageRecord]) -> Vec<Vec<Rung<'_>>> {
     }
     let is_one = |ladder: &Vec<Rung<'_>>| {
         let grows = ladder.windows(2).all(|pair| match pair {
-            [a, b] => a.offered_per_s < b.offered_per_s,
+            [a, b] => b.is_above(a),
             _ => true,
         });
         ladder.len() >= LEAST_RUNGS && grows
@@ -126,12 +159,16 @@ fn done_in(stage: &StageRecord) -> impl Iterator<Item = (&str, &str, &str)> {
     measured(stage).map(|own| (own.work.as_str(), own.name.as_str(), own.op.as_str()))
 }
 
+/// Where nobody says by how much chance makes arrivals differ, each is taken to come by itself.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn rung_of(stage: &StageRecord) -> Option<Rung<'_>> {
-    let mut offered_per_s = 0.0;
+fn rung_of(stage: &StageRecord, spread: Option<f64>) -> Option<Rung<'_>> {
+    let (mut offered_per_s, mut due, mut window_s) = (0.0, 0.0_f64, f64::INFINITY);
     for own in measured(stage) {
         let intended = own.intended.filter(|_| own.arrival == Some(LoopKind::Open) && own.window_s > 0.0)?;
         offered_per_s += intended as f64 / own.window_s;
+        due += intended as f64;
+        window_s = window_s.min(own.window_s);
     }
-    (offered_per_s > 0.0).then_some(Rung { stage, offered_per_s })
+    let spread_per_s = spread.unwrap_or_else(|| due.sqrt()) / window_s;
+    (offered_per_s > 0.0).then_some(Rung { stage, offered_per_s, spread_per_s, window_s })
 }

@@ -281,6 +281,15 @@ fn the_last_rungs_of_a_ladder_are_overloaded_and_the_run_is_not_false_for_it() {
         }
     };
     assert_eq!(word(&[40, 50, 60, 80], hole), (0, Overall::False));
+    // One rate whose arrivals come by chance, and a store that broke down in the last of its stages.
+    let breaks: fn(&mut Load) = |load| {
+        if load.per_s >= 82 {
+            let down = Second { failed: 0, missed: load.per_s / 2, in_flight: 16.0 };
+            load.seconds.iter_mut().for_each(|second| *second = down);
+        }
+    };
+    assert_eq!(word(&[80, 81, 82], breaks), (0, Overall::False));
+    assert_eq!(word(&[40, 60, 82], breaks), (1, Overall::TrueWithLimits), "the same of a ladder");
 }
 
 fn client(driver: &str, drift_ppm: f64) -> ClientRecord {
