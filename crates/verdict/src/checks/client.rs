@@ -195,14 +195,35 @@ fn burst(evidence: &Evidence, work: &str) -> f64 {
     if usual > 0.0 && most.is_finite() { (most / usual).max(1.0) } else { 1.0 }
 }
 
+/// Where nobody knows how long bodies were that may have been moved: more than any link carries.
+const UNKNOWN_BYTES: f64 = 1e18;
+
+/// Bytes of bodies that an operation moved, or may have: what failed, was asked for again or was still under way fills a link,
+/// too, and counts as whole. What is refused, or never had a connection, moves no body; a write may be refused behind its own.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn bodies(op: &OperationEvidence) -> f64 {
+    let is_read = op.kind == "read";
+    let has_none = |class: &str| class == "connect" || (is_read && class.starts_with("http_"));
+    let without: u64 = op.errors.iter().filter(|(class, _)| has_none(class)).map(|(_, count)| *count).sum();
+    let again = if is_read { 0 } else { op.retries };
+    let others = op.failed.saturating_sub(without).saturating_add(op.unfinished).saturating_add(again);
+    match (op.ok, others) {
+        (0, 1..) if is_read || op.kind == "write" => UNKNOWN_BYTES,
+        (0, _) => op.bytes as f64,
+        (ok, others) => op.bytes as f64 * (1.0 + others as f64 / ok as f64),
+    }
+}
+
 /// Bits per second that a driver moved in the busier direction, in the busiest steps of its works.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn bits_of_run(evidence: &Evidence, client: &ClientRecord) -> f64 {
     let part = |op: &OperationEvidence| {
         let all: f64 = op.drivers.iter().map(|driver| driver.rate_per_s).sum();
         let own = op.drivers.iter().find(|driver| driver.driver == client.driver);
-        match own.filter(|_| all > 0.0) {
-            Some(own) => own.rate_per_s / all,
+        match own {
+            Some(own) if all > 0.0 => own.rate_per_s / all,
+            // Nothing succeeded anywhere: it may have been any of them.
+            Some(_) => 1.0,
             None if op.drivers.is_empty() => 1.0,
             None => 0.0,
         }
@@ -210,7 +231,7 @@ fn bits_of_run(evidence: &Evidence, client: &ClientRecord) -> f64 {
     let of = |reads: bool| {
         let moving = evidence.operations.iter().filter(|op| op.window_s > 0.0);
         let bytes = |op: &OperationEvidence| {
-            let bodies = if (op.kind == "read") == reads { op.bytes as f64 } else { 0.0 };
+            let bodies = if (op.kind == "read") == reads { bodies(op) } else { 0.0 };
             bodies + op.requests as f64 * BESIDE_BODIES
         };
         moving.map(|op| 8.0 * bytes(op) / op.window_s * part(op) * burst(evidence, &op.work)).sum::<f64>()

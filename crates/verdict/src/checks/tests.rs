@@ -253,6 +253,14 @@ fn in_bursts(evidence: &mut Evidence) {
     rates.for_each(|(at, rate)| *rate *= if at % 3 == 0 { 3.0 } else { 0.0 });
 }
 
+/// Three objects of a gigabyte each came whole, and so many others failed or were still on their way.
+fn few_huge(evidence: &mut Evidence, class: &str, failed: u64, unfinished: u64) {
+    link_carries(evidence, 1.18e9, 50e6);
+    let op = &mut evidence.operations[0];
+    (op.ok, op.failed, op.unfinished) = (3, failed, unfinished);
+    op.errors = [(class.to_owned(), failed)].into();
+}
+
 /// Half of the workers, from this moment on.
 fn gap(from_s: f64) -> GapEvidence {
     GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
@@ -490,6 +498,26 @@ const CASES: &[Case] = &[
     // Bodies are the smaller part of what small objects move, and a store that answers in bursts fills a link in these.
     ("V7", healthy, |e| (link_carries(e, 1.18e9, 50e6), many_small(e)).1, Status::Fail, "add drivers"),
     ("V7", healthy, |e| (link_carries(e, 1.18e9, 250e6), in_bursts(e)).1, Status::Fail, "add drivers"),
+    // Of huge objects most are under way, or were given up, and the link was full of them all the same.
+    ("V7", healthy, |e| few_huge(e, "timeout", 0, 40), Status::Fail, "add drivers"),
+    ("V7", healthy, |e| few_huge(e, "timeout", 40, 0), Status::Fail, "add drivers"),
+    (
+        "V7",
+        healthy,
+        |e| {
+            few_huge(e, "timeout", 0, 40);
+            (e.operations[0].ok, e.operations[0].bytes) = (0, 0);
+        },
+        Status::Fail,
+        "add drivers",
+    ),
+    (
+        "V7",
+        healthy,
+        |e| few_huge(e, "http_503", 40, 0),
+        Status::Warn,
+        "other programs of that machine used it",
+    ),
     (
         "V7",
         healthy,
