@@ -399,6 +399,22 @@ impl Evidence {
         pause.to_s > start_s && pause.from_s < start_s + self.window_s
     }
 
+    /// Which part of the load of the window so many workers make between two moments, seconds since the load began.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of workers fit 53 bits")]
+    pub fn part_of_load(&self, from_s: f64, to_s: f64, workers: u64) -> f64 {
+        let (start_s, window_s) = (self.rampup_s.unwrap_or(0.0), self.window_s.max(f64::MIN_POSITIVE));
+        let in_window = |at_s: f64| (at_s - start_s).clamp(0.0, window_s);
+        let all = (self.workers() as f64).max(1.0);
+        (in_window(to_s) - in_window(from_s)).max(0.0) / window_s * workers as f64 / all
+    }
+
+    /// Which part of the load of the window was not made because drivers paused.
+    #[must_use]
+    pub fn paused_part(&self) -> f64 {
+        self.pauses.iter().map(|pause| self.part_of_load(pause.from_s, pause.to_s, pause.workers)).sum()
+    }
+
     /// How a work is paced.
     #[must_use]
     pub fn pacing_of(&self, work: &str) -> Option<Pacing> {

@@ -333,11 +333,19 @@ fn a_driver_that_stopped_until_it_knew_that_its_run_lived_is_said_to_have_made_n
             stage.clients = vec![ClientRecord { driver: "d1".to_owned(), ..ClientRecord::default() }];
             stage.pauses = pauses;
         });
-        check(&verdict, "V16").clone()
+        (check(&verdict, "V16").clone(), check(&verdict, "V4").clone())
     };
-    assert_eq!(word(Vec::new()).status, CheckStatus::NotRun);
-    let reason = "nobody renewed the lease of the run".to_owned();
-    let found = word(vec![PauseRecord { driver: "d1".to_owned(), from_s: 19.6, to_s: 26.3, reason }]);
+    let (none, behind) = word(Vec::new());
+    assert_eq!((none.status, behind.status), (CheckStatus::NotRun, CheckStatus::Fail), "{behind:?}");
+    let pause = |from_s: f64, to_s: f64| {
+        let reason = "nobody renewed the lease of the run".to_owned();
+        vec![PauseRecord { driver: "d1".to_owned(), from_s, to_s, reason }]
+    };
+    // No store falls behind what nobody sends it, and none is excused by a pause that was too short for what it lacks.
+    assert_eq!(word(pause(19.6, 21.0)).1.status, CheckStatus::Fail);
+    let (found, behind) = word(pause(19.6, 26.3));
+    assert_eq!(behind.status, CheckStatus::Warn, "{behind:?}");
+    assert!(behind.message.contains("drivers made no load for a while (V16)"), "{behind:?}");
     assert_eq!((found.status, found.allows), (CheckStatus::Fail, Overall::False), "{found:?}");
     assert!(
         found.message.starts_with("driver d1 made no load from 19.6 s to 26.3 s (16 workers, nobody"),

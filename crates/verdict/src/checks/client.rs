@@ -319,18 +319,13 @@ fn begun_together(evidence: &Evidence) -> Finding {
 }
 
 /// Drivers that were lost, or made no load for a while: the share of the window's load that is missing.
-#[expect(clippy::cast_precision_loss, reason = "counts of workers fit 53 bits")]
 fn gaps(evidence: &Evidence) -> Finding {
-    let start_s = evidence.rampup_s.unwrap_or(0.0);
-    let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
-    let all = (evidence.workers() as f64).max(1.0);
-    let in_window = |at_s: f64| (at_s - start_s).clamp(0.0, window_s);
-    let lost = |from_s: f64, to_s: f64, workers: u64| {
-        (in_window(to_s) - in_window(from_s)).max(0.0) / window_s * workers as f64 / all
-    };
-    let gone = evidence.missing.iter().map(|gap| lost(gap.from_s, f64::INFINITY, gap.workers));
-    let paused = evidence.pauses.iter().map(|pause| lost(pause.from_s, pause.to_s, pause.workers));
-    let share: f64 = gone.chain(paused).sum();
+    let gone: f64 = evidence
+        .missing
+        .iter()
+        .map(|gap| evidence.part_of_load(gap.from_s, f64::INFINITY, gap.workers))
+        .sum();
+    let share = gone + evidence.paused_part();
     let count = |workers: u64| format!("{workers} {}", if workers == 1 { "worker" } else { "workers" });
     let gone = evidence
         .missing

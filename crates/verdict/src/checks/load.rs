@@ -234,6 +234,8 @@ fn is_open(evidence: &Evidence, op: &crate::evidence::OperationEvidence) -> bool
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     const LEAST: f64 = 0.99;
+    // Pauses are known to a look at the clock, and those who come first after one may find no free worker.
+    const ROOM: f64 = 1.1;
     if let Some(found) = evidence.works.iter().find_map(|work| off_schedule(evidence, work)) {
         return found;
     }
@@ -266,6 +268,15 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     let edge = if evidence.rampup_s.unwrap_or(0.0) > 0.0 { 0.0 } else { (2.0 * mean_s / window_s).min(0.05) };
     // One operation more or less is chance.
     let limit = LEAST - edge - (1.0 + evidence.under_way_by_chance()) / offered as f64;
+    let paused = evidence.paused_part();
+    if ratio < limit && paused > 0.0 && 1.0 - ratio <= ROOM * paused + (1.0 - limit) {
+        let message = format!(
+            "offered {}/s, served {}/s: drivers made no load for a while (V16), and what came due meanwhile was not sent",
+            plain(due),
+            plain(served)
+        );
+        return Finding::warn(ratio, limit, message).moving("throughput_per_s", paused).because_of("V16");
+    }
     if ratio < limit {
         let message = format!(
             "offered {}/s, served {}/s: the store fell behind, so its latency depends on how long one \

@@ -143,7 +143,7 @@ pub const CHECKS: &[CheckRow] = &[
         name: "offered_is_achieved",
         question: "Was offered what the schedule says, over the time that was planned, and did the store serve it?",
         needs: "an open loop or a rate per worker; for the length of the window a runtime",
-        warns: "in flight grows by more than 1 % of the rate per second, or less than 99 % of what a rate per worker asks for was made",
+        warns: "in flight grows by more than 1 % of the rate per second, or less than 99 % of what a rate per worker asks for was made, or what was not served came due while drivers made no load (V16)",
         fails: "less than 99 % of what was due was served, one operation allowed and by how many more may be under way at one end of the window than at the other by chance; a window more than 0.5 % off the runtime, or arrivals off the schedule by more than that and one",
         remedy: "offer less; at this rate the queue only grows and no steady latency exists. A window or a schedule that is off is a bug of Cosmark: report it, with the archive",
         moves: Moves::Unsaid,
