@@ -332,6 +332,11 @@ const ERRORS_FAIL: f64 = 0.01;
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn errors(evidence: &Evidence) -> Finding {
     let (ended, failed) = (evidence.ended(), evidence.operations.iter().map(|op| op.failed).sum::<u64>());
+    if ended == 0 && was_asked_nothing(evidence) {
+        let message = "nothing was asked of the store in the window: nothing was due in it, or all workers waited to ask; set a \
+                       longer runtime";
+        return Finding::too_little(0.0, 1.0, message);
+    }
     if ended == 0 {
         return Finding::fail(1.0, 0.01, "nothing ended in the window: the store gave no answer at all");
     }
@@ -352,6 +357,14 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
         || good_errors(failed, ended),
         || bad_errors(evidence, by_count, by_time),
     )
+}
+
+/// Whether it is known that no operation was under way in the window, and that none had to be left out.
+fn was_asked_nothing(evidence: &Evidence) -> bool {
+    let is_idle = |op: &OperationEvidence| {
+        op.missed == 0 && op.unfinished == 0 && op.in_flight_mean.is_some_and(|mean| mean <= 0.0)
+    };
+    !evidence.operations.is_empty() && evidence.operations.iter().all(is_idle)
 }
 
 /// V12 of a stage with faults: what failed in their slots is what they cost, and stands there; what failed beside them is judged

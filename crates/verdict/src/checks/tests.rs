@@ -261,6 +261,13 @@ fn few_huge(evidence: &mut Evidence, class: &str, failed: u64, unfinished: u64) 
     op.errors = [(class.to_owned(), failed)].into();
 }
 
+/// Nothing ended, with so many under way and so many arrivals dropped.
+fn never_asked(evidence: &mut Evidence, in_flight_mean: Option<f64>, missed: u64) {
+    let OperationEvidence { work, name, kind, window_s, .. } = evidence.operations[0].clone();
+    let nothing = OperationEvidence { work, name, kind, window_s, ..OperationEvidence::default() };
+    evidence.operations[0] = OperationEvidence { in_flight_mean, missed, ..nothing };
+}
+
 /// Half of the workers, from this moment on.
 fn gap(from_s: f64) -> GapEvidence {
     GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
@@ -774,6 +781,11 @@ const CASES: &[Case] = &[
         Status::Fail,
         "20 % of read find nothing: the stage deletes objects 1 to 1000",
     ),
+    // No store answers what it is not asked: a rare arrival, or a think time, may be longer than the window.
+    ("V12", healthy, |e| never_asked(e, Some(0.0), 0), Status::NotRun, "nothing was asked of the store"),
+    ("V12", healthy, |e| never_asked(e, Some(0.0), 7), Status::Fail, "no answer at all"),
+    ("V12", healthy, |e| never_asked(e, Some(8.0), 0), Status::Fail, "no answer at all"),
+    ("V12", healthy, |e| never_asked(e, None, 0), Status::Fail, "no answer at all"),
     ("V13", healthy, |e| e.store.kinds = vec!["mock".into()], Status::NotRun, "holds no objects"),
     (
         "V13",
