@@ -192,6 +192,7 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
     let due = open().filter_map(|op| op.intended).fold(0, u64::saturating_add);
     let accounted: u64 = open().map(|op| op.ended() + op.missed + op.unfinished).sum();
+    let accounted = accounted.saturating_add(in_no_record(evidence));
     if due > 0 {
         let lost = 1.0 - accounted as f64 / due as f64;
         // Arrivals of the rampup that ended in the window count as ended here, so only a lack says something.
@@ -219,6 +220,14 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
     super::client::widening(sent, widened, |sent, moved| {
         format!("{sent} although a worker was free: {moved}; give the client more threads or a lower rate")
     })
+}
+
+/// Arrivals that may have been sent and are in no record: each worker had one under way when the load was cut, or when its driver
+/// was lost.
+fn in_no_record(evidence: &Evidence) -> u64 {
+    let open = evidence.works.iter().filter(|work| work.pacing == Pacing::Open).map(|work| work.workers);
+    let lost = evidence.missing.iter().map(|gap| gap.workers);
+    if evidence.is_cut { open.fold(0, u64::saturating_add) } else { lost.fold(0, u64::saturating_add) }
 }
 
 /// The sum of all; `None` where one is not known.

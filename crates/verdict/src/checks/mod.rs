@@ -133,7 +133,7 @@ pub const CHECKS: &[CheckRow] = &[
         question: "Did the client send what was due when it was due?",
         needs: "an open loop",
         warns: "being late can have moved a headline figure by more than 5 %",
-        fails: "more than 0.5 % of the arrivals unaccounted for; being late alone never fails a run, its figures say how much",
+        fails: "more than 0.5 % of the arrivals unaccounted for, but for one of each worker where a load was cut or a driver lost; being late alone never fails a run, its figures say how much",
         remedy: "more load threads, more drivers, a quieter machine, or a lower rate",
         moves: Moves::Unsaid,
         look: load::schedule_lag,

@@ -404,6 +404,44 @@ const CASES: &[Case] = &[
     ),
     ("V3", open, |e| e.operations[0].lag = Some(times(0.2, 47_000)), Status::Pass, "of when they were due"),
     ("V3", open, |e| e.operations[0].intended = Some(48_000), Status::Fail, "never sent"),
+    // A load that was cut, and a driver that was lost, had as many under way as they had workers.
+    (
+        "V3",
+        open,
+        |e| few_arrivals(e, 1000, 960),
+        Status::Fail,
+        "3.2 % of the arrivals that were due were never sent",
+    ),
+    (
+        "V3",
+        open,
+        |e| {
+            few_arrivals(e, 1000, 960);
+            e.is_cut = true;
+        },
+        Status::Pass,
+        "of when they were due",
+    ),
+    (
+        "V3",
+        open,
+        |e| {
+            few_arrivals(e, 1000, 860);
+            e.is_cut = true;
+        },
+        Status::Fail,
+        "never sent",
+    ),
+    (
+        "V3",
+        open,
+        |e| {
+            few_arrivals(e, 1000, 985);
+            e.missing = vec![gap(64.0)];
+        },
+        Status::Pass,
+        "of when they were due",
+    ),
     ("V4", open, |e| e.operations[0].intended = Some(56_400), Status::Fail, "offered 940/s, served 783/s"),
     (
         "V4",
