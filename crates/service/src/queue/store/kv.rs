@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv::{self, CreateErrorKind};
 use cosmark_cluster::nats::{Bus, names};
+use cosmark_workload::units::shown;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
 use crate::ServiceError;
@@ -78,11 +79,7 @@ impl KvStore {
                 return Ok(());
             };
             if *first.get_or_insert(entry.revision) != entry.revision {
-                return Err(ServiceError::Bus(format!(
-                    "a controller with the name {} is at {} and uses this NATS; give each its own --name",
-                    self.me,
-                    String::from_utf8_lossy(&entry.value)
-                )));
+                return Err(taken(&self.me, &entry.value));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -279,12 +276,28 @@ impl Store for KvStore {
     }
 }
 
+/// Where NATS has no logins anybody may say to be there, and where.
+fn taken(name: &str, at: &[u8]) -> ServiceError {
+    let at = shown(&String::from_utf8_lossy(at));
+    ServiceError::Bus(format!(
+        "a controller with the name {name} is at {at} and uses this NATS; give each its own --name"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::state::StateDir;
     use cosmark_cluster::nats::Limits;
     use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
+
+    #[test]
+    fn what_others_wrote_for_an_address_is_shown_in_one_line_without_signs_of_a_terminal() {
+        let hostile = format!("http://x\u{1b}[2J\n{}", "y".repeat(9000));
+        let said = taken("a", hostile.as_bytes()).to_string();
+        assert!(said.contains("http://x") && said.contains("--name"), "{said}");
+        assert!(!said.contains(char::is_control) && said.len() < 400, "{} {said:?}", said.len());
+    }
 
     #[tokio::test]
     async fn a_second_controller_of_one_name_is_refused_while_the_first_is_there() {
