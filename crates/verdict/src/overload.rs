@@ -21,8 +21,8 @@ const MOVED: &str = "response_ms.p50";
 const LEAST_RUNGS: usize = 3;
 const LEAST_SERVED: usize = 2;
 
-/// A rung lies above the one before by more than this share of it, by more than what counts at both ends of two windows can
-/// differ, and by more than so many times what chance makes of arrivals: else the same rate was offered twice.
+/// A rung lies above the one before by more than this share of it, by more than what counts at both ends of two windows
+/// can differ, and by more than so many times what chance makes of arrivals: else the same rate was offered twice.
 const LEAST_STEP: f64 = 0.01;
 const AT_ENDS: f64 = 2.0;
 const CHANCE: f64 = 3.0;

@@ -198,8 +198,9 @@ fn burst(evidence: &Evidence, work: &str) -> f64 {
 /// Where nobody knows how long bodies were that may have been moved: more than any link carries.
 const UNKNOWN_BYTES: f64 = 1e18;
 
-/// Bytes of bodies that an operation moved, or may have: what failed, was asked for again or was still under way fills a link,
-/// too, and counts as whole. What is refused, or never had a connection, moves no body; a write may be refused behind its own.
+/// Bytes of bodies that an operation moved, or may have: what failed, was asked for again or was still under way fills
+/// a link, too, and counts as whole. What is refused, or never had a connection, moves no body; a write may be refused
+/// behind its own.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn bodies(op: &OperationEvidence) -> f64 {
     let is_read = op.kind == "read";

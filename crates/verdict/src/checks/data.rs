@@ -333,8 +333,8 @@ const ERRORS_FAIL: f64 = 0.01;
 pub(super) fn errors(evidence: &Evidence) -> Finding {
     let (ended, failed) = (evidence.ended(), evidence.operations.iter().map(|op| op.failed).sum::<u64>());
     if ended == 0 && was_asked_nothing(evidence) {
-        let message = "nothing was asked of the store in the window: nothing was due in it, or all workers waited to ask; set a \
-                       longer runtime";
+        let message = "nothing was asked of the store in the window: nothing was due in it, or all workers waited to \
+                       ask; set a longer runtime";
         return Finding::too_little(0.0, 1.0, message);
     }
     if ended == 0 {

@@ -222,8 +222,8 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
     })
 }
 
-/// Arrivals that may have been sent and are in no record: each worker had one under way when the load was cut, or when its driver
-/// was lost.
+/// Arrivals that may have been sent and are in no record: each worker had one under way when the load was cut, or when
+/// its driver was lost.
 fn in_no_record(evidence: &Evidence) -> u64 {
     let open = evidence.works.iter().filter(|work| work.pacing == Pacing::Open).map(|work| work.workers);
     let lost = evidence.missing.iter().map(|gap| gap.workers);
@@ -280,7 +280,8 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     let paused = evidence.paused_part();
     if ratio < limit && paused > 0.0 && 1.0 - ratio <= ROOM * paused + (1.0 - limit) {
         let message = format!(
-            "offered {}/s, served {}/s: drivers made no load for a while (V16), and what came due meanwhile was not sent",
+            "offered {}/s, served {}/s: drivers made no load for a while (V16), and what came due meanwhile was \
+             not sent",
             plain(due),
             plain(served)
         );
