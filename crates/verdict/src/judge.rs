@@ -76,7 +76,8 @@ fn look(
     let spread = |index: usize| {
         let stage = run.record.stages.get(index)?;
         let plan = workload.and_then(|workload| places.plan(index, stage, workload));
-        overload::spread_of(&plan.filter(|plan| plan.name == stage.name)?)
+        let plan = plan.filter(|plan| plan.name == stage.name)?;
+        overload::spread_of(&plan)
     };
     overload::excuse_last_rungs(&mut found, &run.record.stages, &spread);
     (verdict_of(found), bounds)
