@@ -143,7 +143,7 @@ fn near_all(said: &Prediction, truth: &Load, by: f64) {
 }
 
 fn ladder(in_turn: bool, shares: [f64; 2], seed: u64) -> Vec<Load> {
-    LOADS.map(|workers| simulate(in_turn, shares, workers, 4000, seed + u64::from(workers))).into()
+    LOADS.map(|workers| simulate(in_turn, shares, workers, 40_000, seed + u64::from(workers))).into()
 }
 
 #[test]
