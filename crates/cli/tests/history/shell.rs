@@ -185,7 +185,12 @@ fn sentences_are_broken_between_words_on_a_terminal_and_whole_in_a_pipe() {
             // Results and remarks meet in one terminal in an order of their own, a run says other numbers each time, and compare
             // leaves columns out.
             let is_same = !arguments.starts_with("run") && !arguments.starts_with("compare");
-            if piped[0].is_empty() != piped[1].is_empty() && is_same {
+            if arguments.starts_with("adaptors") {
+                // Its table is a block for each key where it has no room, with every word of it.
+                let (shown, mut all) = (words(&text), words(&piped.concat()));
+                all.retain(|word| !shown.contains(word));
+                assert!(all.is_empty(), "{arguments} at {columns} lacks {all:?}");
+            } else if piped[0].is_empty() != piped[1].is_empty() && is_same {
                 assert_eq!(words(&text), words(&piped.concat()), "{arguments} at {columns}");
             }
             let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
