@@ -1,5 +1,5 @@
 //! `published.csv`: tables of published numbers. A line `# name ..` begins a table; the next line names its columns. Numbers may
-//! be printed as `>600`; what does not begin as one stays text.
+//! be printed as `>600`; what has none in it stays text.
 
 use std::collections::BTreeMap;
 
@@ -105,19 +105,23 @@ fn fields_of(line: &str) -> Result<Vec<String>, String> {
     Ok(record.iter().map(|field| field.trim().to_owned()).collect())
 }
 
-/// A number as papers print it: `1880.78`, `>600`, `20000`.
+/// A number as papers print it: `1880.78`, `>600`, `~60`, `20000`.
 fn number(text: &str) -> Option<f64> {
     bare(text).parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
 /// A field without the signs that papers print before a number.
 fn bare(text: &str) -> &str {
-    text.trim().trim_start_matches(['>', '<', '~']).trim()
+    text.trim().trim_start_matches(['>', '<', '=', '~', '≈', '≥', '≤']).trim()
 }
 
-/// Whether a field begins as a number does: with its unit behind it, or with thousands apart, it is one that nobody would find.
-fn begins_as_number(text: &str) -> bool {
-    bare(text).trim_start_matches(['+', '-', '.']).starts_with(|sign: char| sign.is_ascii_digit())
+/// Whether a word of a field begins as a number does: with its unit behind it, with thousands apart or with a word before it, it
+/// is one that nobody would find.
+fn has_number(text: &str) -> bool {
+    let begins = |word: &str| {
+        bare(word).trim_start_matches(['+', '-', '.']).starts_with(|sign: char| sign.is_ascii_digit())
+    };
+    text.split_whitespace().any(begins)
 }
 
 /// The published numbers at their cells.
@@ -157,9 +161,9 @@ pub fn numbers(spec: &Spec, tables: &Tables) -> Result<Vec<Published>, String> {
             let known = number(text);
             let Some(one) = placed(spec, map, &said, known.unwrap_or_default()) else { continue };
             let wrong = |why: String| Err(format!("published.csv, line {line}: {why}"));
-            if known.is_none() && begins_as_number(text) {
+            if known.is_none() && has_number(text) {
                 return wrong(format!(
-                    "{} is no number: {text}; write it without unit and with a point, such as 1234.5",
+                    "{} is no number: {text}; write it without unit and with a point, such as 1234.5, or ~60 for about 60",
                     map.column
                 ));
             }
@@ -298,10 +302,15 @@ published: [{table: t, column: x, keys: {n: n}}]
         let all = found("# t\nn,x\n1,>600\n8,no difference\n512,5 to 10\n").unwrap();
         assert_eq!(all.iter().map(|one| one.value).collect::<Vec<_>>(), [600.0]);
         assert_eq!(found("# t\nn,x\n1,0\n8,\n").unwrap().len(), 1);
+        for signs in ["~", "≈ ", "<=", "≥"] {
+            assert_eq!(found(&format!("# t\nn,x\n1,{signs}60\n")).unwrap()[0].value, 60.0, "{signs}");
+        }
         for (csv, words) in [
             ("# t\nn,x\n1,5\n8,100 op/s\n", "line 4: x is no number: 100 op/s"),
             ("# t\nn,x\n1,\"1,234\"\n", "line 3: x is no number: 1,234"),
             ("# t\nn,x\n1,~5-10\n", "line 3: x is no number: ~5-10"),
+            ("# t\nn,x\n1,about 60\n", "line 3: x is no number: about 60"),
+            ("# t\nn,x\n1,at most ~60\n", "line 3: x is no number: at most ~60"),
             ("# t\nn,x\n1,-5\n", "line 3: x comes to -5"),
             ("# t\nn,x\n1,5\n8,7\n1,6\n", "line 5: x is that of the same cells as in line 3"),
             ("# t\nn,x\n1 worker,5\n", "table t: no row has a number in x"),
