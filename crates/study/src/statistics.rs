@@ -46,11 +46,26 @@ pub fn interval_of_ratio(values: &[f64]) -> Option<(f64, Option<Interval>)> {
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let center = mean(&logarithms).exp();
     let known = interval_of_mean(&logarithms);
-    Some((center, known.map(|known| Interval { mean: center, low: known.low.exp(), high: known.high.exp() })))
+    // Values that differ by more than all numbers have ends that are numbers.
+    let ends = |known: Interval| (known.low.exp().max(f64::MIN_POSITIVE), known.high.exp().min(f64::MAX));
+    let interval = known.map(ends).map(|(low, high)| Interval { mean: center, low, high });
+    Some((center, interval))
 }
 
 /// The middle value; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     cosmark_stats::bootstrap::median(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_farther_apart_than_all_numbers_have_an_interval_of_numbers() {
+        let (center, known) = interval_of_ratio(&[1e-150, 1e150]).unwrap_or_default();
+        let known = known.unwrap_or(Interval { mean: 0.0, low: 0.0, high: f64::INFINITY });
+        assert!((center - 1.0).abs() < 1e-9 && known.low > 0.0 && known.high.is_finite(), "{known:?}");
+    }
 }
