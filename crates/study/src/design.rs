@@ -458,15 +458,29 @@ impl<'a> Design<'a> {
         all
     }
 
-    /// What was chosen of factors that are within a run, as `--only` says it.
+    /// What was chosen of factors that are within a run, as `--only` says it, each level once and in the order of the study.
     #[must_use]
     pub fn only_within(&self) -> String {
         let inner = self.spec.factors.iter().filter(|factor| factor.within);
         let chosen = inner.filter_map(|factor| {
-            let levels = self.choice.only.get(&factor.name)?;
-            Some(format!("{}={}", factor.name, levels.0.join(",")))
+            let mut levels: Vec<&str> =
+                self.choice.only.get(&factor.name)?.0.iter().map(String::as_str).collect();
+            levels.sort_by_key(|level| (self.rank(&factor.name, level), *level));
+            levels.dedup();
+            Some(format!("{}={}", factor.name, levels.join(",")))
         });
         chosen.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether a journal's text of such a choice is this one, in whatever order its levels were written.
+    #[must_use]
+    pub fn is_only_within(&self, before: &str) -> bool {
+        fn sets(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+            let parts = text.split(' ').filter_map(|part| part.split_once('='));
+            parts.map(|(factor, levels)| (factor, levels.split(',').collect())).collect()
+        }
+        let now = self.only_within();
+        before == now || sets(before) == sets(&now) && before.contains('=')
     }
 
     /// Levels as words, in the order of the study: `swift read size=4KB`.

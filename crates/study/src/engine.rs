@@ -3,9 +3,10 @@
 
 mod begin;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::design::{Block, Design, Order};
+use crate::design::{Block, Cell, Design, Order};
 use crate::estimate;
 use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, ended};
 use crate::measured::{Observation, Origin};
@@ -47,6 +48,10 @@ pub struct Engine<'a> {
     failed_in_a_row: u32,
     /// The longest that a system took to come up in this call.
     start_s: f64,
+    /// The runs that are over, as the journal has them.
+    over: BTreeMap<String, CellEnd>,
+    /// Seconds that a run of each cell will take as estimated; nothing before somebody asks.
+    costs_s: OnceCell<Vec<f64>>,
     /// Runs that failed before and are done again.
     again: BTreeSet<String>,
     /// What is noted when there is something to do.
@@ -88,7 +93,7 @@ impl<'a> Engine<'a> {
         else {
             return Err("the journal does not begin with a design".to_owned());
         };
-        if *within != design.only_within() {
+        if !design.is_only_within(within) {
             let before = if within.is_empty() { "without such a choice" } else { within };
             return Err(format!(
                 "this study was begun with --only {before}: runs that are over have those points alone; give the \
@@ -116,9 +121,12 @@ impl<'a> Engine<'a> {
         let again =
             if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
         let began_s = runner.now_s();
+        let over = ended(&journal.steps).into_iter().map(|(run, end)| (run.to_owned(), end)).collect();
         Ok(Self {
             design,
             journal,
+            over,
+            costs_s: OnceCell::new(),
             limits,
             began_s,
             failed_in_a_row: 0,
@@ -222,11 +230,10 @@ impl<'a> Engine<'a> {
     /// Half the width of the widest 95 % interval of a throughput of a cell, in percent of its mean; `None` where none is known.
     fn width_percent(&self, cell: usize, before: u32, runner: &mut dyn Runner) -> Option<f64> {
         let cell = &self.design.cells[cell];
-        let ended = ended(&self.journal.steps);
         let mut rates: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
         for repetition in 1..before {
             let run = cell.run_name(&self.design.spec.name, repetition);
-            let Some(end) = ended.get(run.as_str()) else { continue };
+            let Some(end) = self.over.get(&run) else { continue };
             let order = Order { design: self.design, cell, repetition, run: &run };
             for seen in runner.measured(&order, end) {
                 if let Some(rate) = seen.values.get("throughput_per_s") {
@@ -242,7 +249,7 @@ impl<'a> Engine<'a> {
 
     /// Whether a run is still to be done.
     fn is_open(&self, run: &str) -> bool {
-        self.again.contains(run) || !ended(&self.journal.steps).contains_key(run)
+        self.again.contains(run) || !self.over.contains_key(run)
     }
 
     /// The cells of a block that are still to be run. What the archive has needs no system.
@@ -400,19 +407,22 @@ impl<'a> Engine<'a> {
 
     fn end(&mut self, run: &str, end: CellEnd) -> Result<(), String> {
         self.again.remove(run);
-        let CellEnd { state, place, took_s, why } = end;
-        self.journal.append(Step::End { run: run.to_owned(), state, place, took_s, why })
+        let CellEnd { state, place, took_s, why } = end.clone();
+        self.journal.append(Step::End { run: run.to_owned(), state, place, took_s, why })?;
+        self.over.insert(run.to_owned(), end);
+        Ok(())
     }
 
     /// Seconds that a run of this cell will take: what it took before, or what is estimated.
     fn expected_s(&self, cell: usize) -> Result<f64, String> {
         let cell = &self.design.cells[cell];
         let start = format!("{}.{}.r", self.design.spec.name, cell.id);
-        let ended = ended(&self.journal.steps);
-        let took: Vec<f64> = ended
-            .iter()
+        let took: Vec<f64> = self
+            .over
+            .range(start.clone()..)
+            .take_while(|(run, _)| run.starts_with(&start))
             // Of what the archive alone knows the time may not be known, or be of a clock that was set back.
-            .filter(|(run, end)| run.starts_with(&start) && end.state == CellState::Done && end.took_s > 0.0)
+            .filter(|(_, end)| end.state == CellState::Done && end.took_s > 0.0)
             .map(|(_, end)| end.took_s)
             .collect();
         if took.is_empty() {
@@ -429,7 +439,11 @@ impl<'a> Engine<'a> {
     }
 
     fn show(&self, run: &str, runner: &mut dyn Runner) {
-        let (done, of, left_s) = how_far(self.design, &self.journal.steps);
+        let design = self.design;
+        let costs_s =
+            self.costs_s.get_or_init(|| design.cells.iter().map(|cell| cost_s(design, cell)).collect());
+        let cost_s = |cell: usize| costs_s.get(cell).copied().unwrap_or(0.0);
+        let (done, of, left_s) = far(design, &|run| self.over.get(run), &cost_s);
         runner.progress(&Progress { run, done, of, left_s });
     }
 }
@@ -458,13 +472,27 @@ fn to_be_retried(design: &Design<'_>, steps: &[Step], runner: &mut dyn Runner) -
 #[must_use]
 pub fn how_far(design: &Design<'_>, steps: &[Step]) -> (u64, u64, f64) {
     let ended = ended(steps);
+    far(design, &|run| ended.get(run), &|cell| cost_s(design, &design.cells[cell]))
+}
+
+/// Seconds that a run of a cell takes as estimated.
+fn cost_s(design: &Design<'_>, cell: &Cell) -> f64 {
+    estimate::cell_s(design, cell).unwrap_or(0.0)
+}
+
+/// The same by how runs ended, and what each cell was estimated to take.
+fn far<'e>(
+    design: &Design<'_>,
+    end_of: &dyn Fn(&str) -> Option<&'e CellEnd>,
+    cost_s: &dyn Fn(usize) -> f64,
+) -> (u64, u64, f64) {
     let (mut done, mut of, mut left_s) = (0, 0, 0.0);
     let (mut took_s, mut expected_s) = (0.0, 0.0);
-    for cell in design.cells.iter().filter(|cell| cell.is_run()) {
-        let cell_s = estimate::cell_s(design, cell).unwrap_or(0.0);
+    for (at, cell) in design.cells.iter().enumerate().filter(|(_, cell)| cell.is_run()) {
+        let cell_s = cost_s(at);
         for repetition in 1..=design.scale.repetitions.least {
             of += 1;
-            match ended.get(cell.run_name(&design.spec.name, repetition).as_str()) {
+            match end_of(&cell.run_name(&design.spec.name, repetition)) {
                 Some(end) => {
                     done += 1;
                     // One that failed, or whose time is not known, says nothing of the others.

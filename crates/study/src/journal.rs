@@ -343,6 +343,8 @@ pub fn is_untouched(steps: &[Step]) -> bool {
 /// The cells that are over, by the name of their run. Where one was done again, the last counts.
 #[must_use]
 pub fn ended(steps: &[Step]) -> BTreeMap<&str, CellEnd> {
+    #[cfg(test)]
+    READ_THROUGH.with(|times| times.set(times.get() + 1));
     let mut all = BTreeMap::new();
     for step in steps {
         if let Step::End { run, state, place, took_s, why } = step {
@@ -351,6 +353,12 @@ pub fn ended(steps: &[Step]) -> BTreeMap<&str, CellEnd> {
         }
     }
     all
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often steps were read through.
+    pub static READ_THROUGH: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// A number for a text that is almost surely not that of another: FNV-1a, 64 bit.

@@ -282,6 +282,53 @@ fn every_cell_is_run_as_often_as_stated_in_an_order_that_the_seed_draws_with_one
 }
 
 #[test]
+fn a_journal_is_read_through_once_however_many_cells_a_study_has_and_goes_on_with() {
+    let levels: Vec<String> = (1..=200).map(|size| format!("{size}KB")).collect();
+    let text = TEXT.replace("levels: [4KB, 1MB]", &format!("levels: [{}]", levels.join(", ")));
+    let spec = spec(&text);
+    let design = design(&spec, "quick", 3);
+    let directory = in_memory();
+    let read_through = || crate::journal::READ_THROUGH.with(std::cell::Cell::get);
+    let mut runner = Virtual { stop_after: Some(700), ..Virtual::new() };
+    for (ran, outcome) in [(700, Outcome::Stopped), (1200, Outcome::Complete)] {
+        let before = read_through();
+        let limits = Limits { budget_s: Some(1e9), ..Limits::default() };
+        assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(outcome));
+        assert_eq!((runner.ran.len(), read_through() - before), (ran, 1));
+        runner.stop_after = None;
+    }
+    assert_eq!(runner.ran.iter().collect::<BTreeSet<_>>().len(), 1200, "none twice");
+}
+
+#[test]
+fn a_choice_of_levels_within_runs_is_the_same_in_any_order_and_another_one_is_refused() {
+    let spec = spec(&TEXT.replace("levels: [1, 8]", "levels: [1, 8, 64]"));
+    let spec: &'static Spec = Box::leak(Box::new(spec));
+    let design = |levels: &[&str]| {
+        let levels = OneOrMore(levels.iter().map(|level| (*level).to_owned()).collect());
+        let only = Where::from([("n".to_owned(), levels)]);
+        Design::new(spec, Choice { scale: "quick".into(), seed: 3, only, ..Choice::default() }).unwrap()
+    };
+    assert_eq!(design(&["64", "1", "64"]).only_within(), "n=1,64");
+    // Journals have had the order of the call.
+    assert!(design(&["1", "64"]).is_only_within("n=64,1"));
+    assert!(!design(&["1", "64"]).is_only_within("n=1,8,64") && !design(&["1"]).is_only_within(""));
+    let directory = in_memory();
+    let mut runner = Virtual { stop_after: Some(2), ..Virtual::new() };
+    assert_eq!(
+        go(&design(&["1", "64"]), directory.path(), &mut runner, Limits::default()),
+        Ok(Outcome::Stopped)
+    );
+    runner.stop_after = None;
+    let why = go(&design(&["1", "8"]), directory.path(), &mut runner, Limits::default()).unwrap_err();
+    assert!(why.contains("begun with --only n=1,64"), "{why}");
+    assert_eq!(
+        go(&design(&["64", "1"]), directory.path(), &mut runner, Limits::default()),
+        Ok(Outcome::Complete)
+    );
+}
+
+#[test]
 fn a_study_that_was_cut_off_at_any_byte_of_its_journal_goes_on_without_a_double_or_a_gap() {
     let spec = spec(TEXT);
     let design = design(&spec, "quick", 3);
