@@ -31,6 +31,9 @@ const MOST_SUSPECTS: usize = 4096;
 const PAGES_BETWEEN: u64 = 100;
 /// Names in a listing that are in no ledger and are asked for, of each container; others are only counted.
 const MOST_STRANGERS: usize = 10_000;
+/// So often a ghost is looked at again, after once, twice, .. the time in which things settle: stores like Swift promise their
+/// listings only eventually, whatever protocol they are asked in.
+const LOOKS_AT_GHOSTS: u32 = 3;
 /// What is on its way when the reading is ended has this long to come.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -70,6 +73,13 @@ struct Suspect {
     key: Key,
     entry: Entry,
     class: Class,
+}
+
+impl Suspect {
+    /// Only its listing is not as it should be.
+    fn is_ghost(&self) -> bool {
+        matches!(self.class, Class::ListedNotThere | Class::ThereNotListed)
+    }
 }
 
 /// How far it has come: with it a reading that was ended goes on.
@@ -157,6 +167,8 @@ struct Reading<'r, 'a> {
     suspected: Option<Instant>,
     /// The container that comes next was begun by a reading that was ended.
     goes_on: bool,
+    /// Listings did not come right within all the looks that they get: those that follow get one.
+    listings_stay: bool,
 }
 
 impl ReadBack<'_> {
@@ -173,8 +185,9 @@ impl ReadBack<'_> {
     ) -> Result<bool, String> {
         let suspected = (!standing.suspects.is_empty()).then(Instant::now);
         let goes_on = standing.next > standing.container_from;
+        let readers = BTreeMap::new();
         let mut reading =
-            Reading { what: self, readers: BTreeMap::new(), standing, listener, suspected, goes_on };
+            Reading { what: self, readers, standing, listener, suspected, goes_on, listings_stay: false };
         let mut objects = objects.peekable();
         loop {
             let place = match objects.peek() {
@@ -370,36 +383,55 @@ impl Reading<'_, '_> {
         self.listener.found(&Finding { container, object, class, detail: looked.detail(entry) })
     }
 
-    /// Looks at all suspects again, once the newest of them has had its time.
+    /// Looks at all suspects again, once the newest of them has had its time; at ghosts more than once.
     async fn look_again(&mut self) -> Result<(), String> {
-        if let Some(since) = self.suspected.take() {
-            tokio::time::sleep_until(since + self.what.manner.settle).await;
-        }
-        while let Some(first) = self.standing.suspects.first() {
-            let at = first.key.space;
-            self.reader(at).await?;
-            let space = self.space(at)?.clone();
-            let own = self.standing.suspects.iter().take_while(|one| one.key.space == at);
-            let chunk: Vec<Numbered> =
-                own.take(MOST_IN_CHUNK).map(|one| (0, one.key, one.entry.clone())).collect();
-            let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(()) };
-            let looked = reader.look(&space, &chunk).await?;
-            for ((_, key, entry), looked) in chunk.iter().zip(looked) {
-                let was = self.standing.suspects.first().map_or(Class::Undecided, |one| one.class);
-                let is_listed = self.is_listed_now(&space, *key).await;
-                let class = match self.class(&space, entry, &looked, is_listed) {
-                    now if now.is_worth_a_second_look() || !was.is_broken() => now,
-                    _ => Class::Late,
-                };
-                self.standing.suspects.remove(0);
-                self.decide(&space, *key, entry, class, &looked)?;
+        let most = if self.listings_stay { 1 } else { LOOKS_AT_GHOSTS };
+        for look in 1..=most {
+            if let Some(since) = self.suspected.take() {
+                tokio::time::sleep_until(since + self.what.manner.settle * look).await;
             }
-            if !self.listener.reached(self.standing)? {
+            if self.look_once(look == most).await?.is_break() {
                 // What is left of them waits for whoever goes on.
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Looks at all suspects once: ghosts that still are some stay suspects, unless this is the last look.
+    async fn look_once(&mut self, is_last: bool) -> Result<ControlFlow<()>, String> {
+        let mut left = self.standing.suspects.len();
+        while let Some(first) = self.standing.suspects.first().filter(|_| left > 0) {
+            let at = first.key.space;
+            self.reader(at).await?;
+            let space = self.space(at)?.clone();
+            let own = self.standing.suspects.iter().take(left).take_while(|one| one.key.space == at);
+            let chunk: Vec<Numbered> =
+                own.take(MOST_IN_CHUNK).map(|one| (0, one.key, one.entry.clone())).collect();
+            let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(ControlFlow::Break(())) };
+            let looked = reader.look(&space, &chunk).await?;
+            for ((_, key, entry), looked) in chunk.into_iter().zip(looked) {
+                let is_listed = self.is_listed_now(&space, key).await;
+                let was = self.standing.suspects.remove(0).class;
+                left -= 1;
+                let class = match self.class(&space, &entry, &looked, is_listed) {
+                    now if now.is_worth_a_second_look() || !was.is_broken() => now,
+                    _ => Class::Late,
+                };
+                let suspect = Suspect { key, entry, class };
+                if suspect.is_ghost() && !is_last {
+                    self.suspected = Some(Instant::now());
+                    self.standing.suspects.push(suspect);
+                } else {
+                    self.listings_stay |= suspect.is_ghost();
+                    self.decide(&space, key, &suspect.entry, class, &looked)?;
+                }
+            }
+            if !self.listener.reached(self.standing)? {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     async fn is_listed_now(&mut self, space: &Space, key: Key) -> Option<bool> {

@@ -24,8 +24,8 @@ const GONE_AFTER: Duration = Duration::from_secs(7);
 #[derive(Clone, Copy)]
 struct Lags {
     opened: Instant,
-    /// The page behind a mark, where it has listings.
-    lists: Option<fn(&str) -> ListPage>,
+    /// The page behind a mark, so long after the store was opened, where it has listings.
+    lists: Option<fn(&str, Duration) -> ListPage>,
 }
 
 impl Adaptor for Lags {
@@ -80,8 +80,8 @@ impl Client for Lags {
     }
 
     fn list<'a>(&'a mut self, request: ListRequest<'a>, _: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        let page = self.lists.map(|page_of| page_of(request.after.unwrap_or("0"))).unwrap_or_default();
-        Box::pin(ready(Ok(page)))
+        let page = self.lists.map(|page_of| page_of(request.after.unwrap_or("0"), self.opened.elapsed()));
+        Box::pin(ready(Ok(page.unwrap_or_default())))
     }
 }
 
@@ -92,14 +92,24 @@ fn page(from: u64, next: Option<u64>) -> ListPage {
 }
 
 /// The same page for ever, behind marks that are new each time.
-fn repeating(after: &str) -> ListPage {
+fn repeating(after: &str, _: Duration) -> ListPage {
     page(0, Some(after.parse::<u64>().unwrap() + 1))
 }
 
 /// Five hundred pages, of which the second one is that before it.
-fn doubled(after: &str) -> ListPage {
+fn doubled(after: &str, _: Duration) -> ListPage {
     let at: u64 = after.parse().unwrap();
     page(if at == 1 { 0 } else { at * 10 }, Some(at + 1).filter(|next| *next < 500))
+}
+
+/// Objects that are gone, of which the listing hears later, or never.
+fn behind(_: &str, since: Duration) -> ListPage {
+    let names = if since < Duration::from_secs(25) { vec!["o-2".to_owned()] } else { Vec::new() };
+    ListPage { count: names.len() as u64, names, next: None, bytes: 0 }
+}
+
+fn haunted(_: &str, _: Duration) -> ListPage {
+    behind("", Duration::ZERO)
 }
 
 struct Anybody;
@@ -116,7 +126,7 @@ impl Auth for Anybody {
 
 type Open = fn(&Settings) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>>;
 
-fn open(lists: Option<fn(&str) -> ListPage>) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>> {
+fn open(lists: Option<fn(&str, Duration) -> ListPage>) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>> {
     Ok(Arc::new(Lags { opened: Instant::now(), lists }))
 }
 
@@ -137,6 +147,8 @@ const CATALOG: Catalog = Catalog {
         row("lags", |_| open(None)),
         row("repeats", |_| open(Some(repeating))),
         row("doubles", |_| open(Some(doubled))),
+        row("behind", |_| open(Some(behind))),
+        row("haunted", |_| open(Some(haunted))),
     ],
     auths: &[AuthDef {
         name: "anybody",
@@ -224,17 +236,11 @@ async fn what_is_late_at_the_end_of_a_long_reading_has_its_time_although_a_lie_w
     assert_eq!((standing.count(Class::Right), standing.broken()), (OBJECTS - 2, 1));
 }
 
-/// Reads one object of a store that has listings.
-async fn listed(kind: &str) -> (Standing, usize) {
+/// Reads one object of a store that has listings, and looks again after this time.
+async fn listed(kind: &str, settle: Duration) -> (Standing, usize) {
     let spaces = [space()];
-    let manner = Manner {
-        workers: 1,
-        rate_per_s: None,
-        settle: Duration::ZERO,
-        listings: true,
-        in_doubt: false,
-        removed: false,
-    };
+    let manner =
+        Manner { workers: 1, rate_per_s: None, settle, listings: true, in_doubt: false, removed: false };
     let targets = [(SITE, (spec("anybody"), spec(kind)))].into();
     let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
     let (mut standing, mut notes) = (Standing::default(), Notes::default());
@@ -245,14 +251,25 @@ async fn listed(kind: &str) -> (Standing, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn a_listing_that_repeats_itself_is_none_and_names_that_come_twice_are_counted() {
-    let (standing, _) = listed("repeats").await;
+    let (standing, _) = listed("repeats", Duration::ZERO).await;
     assert_eq!((standing.listed_containers, standing.unlisted_containers), (0, 1));
     let why = standing.unlisted_why.unwrap();
     assert!(why.contains("the listing repeats itself"), "{why}");
 
-    let (standing, said) = listed("doubles").await;
+    let (standing, said) = listed("doubles", Duration::ZERO).await;
     assert_eq!((standing.listed_containers, standing.unlisted_containers), (1, 0));
     assert_eq!((standing.listed_twice, standing.unlisted_why), (10, None));
     // After 100 to 400 pages of the listing, too.
     assert!(said >= 4, "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_that_is_behind_has_more_time_than_what_is_lost_and_one_that_stays_wrong_is_said_to() {
+    let settle = Duration::from_secs(10);
+    for (kind, class, waited_s) in [("behind", Class::Late, 30), ("haunted", Class::ListedNotThere, 60)] {
+        let began = Instant::now();
+        let (standing, _) = listed(kind, settle).await;
+        assert_eq!((standing.count(class), standing.decided()), (1, 1), "{kind}");
+        assert_eq!(began.elapsed().as_secs(), waited_s, "{kind}");
+    }
 }
