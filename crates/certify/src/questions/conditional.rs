@@ -115,6 +115,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(complete_if_match),
     ),
     row(
+        "s3.multipart.read-conditions",
+        CONDITION,
+        (
+            "Are If-Match and If-None-Match of a read honoured for an object made of parts?",
+            "200 and 304 for its ETag, 412 and 200 for one of another number of parts",
+            READS,
+        ),
+        by!(read_parts_on_condition),
+    ),
+    row(
         "s3.delete.if-match",
         CONDITION,
         (
@@ -164,16 +174,15 @@ async fn written(room: &mut Room, key: &str) -> Result<String, Finding> {
 /// Two reads: by a condition that holds and by one that does not.
 async fn two_reads(
     room: &mut Room,
-    line: &'static str,
+    key: &str,
+    (line, status): (&'static str, u16),
     (holds, fails): (String, String),
-    status: u16,
 ) -> Found {
-    let key = room.key("conditional");
-    let right = room.send(Request::get(&key).line(line, holds)).await?;
+    let right = room.send(Request::get(key).line(line, holds)).await?;
     if right.status != 200 || right.body != b"first" {
         return Ok(Finding::no(format!("a condition that holds gave {}", status_of(&right))));
     }
-    let wrong = room.send(Request::get(&key).line(line, fails)).await?;
+    let wrong = room.send(Request::get(key).line(line, fails)).await?;
     Ok(match wrong.status {
         seen if seen == status => Finding::yes(format!("200 and {status}")),
         200 => Finding::no("the condition is ignored: 200 where it fails"),
@@ -184,13 +193,13 @@ async fn two_reads(
 async fn read_if_match(room: &mut Room) -> Found {
     let key = room.key("conditional");
     let etag = written(room, &key).await?;
-    two_reads(room, "if-match", (etag, OTHER.to_owned()), 412).await
+    two_reads(room, &key, ("if-match", 412), (etag, OTHER.to_owned())).await
 }
 
 async fn read_if_none_match(room: &mut Room) -> Found {
     let key = room.key("conditional");
     let etag = written(room, &key).await?;
-    two_reads(room, "if-none-match", (OTHER.to_owned(), etag), 304).await
+    two_reads(room, &key, ("if-none-match", 304), (OTHER.to_owned(), etag)).await
 }
 
 async fn read_if_modified(room: &mut Room) -> Found {
@@ -367,6 +376,34 @@ async fn complete_if_match(room: &mut Room) -> Found {
     let reply = super::multipart::complete(room, complete).await?;
     let finding = precondition(&reply);
     stays(room, &key, b"first", finding).await
+}
+
+async fn read_parts_on_condition(room: &mut Room) -> Found {
+    let key = room.key("parts");
+    let upload = super::multipart::begin(room, &key).await?;
+    let etag = super::multipart::part(room, &key, &upload, 1, b"first").await?;
+    let made = super::multipart::completion(&key, &upload, &[(1, etag)]);
+    let reply = super::multipart::complete(room, made).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("the parts are not completed: {}", status_of(&reply))));
+    }
+    let head = room.send(Request::head(&key)).await?;
+    let own = bare(head.line("etag"));
+    if own.is_empty() {
+        return Ok(Finding::not_asked("the store gives no ETag"));
+    }
+    // Who compares the digits alone takes the one for the other.
+    let digits = own.split('-').next().unwrap_or_default();
+    let (own, other) = (format!("\"{own}\""), format!("\"{digits}-9\""));
+    let found = two_reads(room, &key, ("if-match", 412), (own.clone(), other.clone())).await?;
+    if found.answer != crate::Answer::Yes {
+        return Ok(Finding { saw: format!("If-Match: {}", found.saw), ..found });
+    }
+    let found = two_reads(room, &key, ("if-none-match", 304), (other, own)).await?;
+    Ok(match found.answer {
+        crate::Answer::Yes => Finding::yes("200 and 412, 200 and 304"),
+        _ => Finding { saw: format!("If-None-Match: {}", found.saw), ..found },
+    })
 }
 
 async fn delete_if_match(room: &mut Room) -> Found {

@@ -121,6 +121,12 @@ pub(super) enum Plant {
     TakesPartsOfAnyCrc,
     /// An object of parts has no type of its own.
     PartsLoseTypes,
+    /// Names that were deleted stand on all pages but the first.
+    ListsDeletedLater,
+    /// Conditions with the ETag of an object made of parts are not looked at.
+    IgnoresTagsOfParts,
+    /// Of such an ETag only the digits are compared.
+    ComparesDigits,
 }
 
 /// Smallest part but the last, bytes.
@@ -178,6 +184,13 @@ fn is_ignored(plant: Plant, ask: &Ask<'_>, name: &str) -> bool {
         }
         Plant::IgnoresIfRange => name == "if-range",
         Plant::PartsLoseTypes => name == "content-type" && has(ask, "uploads"),
+        Plant::IgnoresTagsOfParts => {
+            let is_of_parts = |line: &(&str, &str)| line.0 == name && line.1.ends_with("-1\"");
+            matches!(name, "if-match" | "if-none-match") && ask.lines.iter().any(is_of_parts)
+        }
+        Plant::ComparesDigits => {
+            name == "if-match" && ask.lines.iter().any(|line| line.0 == name && line.1.ends_with("-9\""))
+        }
         Plant::TakesPartsOfAnyCrc => name == "x-amz-checksum-crc32c" && ask.body == b"987654321",
         _ => false,
     }
@@ -505,6 +518,21 @@ impl LyingClient {
             page.names.drain(..skipped);
             page.count = page.names.len() as u64;
         }
+        if plant == Plant::ListsDeletedLater
+            && let Some(after) = request.after
+        {
+            let last = page.names.last().filter(|_| page.next.is_some()).cloned();
+            let is_here = |name: &&String| {
+                name.starts_with(request.prefix)
+                    && name.as_str() > after
+                    && last.as_ref().is_none_or(|last| *name < last)
+            };
+            let ghosts: Vec<String> =
+                MEMORY.with_borrow(|memory| memory.deleted.iter().filter(is_here).cloned().collect());
+            page.names.extend(ghosts);
+            page.names.sort();
+            page.count = page.names.len() as u64;
+        }
         Ok(page)
     }
 }
@@ -531,8 +559,15 @@ async fn damage_of_lengths_of_contents_and_at_borders_is_found_by_the_questions_
 #[tokio::test]
 async fn changes_that_one_way_of_reading_does_not_show_are_found() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
-    let only =
-        ["any.replaced", "any.gone", "any.copy-apart", "any.neighbours", "any.cleanup", "any.side-by-side"];
+    let only = [
+        "any.replaced",
+        "any.gone",
+        "any.copy-apart",
+        "any.neighbours",
+        "any.cleanup",
+        "any.side-by-side",
+        "any.list-pages",
+    ];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
         (planted(Plant::PartsOfBefore), &["any.replaced"]),
@@ -542,6 +577,7 @@ async fn changes_that_one_way_of_reading_does_not_show_are_found() {
         (planted(Plant::DeletesByPrefix), &["any.neighbours"]),
         (planted(Plant::CountsPages), &["any.cleanup"]),
         (planted(Plant::SwapsBodies), &["any.side-by-side"]),
+        (planted(Plant::ListsDeletedLater), &["any.list-pages"]),
     ];
     are_found(&store, &only, cases).await;
 }
@@ -599,6 +635,7 @@ async fn lies_about_pairs_of_conditions_parts_and_lines_of_an_answer_are_found()
         "s3.multipart.checksum",
         "s3.multipart.headers",
         "s3.multipart.list-uploads",
+        "s3.multipart.read-conditions",
         "s3.range.",
         "s3.read.",
         "s3.response-headers",
@@ -616,6 +653,8 @@ async fn lies_about_pairs_of_conditions_parts_and_lines_of_an_answer_are_found()
         (planted(Plant::EndsUploads), &["s3.multipart.list-uploads-pages"]),
         (planted(Plant::TakesPartsOfAnyCrc), &["s3.multipart.checksum"]),
         (planted(Plant::PartsLoseTypes), &["s3.multipart.headers"]),
+        (planted(Plant::IgnoresTagsOfParts), &["s3.multipart.read-conditions"]),
+        (planted(Plant::ComparesDigits), &["s3.multipart.read-conditions"]),
     ];
     are_found(&store, &only, cases).await;
 }
