@@ -102,6 +102,8 @@ pub struct Doubt {
     pub deletions: bool,
     /// A write of the object may be missing.
     pub writes: bool,
+    /// One of those may be a copy, zeros, or too short to say which write it was.
+    pub anonymous: bool,
 }
 
 /// Compares what was found with what may have been the last change.
@@ -140,7 +142,7 @@ pub fn judge(entry: &Entry, found: &Found, doubt: Doubt) -> Class {
                 (false, false, _) => quiet,
                 (false, true, _) => unless(doubt.writes, Class::Resurrected),
                 (true, _, true) => unless(doubt.writes, Class::Stale),
-                (true, _, false) => Class::Corrupt,
+                (true, _, false) => unless(doubt.writes && doubt.anonymous, Class::Corrupt),
             }
         }
     }
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn a_ledger_that_misses_changes_accuses_nobody_of_what_they_may_explain() {
         let (write, delete) = (change(What::Random, true, 1), change(What::Deleted, true, 2));
-        let both = Doubt { deletions: true, writes: true };
+        let both = Doubt { deletions: true, writes: true, anonymous: false };
         let other = Found::Present { by: Vec::new(), is_own: true };
         assert_eq!(judge(&entry(&[write]), &Found::Absent, both), Class::Undecided);
         assert_eq!(
@@ -222,8 +224,17 @@ mod tests {
         );
         assert_eq!(judge(&entry(&[write]), &other, both), Class::Undecided);
         assert_eq!(judge(&entry(&[write, delete]), &other, both), Class::Undecided);
+        // The bytes of a missing copy are those of another object; a missing write of its own says of itself that it is one.
+        let wrong = Found::Present { by: Vec::new(), is_own: false };
+        assert_eq!(judge(&entry(&[write]), &wrong, both), Class::Corrupt);
+        assert_eq!(judge(&entry(&[write]), &wrong, Doubt { anonymous: true, ..both }), Class::Undecided);
+        assert_eq!(judge(&entry(&[write]), &wrong, Doubt::default()), Class::Corrupt);
         assert_eq!(
-            judge(&entry(&[write, delete]), &other, Doubt { deletions: true, writes: false }),
+            judge(
+                &entry(&[write, delete]),
+                &other,
+                Doubt { deletions: true, writes: false, anonymous: true }
+            ),
             Class::Resurrected
         );
     }

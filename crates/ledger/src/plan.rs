@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::change::{Change, Key, Row, What};
 use crate::judge::Doubt;
 
+/// So many bytes of an object say which one and which write it is.
+const LEAST_SIGNED_BYTES: u64 = 16;
+
 /// Names with a number in them, or one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
@@ -88,6 +91,10 @@ pub struct Space {
     pub written: bool,
     /// Some operation of the workload deletes them.
     pub deleted: bool,
+    /// Some operation leaves bytes in them that do not say of which object and write they are: copies, zeros, and what is too
+    /// short for it.
+    #[serde(default)]
+    pub anonymous: bool,
 }
 
 impl Space {
@@ -101,7 +108,7 @@ impl Space {
     /// What a ledger that misses changes cannot tell of its objects.
     #[must_use]
     pub fn doubt(&self) -> Doubt {
-        Doubt { deletions: self.deleted, writes: self.written }
+        Doubt { deletions: self.deleted, writes: self.written, anonymous: self.anonymous }
     }
 }
 
@@ -172,6 +179,7 @@ impl Plan {
             Some(known) => {
                 known.written |= space.written;
                 known.deleted |= space.deleted;
+                known.anonymous |= space.anonymous;
             }
             None => self.spaces.push(space),
         }
@@ -337,6 +345,11 @@ fn is_same(one: &Work, other: &Work) -> bool {
     same(&one.auth, &other.auth) && same(&one.storage, &other.storage)
 }
 
+/// Whether an object may have less bytes than say which write it was.
+fn may_be_short(operation: &Operation) -> bool {
+    operation.sizes.as_ref().is_none_or(|sizes| sizes.bounds_bytes().0 < LEAST_SIGNED_BYTES)
+}
+
 fn space_of(workload: &Workload, stage: usize, work: usize, operation: &Operation) -> Option<Space> {
     let effect = operation.kind.row().effect;
     let numbered = |prefix: &str, suffix: String, numbers: ObjectNames| Template {
@@ -361,6 +374,11 @@ fn space_of(workload: &Workload, stage: usize, work: usize, operation: &Operatio
         objects: None,
         written: matches!(effect, Effect::Writes | Effect::Copies),
         deleted: matches!(effect, Effect::Deletes | Effect::RemovesContainer),
+        anonymous: match effect {
+            Effect::Copies => true,
+            Effect::Writes => operation.content == Content::Zero || may_be_short(operation),
+            _ => false,
+        },
     };
     let has_objects = operation.objects.as_ref().is_some_and(|numbers| !numbers.is_nothing());
     match effect {

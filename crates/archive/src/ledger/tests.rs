@@ -29,6 +29,7 @@ fn writer(dir: &Path) -> LedgerWriter {
         objects: Some(names("o")),
         written: true,
         deleted: false,
+        anonymous: false,
     };
     let mut plan = Plan::default();
     plan.spaces.push(space);

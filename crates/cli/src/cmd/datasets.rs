@@ -247,6 +247,7 @@ fn check(args: &DatasetCheckArgs) -> Outcome {
         objects: Some(template(&record.object_prefix)),
         written: true,
         deleted: false,
+        anonymous: false,
     };
     let read = read(args, &expected, space, (work.auth.clone(), work.storage.clone()))?;
     let found = match read {

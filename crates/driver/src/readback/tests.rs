@@ -202,6 +202,7 @@ fn space() -> Space {
         objects: Some(template("o-", true)),
         written: true,
         deleted: true,
+        anonymous: false,
     }
 }
 
