@@ -151,7 +151,7 @@ impl Basis<'_> {
 
     fn lost_bytes(&self, found: &Found, healthy: &Healthy) -> f64 {
         let of = |dip: &cosmark_stats::dip::Dip| {
-            let (from, to) = (whole(dip.from_s), whole(dip.to_s.ceil()));
+            let (from, to) = dip.bins;
             let bytes = self.seconds.bytes.get(from..to.min(self.end)).unwrap_or_default();
             bytes.iter().map(|bytes| healthy.bytes - bytes).sum::<f64>().max(0.0)
         };
@@ -201,8 +201,7 @@ fn back(
     unknown: &mut Unknown,
 ) -> Option<f64> {
     let keep_s = spec.keep.as_secs_f64();
-    // The last second of a slot may be cut.
-    let at = found.back_s(played.from_s, keep_s - 1.0, end_s);
+    let at = found.back_s(played.from_s, keep_s, end_s);
     let why = if ends_above {
         "the rate lay above what it is without a fault when the slot ended".to_owned()
     } else {

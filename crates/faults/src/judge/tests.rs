@@ -200,6 +200,21 @@ fn a_first_slot_that_begins_in_a_dip_of_another_cause_is_void() {
 }
 
 #[test]
+fn bytes_are_lost_in_the_seconds_in_which_operations_are() {
+    for rise in [0, 3, 8, 15, 25] {
+        let of = |at: u64| match at {
+            110..120 => 10,
+            120.. => 100.min(10 + 90 * (at - 119) / (rise + 1)),
+            _ => 100,
+        };
+        let found = judged(&rates(|at| of(at) + at % 2), &[played(100.0)], 30);
+        let slot = &found.slots[0];
+        let each = slot.lost_bytes.unwrap() / slot.lost_operations.unwrap();
+        assert!((each / 1000.0 - 1.0).abs() < 0.01, "{rise}: {slot:?}");
+    }
+}
+
+#[test]
 fn a_load_that_pauses_every_few_seconds_has_no_slot_void_for_that() {
     for every in [3, 4, 5, 10] {
         let pauses = rates(|at| if at % every == 0 { 40 } else { 100 + at % 3 });

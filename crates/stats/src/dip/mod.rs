@@ -33,6 +33,8 @@ pub struct Dip {
     pub depth: f64,
     /// What was not done because of it: the area between the level and the rate.
     pub lost: f64,
+    /// The bins of that area, from the first up to the last: none is of two dips.
+    pub bins: (usize, usize),
 }
 
 /// What a stretch of a series shows.
@@ -55,16 +57,21 @@ impl Found {
         Some((self.dips.first()?.from_s, self.dips.last()?.to_s))
     }
 
-    /// The first moment after which the rate stays in the band for `keep_s` seconds, looked at up to `end_s`: the end of a
-    /// stretch out of it, or `begin_s` where there is none. `None` where it never stays so long.
+    /// The first moment after which the rate stays in the band for `keep_s` seconds, looked at up to `end_s`, of whose last second
+    /// some may be cut off: the end of a stretch out of the band, or `begin_s` where there is none. `None` where it never stays so
+    /// long.
     #[must_use]
     pub fn back_s(&self, begin_s: f64, keep_s: f64, end_s: f64) -> Option<f64> {
+        let stays = |at: f64, next: f64| {
+            let cut_s = if next < end_s { 0.0 } else { 1.0 };
+            next - at >= keep_s - cut_s
+        };
         let outs = &self.out_s;
         let next = |at: f64| outs.iter().map(|out| out.0).filter(|from| *from > at).fold(end_s, f64::min);
         let is_out = |at: f64| outs.iter().any(|(from, to)| *from <= at && at < *to);
         let first = std::iter::once(begin_s).filter(|_| outs.is_empty());
         let mut ends = first.chain(outs.iter().map(|out| out.1));
-        ends.find(|at| !is_out(*at) && next(*at) - at >= keep_s)
+        ends.find(|at| !is_out(*at) && stays(*at, next(*at)))
     }
 
     /// What all dips together cost.
@@ -87,10 +94,11 @@ pub fn find(series: &[f64], from: usize, to: usize, band: &Band) -> Found {
     let to = to.min(series.len());
     let Some(part) = series.get(from..to).filter(|part| !part.is_empty()) else { return Found::default() };
     let missing: Vec<f64> = part.iter().map(|rate| band.level - rate).collect();
-    let mut dips = Vec::new();
+    let mut dips: Vec<Dip> = Vec::new();
     let low = segments::find(&missing, band);
     for (at, segment) in low.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|at| low.get(at)).map_or(0, |segment| segment.to);
+        // A slow rise may reach beyond its stretch, up to the next one.
+        let before = dips.last().map_or(0, |dip| dip.bins.1.saturating_sub(from));
         let after = low.get(at + 1).map_or(missing.len(), |segment| segment.from);
         dips.push(dip(&missing, *segment, (before, after), from, band));
     }
@@ -123,7 +131,8 @@ fn dip(missing: &[f64], segment: Segment, room: (usize, usize), offset: usize, b
     let inside = missing.get(first..last.max(first)).unwrap_or_default();
     let lost = inside.iter().sum::<f64>().max(0.0);
     let depth = depth(missing.get(segment.from..segment.to).unwrap_or_default(), band.level);
-    Dip { from_s: begin + real(offset), to_s: end + real(offset), depth, lost }
+    let bins = (first + offset, last + offset);
+    Dip { from_s: begin + real(offset), to_s: end + real(offset), depth, lost, bins }
 }
 
 /// Over ten seconds, or what lies whole in a dip that is shorter: its first and last bins are of both.

@@ -217,9 +217,39 @@ fn two_dips_of_one_slot_are_told_apart_and_work_that_waited_is_counted_apart() {
     assert!((found.made_up - 800.0).abs() < 1.0, "{found:?}");
     assert_eq!(found.back_s(50.0, 60.0, 200.0), Some(112.0));
     assert_eq!(found.back_s(50.0, 25.0, 200.0), Some(70.0), "long enough between the two");
+    assert_eq!(found.back_s(50.0, 30.0, 200.0), Some(70.0), "just so");
+    assert_eq!(found.back_s(50.0, 31.0, 200.0), Some(112.0), "no second of what lies between is cut off");
+    assert_eq!(found.back_s(50.0, 89.0, 200.0), Some(112.0), "one of the last may be");
     assert_eq!(found.back_s(50.0, 100.0, 200.0), None);
     assert_eq!(Found::default().back_s(50.0, 60.0, 200.0), Some(50.0));
     assert!((found.depth() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn no_second_is_lost_in_two_dips_where_the_rate_rises_and_falls_slowly_between_them() {
+    let mut near = 0;
+    for (rise, gap) in (8..30).flat_map(|rise| (0..12).map(move |gap| (rise, gap))) {
+        let slow = |away: usize| 20.0 + 180.0 * (away.min(rise) as f64 / rise as f64);
+        let back = 80 + 2 * rise + gap;
+        let rate = |at: usize| match at {
+            at if at < 60 => 200.0,
+            at if at < 80 => 20.0,
+            at if at < back => slow((at - 80).min(back - at)),
+            at if at < back + 20 => 20.0,
+            _ => 200.0,
+        };
+        let wave = |at: usize| if at % 2 == 0 { 3.0 } else { -3.0 };
+        let series: Vec<f64> = (0..260).map(|at| rate(at) + wave(at)).collect();
+        let band = Band::of(&series[..50]).unwrap();
+        let found = find(&series, 50, 260, &band);
+        near += usize::from(found.dips.len() > 1);
+        for pair in found.dips.windows(2) {
+            assert!(pair[0].bins.1 <= pair[1].bins.0, "{rise} {gap}: {pair:?}");
+        }
+        let missing: f64 = series[50..].iter().map(|rate| (band.level - rate).max(0.0)).sum();
+        assert!(found.lost() <= missing + 1.0, "{rise} {gap}: {} of {missing}", found.lost());
+    }
+    assert!(near > 20, "{near}");
 }
 
 #[test]
