@@ -2,11 +2,11 @@
 //! itself: a [`Runner`] does, and says the time.
 
 mod begin;
+mod far;
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::design::{Block, Cell, Design, Order};
+use crate::design::{Block, Design, Order};
 use crate::estimate;
 use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, ended};
 use crate::measured::{Observation, Origin};
@@ -15,6 +15,8 @@ use crate::statistics::interval_of_amount;
 
 pub use begin::{Belongs, belongs};
 use begin::{first_step, is_design, is_to_begin_again};
+use far::Far;
+pub use far::how_far;
 
 /// After so many cells in a row that failed nobody believes in the next.
 const MOST_FAILED_IN_A_ROW: u32 = 3;
@@ -50,8 +52,8 @@ pub struct Engine<'a> {
     start_s: f64,
     /// The runs that are over, as the journal has them.
     over: BTreeMap<String, CellEnd>,
-    /// Seconds that a run of each cell will take as estimated; nothing before somebody asks.
-    costs_s: OnceCell<Vec<f64>>,
+    /// How far it is; nothing before somebody asks.
+    far: Option<Far>,
     /// Runs that failed before and are done again.
     again: BTreeSet<String>,
     /// What is noted when there is something to do.
@@ -126,7 +128,7 @@ impl<'a> Engine<'a> {
             design,
             journal,
             over,
-            costs_s: OnceCell::new(),
+            far: None,
             limits,
             began_s,
             failed_in_a_row: 0,
@@ -265,7 +267,7 @@ impl<'a> Engine<'a> {
             let is_again = self.again.contains(&run);
             let found = runner.earlier(&order).filter(|end| !is_again || end.state == CellState::Done);
             match found {
-                Some(end) => self.end(&run, end)?,
+                Some(end) => self.end(&order, end)?,
                 None => left.push(cell),
             }
         }
@@ -387,7 +389,7 @@ impl<'a> Engine<'a> {
             };
             let why = end.why.clone().unwrap_or_default();
             let failed = end.state == CellState::Failed;
-            self.end(&run, end)?;
+            self.end(&order, end)?;
             self.failed_in_a_row = if failed { self.failed_in_a_row + 1 } else { 0 };
             if failed && let Some(lost) = runner.no_longer_serves(&design.spec.systems[cell.system]) {
                 return Err(format!(
@@ -405,10 +407,14 @@ impl<'a> Engine<'a> {
         Ok(Outcome::Complete)
     }
 
-    fn end(&mut self, run: &str, end: CellEnd) -> Result<(), String> {
+    fn end(&mut self, order: &Order<'_>, end: CellEnd) -> Result<(), String> {
+        let run = order.run;
         self.again.remove(run);
         let CellEnd { state, place, took_s, why } = end.clone();
         self.journal.append(Step::End { run: run.to_owned(), state, place, took_s, why })?;
+        if let Some(far) = &mut self.far {
+            far.ends(order, self.over.get(run), &end);
+        }
         self.over.insert(run.to_owned(), end);
         Ok(())
     }
@@ -438,12 +444,10 @@ impl<'a> Engine<'a> {
         Ok(runner.now_s() - self.began_s + start_s + self.expected_s(cell)? <= budget_s)
     }
 
-    fn show(&self, run: &str, runner: &mut dyn Runner) {
-        let design = self.design;
-        let costs_s =
-            self.costs_s.get_or_init(|| design.cells.iter().map(|cell| cost_s(design, cell)).collect());
-        let cost_s = |cell: usize| costs_s.get(cell).copied().unwrap_or(0.0);
-        let (done, of, left_s) = far(design, &|run| self.over.get(run), &cost_s);
+    fn show(&mut self, run: &str, runner: &mut dyn Runner) {
+        let (design, over) = (self.design, &self.over);
+        let far = self.far.get_or_insert_with(|| Far::of(design, |run| over.get(run)));
+        let (done, of, left_s) = far.said();
         runner.progress(&Progress { run, done, of, left_s });
     }
 }
@@ -465,48 +469,6 @@ fn to_be_retried(design: &Design<'_>, steps: &[Step], runner: &mut dyn Runner) -
         }
     }
     again
-}
-
-/// Runs that are over, runs of the least number of repetitions, and seconds that the rest will take: as estimated, times how much
-/// longer or shorter than estimated those took that are over.
-#[must_use]
-pub fn how_far(design: &Design<'_>, steps: &[Step]) -> (u64, u64, f64) {
-    let ended = ended(steps);
-    far(design, &|run| ended.get(run), &|cell| cost_s(design, &design.cells[cell]))
-}
-
-/// Seconds that a run of a cell takes as estimated.
-fn cost_s(design: &Design<'_>, cell: &Cell) -> f64 {
-    estimate::cell_s(design, cell).unwrap_or(0.0)
-}
-
-/// The same by how runs ended, and what each cell was estimated to take.
-fn far<'e>(
-    design: &Design<'_>,
-    end_of: &dyn Fn(&str) -> Option<&'e CellEnd>,
-    cost_s: &dyn Fn(usize) -> f64,
-) -> (u64, u64, f64) {
-    let (mut done, mut of, mut left_s) = (0, 0, 0.0);
-    let (mut took_s, mut expected_s) = (0.0, 0.0);
-    for (at, cell) in design.cells.iter().enumerate().filter(|(_, cell)| cell.is_run()) {
-        let cell_s = cost_s(at);
-        for repetition in 1..=design.scale.repetitions.least {
-            of += 1;
-            match end_of(&cell.run_name(&design.spec.name, repetition)) {
-                Some(end) => {
-                    done += 1;
-                    // One that failed, or whose time is not known, says nothing of the others.
-                    if end.state == CellState::Done && end.took_s > 0.0 {
-                        took_s += end.took_s;
-                        expected_s += cell_s;
-                    }
-                }
-                None => left_s += cell_s,
-            }
-        }
-    }
-    let ratio = if expected_s > 0.0 && took_s.is_finite() { took_s / expected_s } else { 1.0 };
-    (done, of, left_s * ratio)
 }
 
 /// Everything that was measured so far, in the order of the study.

@@ -71,6 +71,8 @@ struct Virtual {
     archive: BTreeMap<String, CellEnd>,
     /// Every run that made load, in order.
     ran: Vec<String>,
+    /// How far the study was before each.
+    shown: Vec<(String, u64, u64, f64)>,
     up: Option<String>,
     ups: Vec<String>,
     /// Ends without a word before this many runs.
@@ -194,7 +196,10 @@ impl Runner for Virtual {
         Origin::measured(&*self, order, end)
     }
 
-    fn progress(&mut self, _: &Progress<'_>) {}
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let Progress { run, done, of, left_s } = *progress;
+        self.shown.push((run.to_owned(), done, of, left_s));
+    }
 
     fn is_to_stop(&mut self) -> bool {
         self.stop_after.is_some_and(|most| self.ran.len() >= most)
@@ -289,12 +294,14 @@ fn a_journal_is_read_through_once_however_many_cells_a_study_has_and_goes_on_wit
     let design = design(&spec, "quick", 3);
     let directory = in_memory();
     let read_through = || crate::journal::READ_THROUGH.with(std::cell::Cell::get);
+    let gone_through = || far::GONE_THROUGH.with(std::cell::Cell::get);
     let mut runner = Virtual { stop_after: Some(700), ..Virtual::new() };
     for (ran, outcome) in [(700, Outcome::Stopped), (1200, Outcome::Complete)] {
-        let before = read_through();
+        let (before, cells_before) = (read_through(), gone_through());
         let limits = Limits { budget_s: Some(1e9), ..Limits::default() };
         assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(outcome));
         assert_eq!((runner.ran.len(), read_through() - before), (ran, 1));
+        assert_eq!(gone_through() - cells_before, 1, "all cells, to say how far it is");
         runner.stop_after = None;
     }
     assert_eq!(runner.ran.iter().collect::<BTreeSet<_>>().len(), 1200, "none twice");
@@ -1085,6 +1092,47 @@ fn what_is_left_of_a_study_is_known_better_by_what_is_over() {
     );
     let (_, _, left_s) = how_far(&design, &[end(CellState::Failed)]);
     assert!((left_s - (estimated_s - expected_s)).abs() < 0.01, "{left_s} of {estimated_s}");
+}
+
+#[test]
+fn how_far_a_study_is_stays_right_after_each_end_also_where_a_run_is_done_again() {
+    let spec = spec(&TEXT.replace("levels: [4KB, 1MB]", "levels: [{name: 4KB, set: {runtime: 61s}}, 1MB]"));
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual { stop_after: Some(5), ..Virtual::new() };
+    // A kill came between its end and the journal.
+    let known = "t.a.1MB.r2".to_owned();
+    let end = CellEnd { state: CellState::Done, place: known.clone(), took_s: 7.0, why: None };
+    runner.archive.insert(known, end);
+    let names = |runs: &[&str]| runs.iter().map(|run| (*run).to_owned()).collect::<BTreeSet<_>>();
+    let calls = [
+        (20.0, names(&["t.a.4KB.r2", "t.c.1MB.r1"]), names(&[]), 5),
+        (47.0, names(&["t.a.4KB.r2", "t.c.1MB.r1"]), names(&[]), 11),
+        // One that was done fails when it is done again.
+        (90.0, names(&["t.b.4KB.r1"]), names(&["t.b.4KB.r1", "t.b.1MB.r1"]), 15),
+        (3.0, names(&[]), names(&[]), 16),
+    ];
+    for (call, (cell_s, fails, broken, ran)) in calls.into_iter().enumerate() {
+        (runner.cell_s, runner.fails, runner.broken) = (cell_s, fails, broken);
+        let limits = Limits { retry: call > 1, budget_s: None };
+        let outcome = if call == 0 { Outcome::Stopped } else { Outcome::Complete };
+        assert_eq!(go(&design, directory.path(), &mut runner, limits), Ok(outcome));
+        assert_eq!(runner.ran.len(), ran, "{:?}", runner.ran);
+        runner.stop_after = None;
+    }
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    let begins = steps.iter().enumerate().filter_map(|(at, step)| match step {
+        Step::Begin { run, .. } => Some((at, run)),
+        _ => None,
+    });
+    let begins: Vec<(usize, &String)> = begins.collect();
+    assert_eq!(begins.len(), runner.shown.len());
+    for ((at, run), (shown, done, of, left_s)) in begins.into_iter().zip(&runner.shown) {
+        let right = how_far(&design, &steps[..at]);
+        assert_eq!((run, *done, *of), (shown, right.0, right.1));
+        assert!((left_s - right.2).abs() <= 1e-9 * right.2.max(1.0), "{run}: {left_s}, not {}", right.2);
+    }
+    assert_eq!(how_far(&design, &steps), (12, 12, 0.0));
 }
 
 #[test]
