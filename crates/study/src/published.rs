@@ -1,5 +1,5 @@
 //! `published.csv`: tables of published numbers. A line `# name ..` begins a table; the next line names its columns. Numbers may
-//! be printed as `>600`; what has none in it stays text.
+//! be printed as `>600`; what has none in it, apart from names such as `R2`, stays text.
 
 use std::collections::BTreeMap;
 
@@ -115,13 +115,16 @@ fn bare(text: &str) -> &str {
     text.trim().trim_start_matches(['>', '<', '=', '~', '≈', '≥', '≤']).trim()
 }
 
-/// Whether a word of a field begins as a number does: with its unit behind it, with thousands apart or with a word before it, it
-/// is one that nobody would find.
+/// Whether a field has a number that nobody would find: with its unit behind it, with thousands apart, in brackets or with words
+/// before it. A word whose first digit is right behind its alphabetic beginning is a name, such as `R2` or `p99.9`.
 fn has_number(text: &str) -> bool {
-    let begins = |word: &str| {
-        bare(word).trim_start_matches(['+', '-', '.']).starts_with(|sign: char| sign.is_ascii_digit())
+    let is_number = |word: &str| {
+        let word = word.trim_start_matches(|sign: char| !sign.is_alphanumeric());
+        let behind = word.trim_start_matches(char::is_alphabetic);
+        let is_name = behind.len() < word.len() && behind.starts_with(char::is_numeric);
+        word.contains(char::is_numeric) && !is_name
     };
-    text.split_whitespace().any(begins)
+    text.split_whitespace().any(is_number)
 }
 
 /// The published numbers at their cells.
@@ -302,6 +305,10 @@ published: [{table: t, column: x, keys: {n: n}}]
         let all = found("# t\nn,x\n1,>600\n8,no difference\n512,5 to 10\n").unwrap();
         assert_eq!(all.iter().map(|one| one.value).collect::<Vec<_>>(), [600.0]);
         assert_eq!(found("# t\nn,x\n1,0\n8,\n").unwrap().len(), 1);
+        // Names have digits, too.
+        for text in ["R2", "as with p99.9", "(M1)", "none in table T2b", "n/a", "-", "n.s."] {
+            assert_eq!(found(&format!("# t\nn,x\n1,5\n8,{text}\n")).unwrap().len(), 1, "{text}");
+        }
         for signs in ["~", "≈ ", "<=", "≥"] {
             assert_eq!(found(&format!("# t\nn,x\n1,{signs}60\n")).unwrap()[0].value, 60.0, "{signs}");
         }
@@ -311,6 +318,12 @@ published: [{table: t, column: x, keys: {n: n}}]
             ("# t\nn,x\n1,~5-10\n", "line 3: x is no number: ~5-10"),
             ("# t\nn,x\n1,about 60\n", "line 3: x is no number: about 60"),
             ("# t\nn,x\n1,at most ~60\n", "line 3: x is no number: at most ~60"),
+            ("# t\nn,x\n1,(60)\n", "line 3: x is no number: (60)"),
+            ("# t\nn,x\n1,ca.60\n", "line 3: x is no number: ca.60"),
+            ("# t\nn,x\n1,approx.60 %\n", "line 3: x is no number: approx.60 %"),
+            ("# t\nn,x\n1,n=60\n", "line 3: x is no number: n=60"),
+            ("# t\nn,x\n1,R2 [0.9]\n", "line 3: x is no number: R2 [0.9]"),
+            ("# t\nn,x\n1,½\n", "line 3: x is no number: ½"),
             ("# t\nn,x\n1,-5\n", "line 3: x comes to -5"),
             ("# t\nn,x\n1,5\n8,7\n1,6\n", "line 5: x is that of the same cells as in line 3"),
             ("# t\nn,x\n1 worker,5\n", "table t: no row has a number in x"),
