@@ -176,6 +176,7 @@ fn only(given: &[String]) -> Result<Where, Problem> {
     for text in given {
         let (factor, levels) = text
             .split_once('=')
+            .map(|(factor, levels)| (factor.trim(), levels.trim()))
             .filter(|(factor, levels)| !factor.is_empty() && !levels.is_empty())
             .ok_or_else(|| {
                 Problem::usage(format!("--only {text}: write FACTOR=LEVEL, such as system=swift"))

@@ -524,7 +524,25 @@ fn variants_of_test_beds_are_left_out_beside_a_store_of_the_user_unless_they_are
     let own = ["--system", "here=here.yaml"];
     let (has_variant, said) = plan(&own);
     assert!(!has_variant && said.contains("without slow, which are variants of test beds"), "{said}");
-    assert!(plan(&[&own[..], &["--only", "system=here,slow"]].concat()).0);
+    // As people write it, too.
+    for named in ["system=here,slow", "system = here, slow", " system=slow ,here "] {
+        assert!(plan(&[&own[..], &["--only", named]].concat()).0, "{named}");
+    }
+    let without_a_name = "write FACTOR=LEVEL, such as system=swift";
+    for (named, words) in [
+        ("system = ", without_a_name),
+        (" = slow", without_a_name),
+        ("system", without_a_name),
+        ("system=here,", "--only system=: its levels are here, slow"),
+        ("systems = slow", "--only systems=..: no factor"),
+    ] {
+        let output = run(place, &["study", "study.yaml", "--plan", "--only", named]);
+        assert_eq!(output.status.code(), Some(2), "{named}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{named}: {}", stderr(&output));
+    }
+    let twice = ["study", "study.yaml", "--plan", "--only", "system=here", "--only", "system =slow"];
+    let said = stderr(&run(place, &twice));
+    assert!(said.contains("--only system: give all its levels at once"), "{said}");
 }
 
 #[test]
