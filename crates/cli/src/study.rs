@@ -8,3 +8,4 @@ pub mod room;
 pub mod runner;
 pub mod status;
 pub mod stops;
+pub mod writeback;

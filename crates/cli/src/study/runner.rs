@@ -23,6 +23,7 @@ use crate::study::bed::{Bed, Hold, wipes};
 use crate::study::fio::Device;
 use crate::study::room;
 use crate::study::stops::Stops;
+use crate::study::writeback::{LIMIT, SYNC, write_back};
 use crate::{host, units};
 
 /// Directory of a study with the names of runs whose archive is not complete.
@@ -273,7 +274,8 @@ impl Here {
             }
         };
         let failed = |cause: cosmark_archive::ArchiveError| Trouble::Failed(cause.to_string());
-        let mut run = self.begin_fio(order, job).map_err(failed)?;
+        let note = self.write_back(&order.design.spec.systems[order.cell.system])?;
+        let mut run = self.begin_fio(order, job, note.as_deref()).map_err(failed)?;
         run.start(Timestamp::now()).map_err(failed)?;
         let place = run.dir().path().file_name().map(|name| name.to_string_lossy().into_owned());
         let place = place.unwrap_or_default();
@@ -300,12 +302,46 @@ impl Here {
         Ok(CellEnd { state, place, took_s: took_s(began), why })
     }
 
+    /// Has the disks below a bed write what earlier jobs left in memory: on a slow one the next would stand still for it. Gives
+    /// why not all of it was written.
+    fn write_back(&self, system: &System) -> Result<Option<String>, Trouble> {
+        if system.bed.is_none() {
+            return Ok(None);
+        }
+        let say = |text: &str| {
+            if !self.quiet {
+                eprintln!("cosmark: {text}");
+            }
+        };
+        let waits = || {
+            say(&format!("writing back what earlier jobs left in memory, at most {} s", LIMIT.as_secs()));
+        };
+        let done = self.runtime.block_on(async {
+            tokio::select! {
+                done = write_back(SYNC, LIMIT, waits) => Some(done),
+                () = crate::signals::first() => None,
+            }
+        });
+        let note = done.ok_or(Trouble::Stopped)?;
+        if let Some(note) = &note {
+            say(note);
+        }
+        Ok(note)
+    }
+
     /// The run of a cell of fio, before fio starts.
-    fn begin_fio(&self, order: &Order<'_>, job: FioJob) -> Result<FioRun, cosmark_archive::ArchiveError> {
+    fn begin_fio(
+        &self,
+        order: &Order<'_>,
+        job: FioJob,
+        note: Option<&str>,
+    ) -> Result<FioRun, cosmark_archive::ArchiveError> {
         let jobs = [job];
+        let what = described("", &jobs);
+        let description = note.map_or_else(|| what.clone(), |note| format!("{what}; {note}"));
         Archive::open(&self.directory.join("archive"))?.begin_fio(&NewFio {
             name: order.run,
-            description: &described("", &jobs),
+            description: &description,
             jobs: &jobs,
             memory_bytes: Some(host::memory_bytes()),
             host: host::record(),
