@@ -97,7 +97,16 @@ leave it out"
     is_root || die "$link shapes the loopback interface and needs root; leave it out"
     need_packages tc=iproute2
     link_is_free
+    link_can_be "${!link}"
   fi
+}
+
+# link_can_be MBIT: die where this kernel shapes no loopback interface. Tried in a network of its own, which is gone
+# with the command; where there can be none of these, up finds out.
+link_can_be() {
+  unshare -n tc -V >/dev/null 2>&1 || return 0
+  unshare -n bash -c "$(declare -f link_add link_class link_filter); LINK_HANDLE=$LINK_HANDLE; link_add $1 127.0.0.11" \
+    >/dev/null 2>&1 || die "${LIMITS}_LINK: this kernel shapes no loopback interface (htb and u32); leave it out"
 }
 
 # link_is_free: nobody else shapes lo; ours may be there from an up before.
@@ -199,19 +208,24 @@ cpu_now() {
 # rest of lo passes one queue more.
 
 link_prepare() { # link_prepare MBIT IP...
-  local rate=$1 ip
+  local rate=$1
   shift
   limits_note link "$rate" "$BOOT_ID"
   link_away
   {
-    tc qdisc add dev lo root handle "$LINK_HANDLE" htb default 1 &&
-      tc class add dev lo parent "$LINK_HANDLE" classid "${LINK_HANDLE}1" htb rate 100gbit quantum 200000 &&
-      link_class 2 "$rate" && link_class 3 "$rate" &&
-      for ip in "$@"; do link_filter 127.0.0.1 "$ip" 2 && link_filter "$ip" 127.0.0.1 3 || break; done &&
-      link_is_whole "$rate" "$#"
+    link_add "$rate" "$@" && link_is_whole "$rate" "$#"
   } >>"$LOG_DIR/limits.log" 2>&1 && return 0
   link_away
   die "${LIMITS}_LINK: this kernel shapes no loopback interface (htb and u32; see $LOG_DIR/limits.log); leave it out"
+}
+
+link_add() { # link_add MBIT IP...
+  local rate=$1 ip
+  shift
+  tc qdisc add dev lo root handle "$LINK_HANDLE" htb default 1 &&
+    tc class add dev lo parent "$LINK_HANDLE" classid "${LINK_HANDLE}1" htb rate 100gbit quantum 200000 &&
+    link_class 2 "$rate" && link_class 3 "$rate" || return 1
+  for ip in "$@"; do link_filter 127.0.0.1 "$ip" 2 && link_filter "$ip" 127.0.0.1 3 || return 1; done
 }
 
 link_class() { # link_class NUMBER MBIT

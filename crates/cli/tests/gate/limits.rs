@@ -439,6 +439,30 @@ fn whether_a_machine_can_be_a_variant_is_said_without_beginning_anything() {
 }
 
 #[test]
+fn a_link_that_this_kernel_cannot_shape_is_said_before_anything_is_begun() {
+    let place = tempfile::tempdir().unwrap();
+    let root = Command::new("unshare").args(["-n", "true"]).status().is_ok_and(|status| status.success());
+    if !root {
+        return skipped_part("links that cannot be", "no network of its own here");
+    }
+    let tc = place.path().join("tc");
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+    for (what, code) in [("htb default", 1), ("u32 match", 1), ("nothing", 0)] {
+        let text = format!("#!/bin/sh\ncase \"$*\" in *'{what}'*) exit 2 ;; esac\n");
+        fs::write(&tc, text).unwrap();
+        fs::set_permissions(&tc, fs::Permissions::from_mode(0o755)).unwrap();
+        for (bed, knob) in [("swift", "SWIFT_LINK"), ("ceph", "CEPH_LINK")] {
+            let mut command = Command::new(script(&format!("../testbeds/{bed}/possible")));
+            command.env("COSMARK_TESTBED_DIR", place.path().join("data")).env("PATH", &path).env(knob, "100");
+            let (ended, said) = answer(&mut command);
+            assert_eq!(ended, Some(code), "{bed} without {what}: {said}");
+            assert!(code == 0 || said.contains("shapes no loopback interface"), "{bed}: {said}");
+        }
+    }
+    assert!(!place.path().join("data").exists());
+}
+
+#[test]
 fn a_filestore_has_its_journal_where_it_was_asked_and_is_not_begun_without_one_that_was_lost() {
     let place = tempfile::tempdir().unwrap();
     let ceph = |bed: &str, store: &str, journal: &str| {
