@@ -238,7 +238,7 @@ fn no_second_is_lost_in_two_dips_where_the_rate_rises_and_falls_slowly_between_t
             at if at < back + 20 => 20.0,
             _ => 200.0,
         };
-        let wave = |at: usize| if at % 2 == 0 { 3.0 } else { -3.0 };
+        let wave = |at: usize| if at.is_multiple_of(2) { 3.0 } else { -3.0 };
         let series: Vec<f64> = (0..260).map(|at| rate(at) + wave(at)).collect();
         let band = Band::of(&series[..50]).unwrap();
         let found = find(&series, 50, 260, &band);
