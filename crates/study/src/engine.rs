@@ -14,7 +14,7 @@ pub use crate::runner::{Progress, Runner, Trouble, Up};
 use crate::statistics::interval_of_amount;
 
 pub use begin::{Belongs, belongs};
-use begin::{first_step, is_design, is_to_begin_again};
+use begin::{first_step, is_the_same_choice, is_to_begin_again};
 use far::Far;
 pub use far::how_far;
 
@@ -74,7 +74,6 @@ impl<'a> Engine<'a> {
         limits: Limits,
         runner: &mut dyn Runner,
     ) -> Result<Self, String> {
-        let choice = &design.choice;
         let is_begun_again = is_to_begin_again(design, text, &journal.steps, runner)?;
         if is_begun_again {
             journal.begin_again()?;
@@ -90,36 +89,7 @@ impl<'a> Engine<'a> {
             }
             Belongs::Whole => {}
         }
-        let Some(Step::Design { seed, tag, targets, within, .. }) =
-            journal.steps.iter().find(|step| is_design(step))
-        else {
-            return Err("the journal does not begin with a design".to_owned());
-        };
-        if !design.is_only_within(within) {
-            let before = if within.is_empty() { "without such a choice" } else { within };
-            return Err(format!(
-                "this study was begun with --only {before}: runs that are over have those points alone; give the \
-                 same, or another --dir"
-            ));
-        }
-        if *tag != choice.tag {
-            return Err(
-                "another call began this study at the same moment; run the same command again".to_owned()
-            );
-        }
-        let now = &choice.targets;
-        let changed = targets.iter().find(|(name, digest)| now.get(*name).is_some_and(|now| now != *digest));
-        if let Some((system, _)) = changed {
-            return Err(format!(
-                "the target of {system} was changed since this directory was begun: what was measured there does not belong \
-                 together with what would be; give another --dir"
-            ));
-        }
-        if *seed != choice.seed {
-            return Err(format!(
-                "this study was begun with --seed {seed}; go on with that, or give another --dir"
-            ));
-        }
+        is_the_same_choice(design, &journal.steps)?;
         let again =
             if limits.retry { to_be_retried(design, &journal.steps, runner) } else { BTreeSet::new() };
         let began_s = runner.now_s();

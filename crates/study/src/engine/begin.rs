@@ -17,7 +17,7 @@ pub enum Belongs {
     OtherText,
 }
 
-pub(super) fn is_design(step: &Step) -> bool {
+fn is_design(step: &Step) -> bool {
     matches!(step, Step::Design { .. })
 }
 
@@ -41,6 +41,42 @@ pub fn belongs(design: &Design<'_>, text: &str, steps: &[Step]) -> Result<Belong
         ));
     }
     Ok(if *before == digest(text) { Belongs::Whole } else { Belongs::OtherText })
+}
+
+/// Whether a journal of this design and text is also of its choice: levels within runs, the call that began it, targets, seed.
+///
+/// # Errors
+/// What differs, and what to do.
+pub(super) fn is_the_same_choice(design: &Design<'_>, steps: &[Step]) -> Result<(), String> {
+    let choice = &design.choice;
+    let Some(Step::Design { seed, tag, targets, within, .. }) = steps.iter().find(|step| is_design(step))
+    else {
+        return Err("the journal does not begin with a design".to_owned());
+    };
+    if !design.is_only_within(within) {
+        let before = if within.is_empty() { "without such a choice" } else { within };
+        return Err(format!(
+            "this study was begun with --only {before}: runs that are over have those points alone; give the \
+             same, or another --dir"
+        ));
+    }
+    if *tag != choice.tag {
+        return Err("another call began this study at the same moment; run the same command again".to_owned());
+    }
+    let now = &choice.targets;
+    let changed = targets.iter().find(|(name, digest)| now.get(*name).is_some_and(|now| now != *digest));
+    if let Some((system, _)) = changed {
+        return Err(format!(
+            "the target of {system} was changed since this directory was begun: what was measured there does not belong \
+             together with what would be; give another --dir"
+        ));
+    }
+    if *seed != choice.seed {
+        return Err(format!(
+            "this study was begun with --seed {seed}; go on with that, or give another --dir"
+        ));
+    }
+    Ok(())
 }
 
 /// With what a study is begun.
