@@ -11,6 +11,7 @@ use cosmark_nodes::watch::Agent;
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::agent::{AgentPresence, AgentReading, LONGEST_LOOK_S, Look, LookAnswer};
 use cosmark_wire::message::{decode, encode};
+use cosmark_workload::model::faults::MOST_FAULTS;
 use futures_util::StreamExt;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -69,7 +70,7 @@ pub(super) async fn who(bus: &Bus, patience: Duration) -> Result<Vec<AgentPresen
 pub async fn everybody(bus: &Bus) -> Result<Vec<AgentPresence>, BusError> {
     let mut found = who(bus, PATIENCE).await?;
     // Names are shown: what is none is nobody's.
-    found.retain(|one| names::is_token(&one.name));
+    found.retain(|one| names::is_token(&one.name) && one.faults.len() <= MOST_FAULTS);
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
@@ -90,23 +91,30 @@ pub async fn joined(bus: &Bus) -> Result<Joined, BusError> {
     let mut joined = Joined::default();
     for (name, mut found) in by_name {
         let (Some(one), twice) = (found.pop(), !found.is_empty()) else { continue };
-        let trouble = if twice {
-            Some("two of that name are there: give each its own --name".to_owned())
-        } else if one.message_version != MESSAGE_VERSION {
-            Some("it is of another version of Cosmark: install the same one".to_owned())
-        } else if !one.trusts.is_empty() && !one.trusts.contains(&me) {
-            Some(format!("it does not obey this controller: start it with `--trust {me}`"))
-        } else if joined.agents.len() >= MOST_AGENTS {
-            Some(format!("there are more than {MOST_AGENTS}"))
-        } else {
-            None
-        };
+        let trouble = trouble(&one, twice, &me, joined.agents.len());
         match trouble {
             Some(why) => joined.troubles.push(format!("agent {name} is left out: {why}")),
             None => joined.agents.push(one),
         }
     }
     Ok(joined)
+}
+
+/// Why an agent is left out. `twice`: of another of its name; `there`: so many that are not.
+fn trouble(one: &AgentPresence, twice: bool, me: &str, there: usize) -> Option<String> {
+    if twice {
+        Some("two of that name are there: give each its own --name".to_owned())
+    } else if one.message_version != MESSAGE_VERSION {
+        Some("it is of another version of Cosmark: install the same one".to_owned())
+    } else if !one.trusts.is_empty() && !one.trusts.iter().any(|key| key == me) {
+        Some(format!("it does not obey this controller: start it with `--trust {me}`"))
+    } else if one.faults.len() > MOST_FAULTS {
+        Some(format!("it names {} faults: at most {MOST_FAULTS} of an agent", one.faults.len()))
+    } else if there >= MOST_AGENTS {
+        Some(format!("there are more than {MOST_AGENTS}"))
+    } else {
+        None
+    }
 }
 
 /// The agents of this NATS as machines to look at for a run, and a sentence for each that is left out. `taken` are the names of
@@ -235,6 +243,8 @@ fn reading_of(read: &AgentReading, ahead_ns: i64) -> Reading {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_wire::agent::AgentFault;
+
     use super::*;
 
     #[test]
@@ -247,6 +257,27 @@ mod tests {
         assert_eq!(clock.ahead_ns(), Some(1_999_000));
         (0..20).for_each(|at| clock.compare(at, at - 500, at));
         assert_eq!(clock.ahead_ns(), Some(-500), "old comparisons go: clocks drift");
+    }
+
+    #[test]
+    fn an_agent_that_names_more_faults_than_a_file_of_it_may_have_is_left_out() {
+        let fault = AgentFault { name: "stop".to_owned(), longest_ms: 1 };
+        let of = |faults: usize| AgentPresence {
+            name: "a".to_owned(),
+            role: "storage".to_owned(),
+            message_version: MESSAGE_VERSION,
+            version: String::new(),
+            host: String::new(),
+            life: 1,
+            trusts: Vec::new(),
+            faults: vec![fault.clone(); faults],
+            held: None,
+        };
+        let me = "";
+        assert_eq!(trouble(&of(MOST_FAULTS), false, me, 0), None);
+        let why = trouble(&of(MOST_FAULTS + 1), false, me, 0).unwrap();
+        assert_eq!(why, "it names 51 faults: at most 50 of an agent");
+        assert!(trouble(&of(0), true, me, 0).is_some() && trouble(&of(0), false, me, MOST_AGENTS).is_some());
     }
 
     #[test]
