@@ -34,6 +34,8 @@ const MOST_STRANGERS: usize = 10_000;
 /// So often a ghost is looked at again, after once, twice, .. the time in which things settle: stores like Swift promise their
 /// listings only eventually, whatever protocol they are asked in.
 const LOOKS_AT_GHOSTS: u32 = 3;
+/// After so many rounds in which a listing did not come right within all these looks, those that follow get one.
+const MOST_WAITED_FOR: u32 = 8;
 /// What is on its way when the reading is ended has this long to come.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -167,8 +169,8 @@ struct Reading<'r, 'a> {
     suspected: Option<Instant>,
     /// The container that comes next was begun by a reading that was ended.
     goes_on: bool,
-    /// Listings did not come right within all the looks that they get: those that follow get one.
-    listings_stay: bool,
+    /// Rounds in which a listing did not come right within all the looks that it got.
+    stayed_wrong: u32,
 }
 
 impl ReadBack<'_> {
@@ -187,7 +189,7 @@ impl ReadBack<'_> {
         let goes_on = standing.next > standing.container_from;
         let readers = BTreeMap::new();
         let mut reading =
-            Reading { what: self, readers, standing, listener, suspected, goes_on, listings_stay: false };
+            Reading { what: self, readers, standing, listener, suspected, goes_on, stayed_wrong: 0 };
         let mut objects = objects.peekable();
         loop {
             let place = match objects.peek() {
@@ -385,7 +387,7 @@ impl Reading<'_, '_> {
 
     /// Looks at all suspects again, once the newest of them has had its time; at ghosts more than once.
     async fn look_again(&mut self) -> Result<(), String> {
-        let most = if self.listings_stay { 1 } else { LOOKS_AT_GHOSTS };
+        let most = if self.stayed_wrong < MOST_WAITED_FOR { LOOKS_AT_GHOSTS } else { 1 };
         for look in 1..=most {
             if let Some(since) = self.suspected.take() {
                 tokio::time::sleep_until(since + self.what.manner.settle * look).await;
@@ -401,6 +403,7 @@ impl Reading<'_, '_> {
     /// Looks at all suspects once: ghosts that still are some stay suspects, unless this is the last look.
     async fn look_once(&mut self, is_last: bool) -> Result<ControlFlow<()>, String> {
         let mut left = self.standing.suspects.len();
+        let mut stays_wrong = false;
         while let Some(first) = self.standing.suspects.first().filter(|_| left > 0) {
             let at = first.key.space;
             self.reader(at).await?;
@@ -423,7 +426,7 @@ impl Reading<'_, '_> {
                     self.suspected = Some(Instant::now());
                     self.standing.suspects.push(suspect);
                 } else {
-                    self.listings_stay |= suspect.is_ghost();
+                    stays_wrong |= suspect.is_ghost();
                     self.decide(&space, key, &suspect.entry, class, &looked)?;
                 }
             }
@@ -431,6 +434,7 @@ impl Reading<'_, '_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
+        self.stayed_wrong += u32::from(stays_wrong);
         Ok(ControlFlow::Continue(()))
     }
 
