@@ -21,6 +21,10 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(150);
 /// So do figures that stay the same while objects are written, and a store that writes none any more.
 const STUCK: Duration = Duration::from_secs(300);
+/// A store that has no room for this long, or for so many times as long as it ever took to acknowledge an object, takes nothing
+/// more: one full device refuses some objects while others are written.
+const NO_ROOM_FOR: Duration = Duration::from_secs(10);
+const NO_ROOM_TIMES: u32 = 3;
 /// How often it is looked while nothing is to be done but to wait.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Time between two figures that differ: at least, at most, and while they have never changed.
@@ -46,10 +50,12 @@ struct Written {
     /// Since when nothing was acknowledged, and how many objects were by then.
     since_ns: u64,
     ok: u64,
+    /// The longest time between two looks at which something new was acknowledged.
+    longest: Duration,
     /// Objects when the figures changed, and when they did.
     figure_ns: u64,
     figure_ok: u64,
-    /// Refusals for want of room at the last look.
+    /// Refusals for want of room when something was last acknowledged.
     refused: u64,
 }
 
@@ -106,11 +112,9 @@ impl Filling {
             return Step::Reached;
         }
         let written = &mut self.written;
-        let new = sums.ok > written.ok;
-        let refused = sums.refused > written.refused;
-        (written.ok, written.refused) = (sums.ok, sums.refused);
-        if new {
-            written.since_ns = now_ns;
+        if sums.ok > written.ok {
+            written.longest = written.longest.max(since(written.since_ns));
+            (written.since_ns, written.ok, written.refused) = (now_ns, sums.ok, sums.refused);
         }
         if full.same_since_ns > written.figure_ns {
             (written.figure_ns, written.figure_ok) = (full.same_since_ns, sums.ok);
@@ -120,13 +124,15 @@ impl Filling {
             let s = SILENCE.as_secs();
             return Step::Hopeless(format!("for {s} s nobody said how full the store is ({share} before)"));
         }
-        if refused && !new {
+        let without_room = NO_ROOM_FOR.max(written.longest * NO_ROOM_TIMES);
+        if sums.refused > written.refused && since(written.since_ns) > without_room {
             return Step::Hopeless(format!(
                 "the store has no room left for its objects at {share}, before {goal}: it says so itself"
             ));
         }
         let s = STUCK.as_secs();
-        if since(written.since_ns) > STUCK {
+        // Of objects that take longer than that, the store has ever more.
+        if since(written.since_ns) > STUCK && since(full.same_since_ns) > STUCK {
             return Step::Hopeless(format!(
                 "no object was acknowledged for {s} s; the store is {share} full"
             ));

@@ -113,10 +113,10 @@ fn figures_that_never_change_end_a_load_that_writes_and_leave_one_alone_that_the
 }
 
 #[test]
-fn a_store_that_has_no_room_any_more_ends_the_load_at_once() {
+fn a_store_that_has_no_room_any_more_ends_the_load_soon() {
     let (second, step, ..) = play(0.9, Store { no_room_from_s: 30, ..Store::new(100.0, 10.0) });
     let Step::Hopeless(why) = step else { panic!("{step:?}") };
-    assert!(second == 30 && why.contains("no room left"), "{second}: {why}");
+    assert!(second == 29 + 11 && why.contains("no room left"), "{second}: {why}");
     // As long as others are written, it is not full.
     let mut filling = filling(0.9);
     let mut op = OpSnapshot { ok: 1, ..OpSnapshot::default() };
@@ -127,6 +127,40 @@ fn a_store_that_has_no_room_any_more_ends_the_load_at_once() {
     for second in 1..5 {
         filling.add(&snapshot);
         assert_eq!(filling.look((START_S + second) * SECOND, &full), Step::GoOn);
+    }
+}
+
+/// Looks each second at a store in which an object is acknowledged every so many seconds and one refused in each.
+fn refuses_beside(every: u64, seconds: u64) -> Option<(u64, Step)> {
+    let mut filling = filling(0.9);
+    (1..seconds).find_map(|second| {
+        let mut op = OpSnapshot { ok: u64::from(second.is_multiple_of(every)), ..OpSnapshot::default() };
+        op.errors.insert(Outcome::failed("http_507"), 1);
+        filling.add(&Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] });
+        let at_ns = (START_S + second) * SECOND;
+        // The figures rise with every object.
+        let same_since_ns = (START_S + second / every * every) * SECOND;
+        let full = Full { share: 0.2, fullest: None, read_ns: at_ns, same_since_ns };
+        Some((second, filling.look(at_ns, &full))).filter(|(_, step)| *step != Step::GoOn)
+    })
+}
+
+#[test]
+fn a_store_that_refuses_some_objects_and_takes_others_however_slowly_is_filled_on() {
+    for every in [1, 2, 7, 10] {
+        assert_eq!(refuses_beside(every, 900), None, "one in {every} s");
+    }
+    let (second, step) = refuses_beside(100_000, 900).unwrap();
+    assert!(second == 11 && matches!(step, Step::Hopeless(_)), "{second} {step:?}");
+}
+
+#[test]
+fn objects_that_take_longer_than_anybody_waits_are_waited_for_while_the_store_grows() {
+    let (mut filling, mut fullness) = (filling(0.9), Fullness::default());
+    for second in 1..1_500 {
+        fullness.hear(&[look("manager", START_S + second, &[("", 1e6, 1e5 + second as f64)])]);
+        let step = filling.look((START_S + second) * SECOND, fullness.now().unwrap());
+        assert_eq!(step, Step::GoOn, "{second}");
     }
 }
 
