@@ -22,8 +22,10 @@ pub fn add(series: &[Series], directories: &[String], reading: &mut Reading) -> 
                 && other.label("device") == Some(device)
                 && other.label("mountpoint") == Some(place)
         };
+        // What has no device of its own, such as a tmpfs, has the name of its kind there.
+        let own = if device.starts_with('/') { device } else { place };
         if let Some(free) = series.iter().find(of_it)
-            && seen.insert(device)
+            && seen.insert(own)
         {
             reading.add_named(&q::STORE_CAPACITY, place, "node_filesystem_size_bytes", one.value);
             reading.add_named(&q::STORE_FREE, place, "node_filesystem_free_bytes", free.value);
@@ -47,6 +49,8 @@ mod tests {
             ("/dev/sdc1", "/srv/node/d2", 2000, 0),
             ("/dev/sdc1", "/srv/node/again", 2000, 0),
             ("/dev/sdd1", "/srv/nodes", 5000, 5000),
+            ("tmpfs", "/mem/one", 50, 20),
+            ("tmpfs", "/mem/two", 60, 30),
         ] {
             for (name, value) in [("size", size), ("free", free)] {
                 text += &format!(
@@ -68,6 +72,8 @@ mod tests {
                 ("store_free_bytes", "/srv/node/d2", 0.0),
             ]
         );
+        let mut memory = Reading::default();
+        assert_eq!(add(&series, &["/mem".to_owned()], &mut memory), 2);
         let mut none = Reading::default();
         assert_eq!((add(&series, &["/var".to_owned()], &mut none), none.samples.len()), (0, 0));
         assert_eq!(add(&series, &[], &mut none), 0);
