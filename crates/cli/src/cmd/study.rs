@@ -335,9 +335,11 @@ fn default_directory(name: &str, args: &StudyArgs) -> PathBuf {
     PathBuf::from(format!("study-{name}-{}{flawed}", args.scale))
 }
 
-/// What was measured at one place does not go on at another.
+/// What was measured at one place does not go on at another. In which order the places were given is nothing.
 fn with_targets(text: &str, given: &[String]) -> String {
-    given.iter().fold(text.to_owned(), |text, target| format!("{text}\n{TARGET_LINE}{target}"))
+    let mut given: Vec<&String> = given.iter().collect();
+    given.sort();
+    given.into_iter().fold(text.to_owned(), |text, target| format!("{text}\n{TARGET_LINE}{target}"))
 }
 
 /// A mistake in the workload of any cell is found before the first is run; where cells are run, also a fault that may not
