@@ -276,10 +276,15 @@ fn bottlenecks(design: &Design<'_>, steps: &[Step], files: &Files<'_>, parts: &m
             );
         }
     }
-    if rows.is_empty() {
+    if ended.is_empty() {
         return;
     }
     parts.push(Part::Heading(2, "What limits each system".to_owned()));
+    if rows.is_empty() {
+        let text = "Not known here: it takes several loads in one run, with the machines of the store among its `nodes:`.";
+        parts.push(Part::Text(text.to_owned()));
+        return;
+    }
     parts.push(Part::Table {
         caption: "From the machines of the store while the load rose, one sentence for each run.".to_owned(),
         columns: ["cell", "what limits it"].map(str::to_owned).to_vec(),
