@@ -29,7 +29,8 @@ pub struct Dip {
     pub from_s: f64,
     /// Where the rate is back.
     pub to_s: f64,
-    /// How far it fell: 1 - the least mean of up to ten seconds / the level.
+    /// How far it fell: 1 - the least mean of ten seconds / the level; of a shorter dip, of the seconds that lie whole in it. One
+    /// of less than two seconds may have none, and is at least so deep.
     pub depth: f64,
     /// What was not done because of it: the area between the level and the rate.
     pub lost: f64,
