@@ -1,8 +1,9 @@
 //! How soon what was written was seen beside a load, as the terminal shows it.
 
-use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::RunRecord;
 use cosmark_metrics::ConsistencyClass;
+
+use crate::fit;
 
 /// What the probers of a run saw; empty without any.
 #[must_use]
@@ -35,14 +36,13 @@ pub fn text(record: &RunRecord) -> String {
 }
 
 fn table(classes: &[ConsistencyClass]) -> String {
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(["", "looks", "missed", "changes missed", "last miss after", "99 % visible after"]);
-    for class in classes {
+    let heads = ["", "looks", "missed", "changes missed", "last miss after", "99 % visible after"];
+    let row = |class: &ConsistencyClass| {
         let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
         let time = |ms: Option<f64>, none: &str| ms.map_or_else(|| none.to_owned(), millis);
         let visible = class.visible.iter().find(|one| (one.share - 0.99).abs() < 1e-9);
-        let cells = [
+        vec![
+            class.title.clone(),
             class.looks.to_string(),
             format!("{} ({:.2} %)", class.stale, share(class.stale, class.looks)),
             format!(
@@ -53,11 +53,9 @@ fn table(classes: &[ConsistencyClass]) -> String {
             ),
             time(class.longest_stale_ms, "-"),
             time(visible.and_then(|one| one.after_ms), "not known"),
-        ];
-        let cells = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
-        table.add_row([Cell::new(&class.title)].into_iter().chain(cells));
-    }
-    table.to_string()
+        ]
+    };
+    fit::plain(&heads, 1, &classes.iter().map(row).collect::<Vec<_>>())
 }
 
 fn millis(ms: f64) -> String {

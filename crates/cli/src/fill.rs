@@ -1,9 +1,9 @@
 //! What the terminal says of passes over data sets: how far they are, and the rate over the objects stored.
 
-use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::RunRecord;
 use cosmark_metrics::{FillPoint, FillResult, FullResult};
 
+use crate::fit;
 use crate::units::{self, grouped, percent};
 
 /// Rows of a pass; the archive has all.
@@ -18,30 +18,26 @@ pub fn text(record: &RunRecord) -> String {
         return String::new();
     }
     let mut lines = Vec::new();
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
     let has_full = passes.iter().any(|(_, fill)| fill.full.is_some());
-    let head = ["pass", "objects stored", "op/s", "bandwidth"].into_iter();
-    table.set_header(head.chain(has_full.then_some("store full")));
-    let mut any = false;
+    let mut heads = vec!["pass", "objects stored", "op/s", "bandwidth"];
+    heads.extend(has_full.then_some("store full"));
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for (stage, fill) in &passes {
         lines.push(said(stage, fill));
         for point in stretches(fill) {
-            any = true;
-            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            let row = [
-                Cell::new(stage),
-                right(grouped(point.objects)),
-                right(units::rate(point.rate_per_s).trim_end_matches("/s").to_owned()),
-                right(units::bandwidth(point.bytes_per_s)),
+            let mut row = vec![
+                (*stage).to_owned(),
+                grouped(point.objects),
+                units::rate(point.rate_per_s).trim_end_matches("/s").to_owned(),
+                units::bandwidth(point.bytes_per_s),
             ];
-            let full = || right(point.full.map_or_else(|| "-".to_owned(), percent));
-            table.add_row(row.into_iter().chain(has_full.then(full)));
+            row.extend(has_full.then(|| point.full.map_or_else(|| "-".to_owned(), percent)));
+            rows.push(row);
         }
     }
-    if any {
+    if !rows.is_empty() {
         lines.push("rate over the objects stored:".to_owned());
-        lines.push(table.to_string());
+        lines.push(fit::plain(&heads, 1, &rows));
     }
     lines.join("\n")
 }

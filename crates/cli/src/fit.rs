@@ -125,7 +125,17 @@ pub fn table(columns: &[Column], rows: &[Vec<String>], ink: impl Fn(usize, &str)
     table_in(room(), columns, rows, ink)
 }
 
-/// The same, in this width; `None` = as wide as it is.
+/// A table without colours whose first columns are texts, and all others numbers; none goes.
+#[must_use]
+pub fn plain(heads: &[&'static str], texts: usize, rows: &[Vec<String>]) -> String {
+    let column = |(at, &head): (usize, &&'static str)| {
+        if at < texts { Column::text(head) } else { Column::number(head) }
+    };
+    let columns: Vec<Column> = heads.iter().enumerate().map(column).collect();
+    table(&columns, rows, |_, _| Ink::Plain)
+}
+
+/// A table in this width; `None` = as wide as it is.
 #[must_use]
 pub fn table_in(
     room: Option<usize>,

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use cosmark_archive::{ArchiveError, Timestamp, write_output};
 use cosmark_certify::{
     Answer, Certificate, Certifying, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
@@ -21,8 +20,10 @@ use cosmark_workload::model::{ConfigValue, TargetSpec};
 use crate::args::CertifyArgs;
 use crate::cmd::quick;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::{self, Column};
 use crate::load::read_text;
 use crate::out::verbatim;
+use crate::paint::Ink;
 use crate::registry::{CATALOG, READING};
 use crate::screen::room;
 use crate::secrets::Own;
@@ -58,19 +59,9 @@ fn meant(word: &str) -> Option<&'static str> {
     nearest(word, ["compare", "questions"]).filter(|_| !Path::new(word).exists())
 }
 
-/// A table as wide as the terminal, whose first column is not broken.
-fn framed<const COLUMNS: usize>(head: [&str; COLUMNS]) -> Table {
-    let mut table = Table::new();
-    table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
-    let width = room().and_then(|width| u16::try_from(width).ok());
-    if let Some(width) = width.or_else(|| table.width().is_none().then_some(120)) {
-        table.set_width(width);
-    }
-    table.set_header(head);
-    if let Some(first) = table.column_mut(0) {
-        first.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    table
+/// A table as wide as the terminal, or as a page where there is none; its first column is not broken.
+fn framed(columns: &[Column], rows: &[Vec<String>]) -> String {
+    fit::table_in(room().or(Some(120)), columns, rows, |_, _| Ink::Plain)
 }
 
 /// The table of what is asked.
@@ -98,12 +89,16 @@ fn questions(args: &CertifyArgs) -> Outcome {
         verbatim!("{}", crate::output::json(&all)?);
         return Ok(Exit::Done);
     }
-    let mut table = framed(["question", "what is asked", "what is right"]);
-    for row in rows {
+    const COLUMNS: &[Column] = &[
+        Column::text("question"),
+        Column::text("what is asked").wraps(20),
+        Column::text("what is right").wraps(16),
+    ];
+    let cells = rows.into_iter().map(|row| {
         let slow = if row.is_slow { " (not with --quick)" } else { "" };
-        table.add_row([row.id.to_owned(), format!("{}{slow}", row.asks), row.right.to_owned()]);
-    }
-    println!("{table}");
+        vec![row.id.to_owned(), format!("{}{slow}", row.asks), row.right.to_owned()]
+    });
+    println!("{}", framed(COLUMNS, &cells.collect::<Vec<_>>()));
     Ok(Exit::Done)
 }
 
@@ -334,19 +329,20 @@ fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(),
 }
 
 /// What is not as the documents say.
-fn table(certificate: &Certificate) -> Table {
-    let mut table = framed(["answer", "question", "seen", "right"]);
-    for answer in [Answer::No, Answer::Differs] {
-        for one in certificate.answered(answer) {
-            table.add_row([
-                answer.word().to_owned(),
-                format!("{}\n{}", one.asks, one.id),
-                one.saw.clone(),
-                one.right.clone(),
-            ]);
-        }
-    }
-    table
+fn table(certificate: &Certificate) -> String {
+    const COLUMNS: &[Column] = &[
+        Column::text("answer"),
+        Column::text("question").wraps(20),
+        Column::text("seen").wraps(16),
+        Column::text("right").wraps(16),
+    ];
+    let answered = [Answer::No, Answer::Differs].into_iter().flat_map(|answer| {
+        certificate.answered(answer).map(move |one| {
+            let asked = format!("{}\n{}", one.asks, one.id);
+            vec![answer.word().to_owned(), asked, one.saw.clone(), one.right.clone()]
+        })
+    });
+    framed(COLUMNS, &answered.collect::<Vec<_>>())
 }
 
 /// A command of this machine's user.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::{
     DataSet, DataSetState, Done, DurabilityFinding, DurabilityRecord, Run, Timestamp, open_run,
 };
@@ -23,6 +22,8 @@ use serde_json::{Value, json};
 use crate::args::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
 use crate::cmd::clean::{BY_DATASETS, begin, line, maybe, remember, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::{self, Column};
+use crate::paint::Ink;
 use crate::readback::{bound, fill, text};
 use crate::registry::CATALOG;
 use crate::runs::{find, no_archive};
@@ -74,29 +75,36 @@ fn list(archive: &Path, as_json: bool) -> Outcome {
         println!("no data sets in {}; a stage with fill: writes one", archive.display());
         return Ok(Exit::Done);
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(["data set", "state", "objects", "sizes", "about", "store", "last run"]);
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for set in &sets {
         let record = &set.record;
-        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-        let last = record.runs.last().map_or("-", |run| run.run.as_str());
-        table.add_row([
-            Cell::new(&record.name),
-            Cell::new(set.state()?.word()),
-            right(match (set.full_at(), &record.full) {
+        rows.push(vec![
+            record.name.clone(),
+            set.state()?.word().to_owned(),
+            match (set.full_at(), &record.full) {
                 (Some(_), None) => format!("at most {}", grouped(record.objects)),
                 _ => grouped(set.objects()),
-            }),
-            Cell::new(&record.sizes),
-            right(units::bytes(about_bytes(set))),
-            Cell::new(record.store.join(" ")),
-            Cell::new(last),
+            },
+            record.sizes.clone(),
+            units::bytes(about_bytes(set)),
+            record.store.join(" "),
+            record.runs.last().map_or("-", |run| run.run.as_str()).to_owned(),
         ]);
     }
-    println!("{table}");
+    println!("{}", fit::table(LISTED, &rows, |_, _| Ink::Plain));
     Ok(Exit::Done)
 }
+
+/// How data sets are listed: what is known of each, and where it was measured last.
+const LISTED: &[Column] = &[
+    Column::text("data set").least(12),
+    Column::text("state"),
+    Column::number("objects"),
+    Column::text("sizes").least(8),
+    Column::number("about"),
+    Column::text("store").goes(1).least(16),
+    Column::text("last run").goes(2).least(8),
+];
 
 fn print(value: &Value) -> Outcome {
     let text = serde_json::to_string_pretty(value).map_err(|cause| Problem::ours(cause.to_string()))?;

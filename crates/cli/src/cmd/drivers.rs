@@ -1,12 +1,13 @@
 //! `cosmark drivers`: the drivers of a controller.
 
-use comfy_table::Table;
 use cosmark_archive::Timestamp;
 use cosmark_service::api::types::{Drain, DriverDoing, DriverInfo};
 
 use crate::args::DriversArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::{self, Column};
+use crate::paint::Ink;
 use crate::units;
 
 /// Runs the subcommand.
@@ -29,24 +30,11 @@ pub fn run(args: &DriversArgs) -> Outcome {
         println!("no drivers; `cosmark driver --join NATS-URL` brings one");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame()).set_header([
-        "name",
-        "state",
-        "run",
-        "doing",
-        "host",
-        "cores",
-        "ceiling",
-        "labels",
-        "last seen",
-        "forged",
-        "",
-    ]);
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for driver in &drivers {
         let state = serde_json::to_value(driver.state).ok();
         let labels: Vec<String> = driver.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        table.add_row([
+        rows.push(vec![
             driver.name.clone(),
             state.as_ref().and_then(|state| state.as_str()).unwrap_or_default().to_owned(),
             driver.run.clone().unwrap_or_default(),
@@ -63,9 +51,24 @@ pub fn run(args: &DriversArgs) -> Outcome {
             driver.trouble.clone().unwrap_or_default(),
         ]);
     }
-    println!("{table}");
+    println!("{}", fit::table(COLUMNS, &rows, |_, _| Ink::Plain));
     Ok(Exit::Done)
 }
+
+/// Who it is, what it does, and what is wrong with it stay where the terminal is narrow.
+const COLUMNS: &[Column] = &[
+    Column::text("name").least(10),
+    Column::text("state"),
+    Column::text("run").goes(3).least(6),
+    Column::text("doing").goes(2).wraps(12),
+    Column::text("host").goes(6).least(8),
+    Column::number("cores").goes(7),
+    Column::number("ceiling").goes(4),
+    Column::text("labels").goes(8).wraps(8),
+    Column::text("last seen").goes(5),
+    Column::number("forged").goes(9),
+    Column::text("").goes(1).wraps(16),
+];
 
 /// Such as `w3 1200 req/s, lease 0.4 s old`.
 fn doing(doing: &DriverDoing) -> String {

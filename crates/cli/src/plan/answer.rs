@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_capacity::ladder::Unit;
 use cosmark_capacity::others::Others;
 use cosmark_capacity::plan::{Held, Prediction, Range};
 use cosmark_workload::units::signed_text;
 use serde::Serialize;
 
+use crate::fit;
 use crate::units;
 
 /// A value with its 95 % interval.
@@ -303,7 +303,8 @@ impl Answer {
             heads.remove(2);
             keep.remove(2);
         }
-        table(&heads, rows.iter().map(|row| keep.iter().map(|at| row[*at].clone()).collect()))
+        let shown = |row: &[String; 4]| keep.iter().map(|at| row[*at].clone()).collect();
+        fit::plain(&heads, 1, &rows.iter().map(shown).collect::<Vec<_>>())
     }
 
     fn sentence(&self, aim: &Outlook) -> String {
@@ -324,21 +325,6 @@ impl Answer {
             units::ms(aim.service_ms.value)
         )
     }
-}
-
-fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(heads);
-    for row in rows {
-        let cells = row.into_iter().enumerate().map(|(at, text)| {
-            let side = if at == 0 { CellAlignment::Left } else { CellAlignment::Right };
-            Cell::new(text).set_alignment(side)
-        });
-        table.add_row(cells);
-    }
-    table.set_constraints(heads.iter().map(|_| ColumnConstraint::ContentWidth));
-    table.to_string()
 }
 
 /// One load that was left out, and what was said of it.
@@ -420,7 +406,7 @@ impl Checked {
             self.fitted + self.loads.len(),
             self.fitted,
             self.loads.len(),
-            table(&heads, self.loads.iter().map(row)),
+            fit::plain(&heads, 1, &self.loads.iter().map(row).collect::<Vec<_>>()),
             self.outcome()
         )
     }

@@ -1,11 +1,11 @@
 //! What machines can do by themselves, and the share of it that a store gives, as a person reads it.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::RunRecord;
 use cosmark_metrics::{DiskPattern, RawLimits, RawNode};
 
 use cosmark_workload::units::{bytes_text, signed_text};
 
+use crate::fit;
 use crate::units;
 
 /// Nothing of it was measured.
@@ -92,26 +92,15 @@ pub fn text(limits: &RawLimits) -> String {
             row.remark.to_owned(),
         ]
     });
-    let mut lines =
-        vec![format!("what the machines can do by themselves, {}:", limits.taken), table(&heads, 2, cells)];
+    let cells: Vec<Vec<String>> = cells.collect();
+    let mut lines = vec![
+        format!("what the machines can do by themselves, {}:", limits.taken),
+        fit::plain(&heads, 2, &cells),
+    ];
     for node in &limits.nodes {
         lines.extend(node.not_measured.iter().map(|why| format!("not measured: {}: {why}", node.name)));
     }
     lines.join("\n")
-}
-
-fn table(heads: &[&str], left: usize, rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(heads);
-    for row in rows {
-        table.add_row(row.into_iter().enumerate().map(|(at, text)| {
-            let side = if at < left { CellAlignment::Left } else { CellAlignment::Right };
-            Cell::new(text).set_alignment(side)
-        }));
-    }
-    table.set_constraints(heads.iter().map(|_| ColumnConstraint::ContentWidth));
-    table.to_string()
 }
 
 /// A machine that differs by more from what it could do before is said to have changed.
@@ -168,7 +157,7 @@ pub fn shares_text(record: &RunRecord) -> String {
     let from = record.raw_limits.as_deref().unwrap_or("the baseline");
     format!(
         "shares of what the machines can do by themselves ({from}); of copies only one counts:\n{}",
-        table(&["stage", "direction", "of", "users get", "machines can", "share"], 3, rows.into_iter())
+        fit::plain(&["stage", "direction", "of", "users get", "machines can", "share"], 3, &rows)
     )
 }
 
