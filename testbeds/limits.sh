@@ -228,17 +228,26 @@ link_add() { # link_add MBIT IP...
   for ip in "$@"; do link_filter 127.0.0.1 "$ip" 2 && link_filter "$ip" 127.0.0.1 3 || return 1; done
 }
 
+# A direction, and in it what begins a connection before all else: a queue of lo holds 64 MB, in which a SYN would wait
+# for seconds, longer than Swift's proxy waits for a node (conn_timeout: 0.5 s). The queues in front of real links
+# (fq_codel, of most Linux distributions) send new flows first, too. No packet overtakes another of its connection.
 link_class() { # link_class NUMBER MBIT
-  tc class add dev lo parent "$LINK_HANDLE" classid "$LINK_HANDLE$1" htb rate "$2mbit" burst 128k cburst 128k quantum 200000
+  local id=$LINK_HANDLE$1 add=(tc class add dev lo parent) like=(ceil "$2mbit" burst 128k cburst 128k quantum 200000)
+  "${add[@]}" "$LINK_HANDLE" classid "$id" htb rate "$2mbit" "${like[@]}" &&
+    "${add[@]}" "$id" classid "${id}0" htb rate "$(($2 * 50))kbit" "${like[@]}" prio 0 &&
+    "${add[@]}" "$id" classid "${id}1" htb rate "$(($2 * 950))kbit" "${like[@]}" prio 1
 }
 
 link_filter() { # link_filter FROM TO CLASS
-  tc filter add dev lo parent "$LINK_HANDLE" protocol ip prio 1 u32 match ip src "$1/32" match ip dst "$2/32" flowid "$LINK_HANDLE$3"
+  local add=(tc filter add dev lo parent "$LINK_HANDLE" protocol ip prio) both=(u32 match ip src "$1/32" match ip dst "$2/32")
+  # Of TCP (byte 9) the flag SYN (byte 33: Linux sends no options of IP).
+  "${add[@]}" 1 "${both[@]}" match u8 6 0xff at 9 match u8 2 2 at 33 flowid "$LINK_HANDLE${3}0" &&
+    "${add[@]}" 2 "${both[@]}" flowid "$LINK_HANDLE${3}1"
 }
 
-# link_is_whole MBIT NODES: both classes have the rate, and each node a way in each direction.
+# link_is_whole MBIT NODES: both classes have the rate, and each node two ways in each direction.
 link_is_whole() {
-  (($(link_now) == $1)) && (($(tc filter show dev lo parent "$LINK_HANDLE" | grep -c "flowid ${LINK_HANDLE}[23]") == 2 * $2))
+  (($(link_now) == $1)) && (($(tc filter show dev lo parent "$LINK_HANDLE" | grep -c "flowid ${LINK_HANDLE}[23][01]") == 4 * $2))
 }
 
 # link_now: the rate as the kernel has it, in whole Mbit/s; 0 where both directions are not there.

@@ -279,6 +279,8 @@ fn a_link_is_that_of_the_front_to_the_nodes_and_never_in_the_way_of_anothers() {
     let script = "ip link set lo up || exit 90
         SLOW_LINK=100 one-slow/up || exit 91
         one-slow/status
+        (exec 3<>/dev/tcp/127.0.0.11/9) 2>&-
+        tc -s class show dev lo | awk '$3 ~ /^c05:[23][01]$/ { name = $3 } name != \"\" && $1 == \"Sent\" { print name, $4; name = \"\" }'
         SLOW_LINK=50 one-slow/up && exit 92
         kill -9 $(cut -d' ' -f1 data/one-slow/run/worker.pid data/one-slow/run/other.pid)
         for turn in $(seq 50); do one-slow/status --quiet; [ $? != 3 ] || break; sleep 0.1; done
@@ -304,6 +306,10 @@ fn a_link_is_that_of_the_front_to_the_nodes_and_never_in_the_way_of_anothers() {
         let words =
             format!("emulated: a link of {rate} Mbit/s each way between 127.0.0.1 and all nodes together");
         assert!(said.contains(&words), "{said}");
+    }
+    // What begins a connection waits for nothing that is sent already; its refusal does, as all other packets.
+    for packets in ["c05:20 1\n", "c05:21 0\n", "c05:30 0\n", "c05:31 1\n"] {
+        assert!(said.contains(packets), "{packets}: {said}");
     }
     assert!(said.contains("the bed is up with SLOW_LINK=100 and 50 is asked for"), "{said}");
     assert!(said.contains("qdisc noqueue 0:") && said.contains("lo has a queue already"), "{said}");
