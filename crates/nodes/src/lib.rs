@@ -4,6 +4,7 @@
 
 pub mod collect;
 pub mod figures;
+pub mod filesystems;
 pub mod frame;
 pub mod groups;
 pub mod lbn;

@@ -15,6 +15,7 @@ use crate::collect::recon::Recon;
 use crate::collect::scrape::Exporter;
 use crate::collect::ssh::SshSession;
 use crate::collect::statsd::StatsdReceiver;
+use crate::filesystems::checked;
 
 /// One way.
 #[derive(Debug)]
@@ -35,6 +36,11 @@ const DAEMONS: Key = Key::new(
     KeyKind::List,
     "Names of processes, or how they begin, whose threads and quotas are looked at one by one.",
 );
+const FILESYSTEMS: Key = Key::new(
+    "filesystems",
+    KeyKind::List,
+    "Directories: the file systems that are mounted there or below hold what the store stores, and say how full it is.",
+);
 
 const TOKEN: Key = Key::new("token", KeyKind::Text, "Bearer token.").secret();
 const USERNAME: Key = Key::new("username", KeyKind::Text, "Name of Basic access authentication.");
@@ -49,6 +55,7 @@ pub static SOURCES: &[SourceRow] = &[
         keys: &[
             INTERVAL,
             DAEMONS,
+            FILESYSTEMS,
             Key::new(
                 "requests",
                 KeyKind::Bool,
@@ -68,6 +75,7 @@ pub static SOURCES: &[SourceRow] = &[
             ),
             INTERVAL,
             DAEMONS,
+            FILESYSTEMS,
         ],
     },
     SourceRow {
@@ -77,11 +85,7 @@ pub static SOURCES: &[SourceRow] = &[
         keys: &[
             Key::new("url", KeyKind::Url, "Where it answers: http://storage1:9100/metrics."),
             INTERVAL,
-            Key::new(
-                "filesystems",
-                KeyKind::List,
-                "Directories: the file systems that are mounted there or below hold what the store stores, and say how full it is.",
-            ),
+            FILESYSTEMS,
             TOKEN,
             USERNAME,
             PASSWORD,
@@ -146,6 +150,8 @@ pub enum Source {
         interval: Duration,
         /// Daemons whose threads are looked at.
         daemons: Vec<String>,
+        /// Directories at or below which is mounted what holds what the store stores.
+        filesystems: Vec<String>,
         /// Whether the requests of its disks are followed.
         requests: bool,
     },
@@ -203,11 +209,12 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
     match row.name {
         "ssh" => {
             let seconds = u32::try_from(interval.as_secs()).unwrap_or(1);
-            SshSession::to(&required("host")?, seconds, daemons(&settings)?).map(Source::Ssh)
+            let session = SshSession::to(&required("host")?, seconds, daemons(&settings)?)?;
+            Ok(Source::Ssh(session.with_filesystems(filesystems(&settings)?)))
         }
         "prometheus" => {
             let exporter = Exporter::new(&required("url")?, login(&settings), interval)?;
-            Ok(Source::Prometheus(Arc::new(exporter.with_filesystems(settings.list("filesystems")))))
+            Ok(Source::Prometheus(Arc::new(exporter.with_filesystems(filesystems(&settings)?))))
         }
         "promql" => {
             let (url, select) = (required("url")?, required("select")?);
@@ -218,8 +225,8 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
         "recon" => Ok(Source::Recon(Arc::new(Recon::new(&required("url")?, interval)?))),
         "statsd" => Ok(Source::Statsd(Arc::new(StatsdReceiver::on(&required("listen")?, interval)?))),
         _ => {
-            let requests = settings.flag("requests");
-            Ok(Source::Local { interval, daemons: daemons(&settings)?, requests })
+            let (requests, filesystems) = (settings.flag("requests"), filesystems(&settings)?);
+            Ok(Source::Local { interval, daemons: daemons(&settings)?, filesystems, requests })
         }
     }
 }
@@ -234,6 +241,10 @@ fn daemons(settings: &Settings) -> Result<Vec<String>, String> {
     let names = settings.list("daemons");
     check_daemons(&names)?;
     Ok(names)
+}
+
+fn filesystems(settings: &Settings) -> Result<Vec<String>, String> {
+    checked(&settings.list("filesystems")).map_err(|why| format!("filesystems: {why}"))
 }
 
 #[cfg(test)]
@@ -253,11 +264,15 @@ mod tests {
         );
         let followed = source("type: local, requests: true").unwrap();
         assert!(matches!(followed, Source::Local { requests: true, .. }));
-        let Source::Ssh(session) = source("type: ssh, host: me@h, interval: 2s, daemons: 'a,b'").unwrap()
+        let Source::Local { filesystems, .. } = source("type: local, filesystems: '/srv//a/,/b'").unwrap()
         else {
-            panic!("no session")
+            panic!("another way")
         };
+        assert_eq!(filesystems, ["/srv/a", "/b"]);
+        let ssh = "type: ssh, host: me@h, interval: 2s, daemons: 'a,b', filesystems: /srv/a/";
+        let Source::Ssh(session) = source(ssh).unwrap() else { panic!("no session") };
         assert_eq!((session.interval_s, session.daemons.len()), (2, 2));
+        assert_eq!(session.filesystems, ["/srv/a"]);
         let one = |yaml: &str| source(yaml).unwrap();
         assert!(matches!(one("type: prometheus, url: 'http://h:9100/metrics'"), Source::Prometheus(_)));
         let with = one("type: prometheus, url: 'http://h:9100/metrics', filesystems: '/srv/a,/srv/b'");
@@ -285,6 +300,9 @@ mod tests {
             ("type: local, interval: 1ms", "200ms to 60s"),
             ("type: local, requests: often", "requests"),
             ("type: local, daemons: 'a b'", "is no name of a daemon"),
+            ("type: local, filesystems: data", "filesystems: `data` is no directory"),
+            ("type: ssh, host: h, filesystems: '/a,/b/../c'", "filesystems: `/b/../c` is no directory"),
+            ("type: prometheus, url: 'http://x', filesystems: 'd'", "filesystems: `d` is no directory"),
             ("type: prometheus", "prometheus needs `url`"),
             ("type: prometheus, url: 'ftp://x'", "url"),
             ("type: prometheus, url: 'http://x', ca: /nonexistent.pem", "/nonexistent.pem"),

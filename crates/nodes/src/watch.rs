@@ -11,7 +11,8 @@ use cosmark_workload::model::nodes::NodeSpec;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::collect::{News, local, now_ns, set_by_ns};
+use crate::collect::local::{self, LocalReader};
+use crate::collect::{News, now_ns, set_by_ns};
 use crate::reading::Reading;
 use crate::source::Source;
 use crate::{figures, links};
@@ -138,8 +139,9 @@ impl NodeWatch {
                 }
             };
             match source {
-                Source::Local { interval, daemons, requests } => {
-                    tasks.spawn(local::collect(interval, daemons, requests, to))
+                Source::Local { interval, daemons, filesystems, requests } => {
+                    let reader = LocalReader::new(daemons).with_filesystems(filesystems);
+                    tasks.spawn(local::collect(interval, reader, requests, to))
                 }
                 Source::Ssh(session) => tasks.spawn(session.collect(to)),
                 Source::Prometheus(exporter) => tasks.spawn(exporter.collect(to)),

@@ -154,16 +154,17 @@ pub struct DriverArgs {
 /// An agent on one of the store's machines.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark node --join nats://controller:4222 --role storage --daemons swift-object,rsync
+  cosmark node --join nats://controller:4222 --role storage --daemons swift-object,rsync --filesystems /srv/node
   cosmark node --join nats://controller:4222 --name proxy1 --role proxy --nats-nkey-file agent.nk --trust KEY
   cosmark node --join nats://controller:4222 --name s1 --trust KEY --faults /etc/cosmark/faults.yaml
   cosmark node --join nats://controller:4222 --ceph-sockets /var/run/ceph --links eth0=40Mbit/s
 
 Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes. \
 While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network, \
-memory, pressure, control groups, TCP. It opens no port, runs nothing but `tc` with `show`, where it is \
-there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and ends by itself what is not \
-asked for again within 15 seconds. Needs no rights beyond reading those files, and root for --requests.
+memory, pressure, control groups, TCP, and how full the file systems of --filesystems are. It opens no port, runs nothing but \
+`tc` with `show`, where it is there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and \
+ends by itself what is not asked for again within 15 seconds. Needs no rights beyond reading those files, and root for \
+--requests.
 
 With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload \
 says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
@@ -191,6 +192,9 @@ pub struct NodeArgs {
     /// Names of processes, or how they begin, whose threads and quotas are read one by one
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub daemons: Vec<String>,
+    /// Directories: the file systems that are mounted there or below hold what the store stores, and say how full it is
+    #[arg(long, value_name = "DIR", value_delimiter = ',')]
+    pub filesystems: Vec<String>,
     /// File that names the faults which runs may have made on this machine; needs --trust; default: none
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,

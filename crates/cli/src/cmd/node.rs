@@ -9,6 +9,7 @@ use cosmark_cluster::agent::{AgentOptions, heal_left, injector_of, serve};
 use cosmark_cluster::driver::{Leave, Talk};
 use cosmark_cluster::nats::Bus;
 use cosmark_nodes::collect::check_daemons;
+use cosmark_nodes::filesystems::checked;
 use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::model::faults::AllowedFault;
 use cosmark_workload::model::nodes::links;
@@ -58,6 +59,8 @@ fn options(args: &NodeArgs, name: String, state: PathBuf) -> Result<AgentOptions
         ));
     }
     let links = links(&args.links).map_err(|why| Problem::usage(format!("--links: {why}")))?;
+    let filesystems =
+        checked(&args.filesystems).map_err(|why| Problem::usage(format!("--filesystems: {why}")))?;
     let ceph_sockets = args.ceph_sockets.as_ref().map(|directory| {
         let directory = directory.to_str().map(str::to_owned);
         directory.ok_or_else(|| Problem::usage("--ceph-sockets: its name is no UTF-8"))
@@ -66,6 +69,7 @@ fn options(args: &NodeArgs, name: String, state: PathBuf) -> Result<AgentOptions
         name,
         role: args.role.clone(),
         daemons: args.daemons.clone(),
+        filesystems,
         links,
         requests: args.requests,
         ceph_sockets: ceph_sockets.transpose()?,

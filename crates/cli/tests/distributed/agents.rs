@@ -128,6 +128,7 @@ fn an_agent_obeys_controllers_that_it_trusts_and_nobody_else() {
         (&["--trust", "me"], "no key of a controller"),
         (&["--daemons", "x;y"], "no name of a daemon"),
         (&["--links", "lo"], "is no link and its speed"),
+        (&["--filesystems", "data"], "--filesystems: `data` is no directory"),
     ] {
         let mut refused = start(&bed, "wrong", wrong);
         assert_eq!(refused.wait(), 2, "{}", refused.log());
@@ -155,7 +156,8 @@ fn an_agent_has_the_links_and_asks_the_daemons_of_ceph_that_its_operator_names()
     std::fs::create_dir(&sockets).unwrap();
     osd(&sockets.join("ceph-osd.7.asok"), "{\"osd\":{\"op_wip\":2}}");
     let named = sockets.display().to_string();
-    let _osds = agent(&bed, "osds", &["--links", "lo=800Mbit/s", "--ceph-sockets", &named]);
+    let options = ["--links", "lo=800Mbit/s", "--ceph-sockets", &named, "--filesystems", "/"];
+    let _osds = agent(&bed, "osds", &options);
     workload(&bed, 6);
     let mut run = bed.start_run("seen.yaml", &[]);
     let record = record_of(&bed, &mut run);
@@ -166,6 +168,9 @@ fn an_agent_has_the_links_and_asks_the_daemons_of_ceph_that_its_operator_names()
     };
     assert_eq!(mean("network_speed_bytes_per_s", "lo"), Some(1e8), "{node:?}");
     assert_eq!((mean("server_queue", "osd.7"), node.lost.as_deref()), (Some(2.0), None), "{node:?}");
+    let room = |quantity: &str| mean(quantity, "/").unwrap_or_default();
+    assert!(room("store_free_bytes") > 0.0, "{node:?}");
+    assert!(room("store_capacity_bytes") > room("store_free_bytes"), "{node:?}");
 }
 
 /// A key that has the form of one, of a controller that is not there.

@@ -84,6 +84,7 @@ mod tests {
             name: "s1".to_owned(),
             role: "storage".to_owned(),
             daemons: Vec::new(),
+            filesystems: Vec::new(),
             links: Vec::new(),
             requests: false,
             ceph_sockets: None,

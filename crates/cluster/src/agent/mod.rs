@@ -62,6 +62,8 @@ pub struct AgentOptions {
     pub role: String,
     /// Daemons whose threads and quotas are looked at one by one.
     pub daemons: Vec<String>,
+    /// Directories at or below which is mounted what holds what the store stores; none = nobody is to know how full it is.
+    pub filesystems: Vec<String>,
     /// Interfaces whose speed its operator knows better than the machine, and bytes per second of each direction.
     pub links: Vec<(String, f64)>,
     /// Whether the requests of the disks are followed while somebody asks.
@@ -239,7 +241,8 @@ impl Agent {
     }
 
     fn reader(&self) -> LocalReader {
-        LocalReader::new(self.options.daemons.clone())
+        let reader = LocalReader::new(self.options.daemons.clone());
+        reader.with_filesystems(self.options.filesystems.clone())
     }
 
     /// A request of this kind that is to be followed.

@@ -13,6 +13,7 @@ use cosmark_metrics::has_a_speed;
 use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
+use crate::filesystems::Mounted;
 use crate::frame::{FILES, Frame, ThreadNames};
 use crate::quantity as q;
 use crate::reading::Reading;
@@ -35,10 +36,9 @@ const ACTIVE_FOR: u32 = 10;
 
 /// Reads this machine's files every `interval` until nobody listens.
 /// With `requests` it follows those of the disks, too.
-pub async fn collect(interval: Duration, daemons: Vec<String>, requests: bool, to: Sender<News>) {
+pub async fn collect(interval: Duration, mut reader: LocalReader, requests: bool, to: Sender<News>) {
     let mut due = tokio::time::interval(interval);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut reader = LocalReader::new(daemons);
     if requests {
         reader.follow_requests();
     }
@@ -75,6 +75,8 @@ pub struct LocalReader {
     ticks_per_s: f64,
     readings: u32,
     queues: Queues,
+    /// What is mounted and holds what the store stores.
+    mounted: Mounted,
     /// Requests of the disks, or why they cannot be followed; `None` where nobody wants to know.
     requests: Option<Result<Following, String>>,
 }
@@ -132,8 +134,15 @@ impl LocalReader {
             ticks_per_s: 100.0,
             readings: 0,
             queues: Queues::default(),
+            mounted: Mounted::default(),
             requests: None,
         }
+    }
+
+    /// The same, and the file systems that are mounted at these directories or below are the store's.
+    #[must_use]
+    pub fn with_filesystems(self, directories: Vec<String>) -> Self {
+        Self { mounted: Mounted::at(directories), ..self }
     }
 
     /// Follows the requests of the disks from here on, by the kernel's tracing, unless it does or cannot; it needs root.
@@ -155,7 +164,8 @@ impl LocalReader {
             }
             _ => None,
         };
-        let all: Vec<String> = self.queues.missing.clone().into_iter().chain(requests).collect();
+        let parts = [self.queues.missing.clone(), self.mounted.missing(), requests];
+        let all: Vec<String> = parts.into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
@@ -195,6 +205,7 @@ impl LocalReader {
         let mut reading = frame.read(at_ns);
         self.add_requests(frame.files.get("/proc/diskstats").map_or("", String::as_str), &mut reading);
         self.names = frame.names;
+        self.mounted.add_to(&self.root, &mut reading);
         reading
     }
 

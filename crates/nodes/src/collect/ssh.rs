@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{News, check_daemons, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
-use crate::{groups, links};
+use crate::{filesystems, groups, links};
 
 /// How to reach a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct SshSession {
     pub interval_s: u32,
     /// Daemons whose threads are looked at.
     pub daemons: Vec<String>,
+    /// Directories at or below which is mounted what holds what the store stores, as [`filesystems::checked`] gives them.
+    pub filesystems: Vec<String>,
     /// A machine of which no whole reading comes for so long, beyond its interval, is lost, whatever else it says.
     pub patience: Duration,
     /// A session that drops is opened again after this; after twice as long each time that brings nothing, up to a minute.
@@ -69,8 +71,15 @@ impl SshSession {
         }
         check_daemons(&daemons)?;
         let program = OPTIONS.iter().map(|&word| word.to_owned()).collect();
-        let (host, interval_s) = (host.to_owned(), interval_s.max(1));
-        Ok(Self { program, host, interval_s, daemons, patience: PATIENCE, first_pause: FIRST_PAUSE })
+        let (host, interval_s, filesystems) = (host.to_owned(), interval_s.max(1), Vec::new());
+        let (patience, first_pause) = (PATIENCE, FIRST_PAUSE);
+        Ok(Self { program, host, interval_s, daemons, filesystems, patience, first_pause })
+    }
+
+    /// The same, and the file systems that are mounted at these directories or below are the store's.
+    #[must_use]
+    pub fn with_filesystems(self, filesystems: Vec<String>) -> Self {
+        Self { filesystems, ..self }
     }
 
     /// Brings readings until nobody listens or the machine is lost for good. A session that never brought any is not tried again:
@@ -131,7 +140,7 @@ impl SshSession {
         let mut clock = NodeClock::default();
         let (mut frame, mut size) = (Frame { ticks_per_s: 100.0, ..Frame::default() }, 0);
         let mut names = ThreadNames::new();
-        let (mut queues, mut missing) = (false, None);
+        let mut silent = Silent::default();
         let patience = self.patience + Duration::from_secs(u64::from(self.interval_s));
         let (mut due, mut said) = (Instant::now() + patience, String::new());
         loop {
@@ -157,7 +166,7 @@ impl SshSession {
                 let mut whole = std::mem::take(&mut frame);
                 let found = whole.names_of_threads();
                 whole.names = if found.is_empty() { std::mem::take(&mut names) } else { found };
-                let reading = whole.read(at_ns);
+                let mut reading = whole.read(at_ns);
                 if *frames == 0 && reading.samples.is_empty() {
                     return Some(NO_FILES.to_owned());
                 }
@@ -165,13 +174,12 @@ impl SshSession {
                 (size, due) = (0, Instant::now() + patience);
                 said.clear();
                 *frames += 1;
-                let tells = whole.files.contains_key(links::QUEUES);
-                queues |= tells;
-                let gone = (queues && !tells).then(|| QUEUES_GONE.to_owned());
-                let changed = queues && missing.as_ref() != Some(&gone);
-                missing = Some(gone.clone());
+                let mounted = whole.files.get(filesystems::DF).map_or("", String::as_str);
+                let mounted = mounted.lines().filter_map(filesystems::of_df);
+                let there = filesystems::add(mounted, &self.filesystems, ("", ""), &mut reading);
+                let queues = whole.files.contains_key(links::QUEUES);
+                let missing = silent.news(queues, &self.filesystems, there);
                 let ahead = ahead_ns.map(News::Ahead);
-                let missing = changed.then_some(News::Missing(gone));
                 for news in std::iter::once(News::Reading(reading)).chain(ahead).chain(missing) {
                     if to.send(news).await.is_err() {
                         return None;
@@ -190,7 +198,8 @@ impl SshSession {
         }
     }
 
-    /// POSIX shell; one process a reading for the files, one for the clock and one for the pause.
+    /// POSIX shell; one process a reading for the files, one for the clock and one for the pause; two for file systems, where
+    /// some are wanted.
     fn script(&self) -> String {
         let files = FILES.join(" ");
         let daemons =
@@ -208,12 +217,14 @@ impl SshSession {
         };
         let find = format!(
             "s=; if [ $((n % 10)) -eq 0 ]; then if [ $((n % {GROUPS_EVERY})) -eq 0 ]; then t=; {}h=$t; fi; t=$h; \
-             {}{find_threads}{EACH_ONCE}fi; ",
+             {}{find_threads}{EACH_ONCE}{}fi; ",
             groups::script(),
-            speeds("")
+            speeds(""),
+            places("", &self.filesystems)
         );
+        let rooms = if self.filesystems.is_empty() { "" } else { ROOMS };
         format!(
-            "{{ n=0; t=; h=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
+            "{{ n=0; t=; h=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}{rooms}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             queues(""),
             self.interval_s
@@ -227,6 +238,29 @@ const GROUPS_EVERY: u32 = 30;
 /// Leaves each file once in `$t`: processes of one group name its files again and again, and `grep` would print them as often.
 const EACH_ONCE: &str =
     "set -f; u=; for f in $t; do case \" $u \" in *\" $f \"*) ;; *) u=\"$u $f\";; esac; done; t=$u; set +f; ";
+
+/// So many mounted file systems of a store are looked at.
+const MOST_PLACES: u32 = 256;
+
+/// Leaves the places below a directory at which something is mounted, of these directories and below them, as the words of the
+/// loop (`$1` and so on). The kernel writes a blank of a name as `\040`, which is how `printf` reads it.
+fn places(root: &str, directories: &[String]) -> String {
+    if directories.is_empty() {
+        return String::new();
+    }
+    let pattern = |directory: &String| {
+        let name = directory.trim_end_matches('/').replace('\\', "\\134").replace(' ', "\\040");
+        format!("'{name}'|'{name}'/*")
+    };
+    let patterns = directories.iter().map(pattern).collect::<Vec<_>>().join("|");
+    format!(
+        "set --; while read -r a b c; do case $b in {patterns}) case $c in autofs*) continue;; esac; case $b in *%*) ;; *\\\\*) b=$(printf \
+         \"$b\");; esac; [ $# -lt {MOST_PLACES} ] && set -- \"$@\" \"{root}$b\";; esac; done <{root}/proc/self/mounts; "
+    )
+}
+
+/// Prints what `df` says of them, each line as one of a file.
+const ROOMS: &str = "[ $# -eq 0 ] || $w df -kP \"$@\" | while read -r b; do printf 'df:%s\\n' \"$b\"; done; ";
 
 /// Leaves in `$l` where the links below a directory say their speeds, of those that have one ([`cosmark_metrics::has_a_speed`]):
 /// words of the shell alone, since another program for each link would cost more than the reading.
@@ -265,9 +299,36 @@ const NO_FILES: &str = "it has none of the files of /proc that are read: only Li
 /// Who spoke of queues once is missed.
 const QUEUES_GONE: &str = "tc says nothing of the queues of links any more; the rest is read";
 
-/// Whether a line is one of a file, or of what `tc` says.
+/// What of a machine says nothing while the rest does.
+#[derive(Debug, Default)]
+struct Silent {
+    /// Queues were spoken of once.
+    queues: bool,
+    /// A frame has come.
+    has_frame: bool,
+    /// What was missing in the last one.
+    missing: Option<String>,
+}
+
+impl Silent {
+    /// What is to be said of a frame that speaks of queues or not, and of so many of the file systems that are wanted; nothing
+    /// where that is as before.
+    fn news(&mut self, queues: bool, wanted: &[String], there: usize) -> Option<News> {
+        self.queues |= queues;
+        let gone = (self.queues && !queues).then(|| QUEUES_GONE.to_owned());
+        let none = (!wanted.is_empty() && there == 0).then(|| filesystems::none_of(wanted));
+        let all: Vec<String> = gone.into_iter().chain(none).collect();
+        let missing = (!all.is_empty()).then(|| all.join("; "));
+        let is_new = !self.has_frame || self.missing != missing;
+        self.has_frame = true;
+        self.missing.clone_from(&missing);
+        (is_new && (self.queues || !wanted.is_empty())).then_some(News::Missing(missing))
+    }
+}
+
+/// Whether a line is one of a file, or of what `tc` or `df` says.
 fn is_of_a_frame(line: &str) -> bool {
-    let starts = ["/", links::QUEUES, links::CLASSES, links::FILTERS];
+    let starts = ["/", links::QUEUES, links::CLASSES, links::FILTERS, filesystems::DF];
     starts.iter().any(|start| line.starts_with(start))
 }
 

@@ -1,37 +1,29 @@
-//! The file systems of a machine that hold what a store stores, by the collector `filesystem` of Prometheus' `node_exporter`.
-//! Which ones these are, only a user can say.
-
-use std::collections::BTreeSet;
-use std::path::Path;
+//! The file systems of a machine that hold what a store stores, by the collector `filesystem` of `node_exporter`.
 
 use super::Series;
-use crate::quantity as q;
+use crate::filesystems::{self, FileSystem};
 use crate::reading::Reading;
 
-/// Adds how large and how full the file systems are that are mounted at these directories or below. One that is mounted twice
-/// counts once. Gives how many there are.
+const SIZE: &str = "node_filesystem_size_bytes";
+const FREE: &str = "node_filesystem_free_bytes";
+
+/// Adds those that are mounted at these directories or below; gives how many there are.
 pub fn add(series: &[Series], directories: &[String], reading: &mut Reading) -> usize {
-    let mut seen = BTreeSet::new();
-    for one in series.iter().filter(|one| one.name == "node_filesystem_size_bytes" && one.value > 0.0) {
-        let (Some(device), Some(place)) = (one.label("device"), one.label("mountpoint")) else { continue };
-        if !directories.iter().any(|directory| Path::new(place).starts_with(directory)) {
-            continue;
+    let one = |one: &Series| {
+        let (device, place) = (one.label("device")?, one.label("mountpoint")?);
+        if !filesystems::is_below(place, directories) {
+            return None;
         }
         let of_it = |other: &&Series| {
-            other.name == "node_filesystem_free_bytes"
+            other.name == FREE
                 && other.label("device") == Some(device)
                 && other.label("mountpoint") == Some(place)
         };
-        // What has no device of its own, such as a tmpfs, has the name of its kind there.
-        let own = if device.starts_with('/') { device } else { place };
-        if let Some(free) = series.iter().find(of_it)
-            && seen.insert(own)
-        {
-            reading.add_named(&q::STORE_CAPACITY, place, "node_filesystem_size_bytes", one.value);
-            reading.add_named(&q::STORE_FREE, place, "node_filesystem_free_bytes", free.value);
-        }
-    }
-    seen.len()
+        let free = series.iter().find(of_it)?.value;
+        Some(FileSystem { device: device.to_owned(), place: place.to_owned(), size: one.value, free })
+    };
+    let mounted = series.iter().filter(|one| one.name == SIZE).filter_map(one);
+    filesystems::add(mounted, directories, (SIZE, FREE), reading)
 }
 
 #[cfg(test)]

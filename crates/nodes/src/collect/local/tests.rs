@@ -225,3 +225,25 @@ fn threads_of_named_daemons_and_the_quotas_of_all_groups_are_looked_at() {
     );
     fs::remove_dir_all(&root).unwrap();
 }
+
+#[test]
+fn file_systems_of_the_store_are_read_and_missed_beside_the_rest() {
+    let root = std::env::temp_dir().join(format!("cosmark-rooms-{}", std::process::id()));
+    put(&root, "proc/stat", "cpu0 1 0 0 0 0 0 0 0\n");
+    put(&root, "srv/node/d1/x", "");
+    put(&root, "proc/self/mounts", "/dev/sdb /srv/node/d1 xfs rw 0 0\n");
+    let mut reader = LocalReader::below(&root, Vec::new()).with_filesystems(vec!["/srv/node".to_owned()]);
+    let reading = reader.read();
+    let found: BTreeSet<_> = reading.samples.iter().map(|one| (one.quantity.id, one.unit.as_str())).collect();
+    for quantity in ["store_capacity_bytes", "store_free_bytes"] {
+        assert!(found.contains(&(quantity, "/srv/node/d1")), "{found:?}");
+    }
+    assert!(found.contains(&("cpu_busy_s", "cpu0")), "{found:?}");
+    assert_eq!(reader.missing(), None);
+    put(&root, "proc/self/mounts", "");
+    let reading = reader.read();
+    assert!(reading.samples.iter().all(|one| one.quantity.id.starts_with("cpu_")), "{reading:?}");
+    let missing = reader.missing().unwrap();
+    assert!(missing.starts_with("no file system is mounted at or below /srv/node: "), "{missing}");
+    fs::remove_dir_all(&root).unwrap();
+}

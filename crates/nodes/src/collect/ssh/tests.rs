@@ -94,6 +94,74 @@ fn many_links_of_which_each_is_slow_hold_no_reading_up() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
+/// The shell's words for file systems, with a `df` of the test.
+#[test]
+fn what_is_mounted_at_and_below_a_directory_is_asked_for_whatever_its_name_is() {
+    let root = std::env::temp_dir().join(format!("cosmark-shell-mounts-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("proc/self")).unwrap();
+    let mounts = "/dev/sda1 / ext4 rw 0 0\n/dev/sdb /srv/node/d1 xfs rw 0 0\n/dev/sdc /srv/node/d\\0402 xfs rw 0 0\n\
+                  /dev/sdd /srv/nodes xfs rw 0 0\nauto /srv/node/auto autofs rw 0 0\n/dev/sde /a\\040b/* xfs rw 0 0\n";
+    std::fs::write(root.join("proc/self/mounts"), mounts).unwrap();
+    let shown = root.display().to_string();
+    let said = |directories: &[&str]| {
+        let directories: Vec<String> = directories.iter().map(|&one| one.to_owned()).collect();
+        let script = format!(
+            "df() {{ [ $1 = -kP ] && shift; for p in \"$@\"; do echo \"/dev/x 10 4 6 40% $p\"; done; }}; w=; n=0; while [ $n -lt 2 ]; do \
+             if [ $n -eq 0 ]; then {}fi; {ROOMS}echo $n; n=$((n + 1)); done",
+            places(&shown, &directories)
+        );
+        let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        String::from_utf8_lossy(&said.stdout).replace(&shown, "")
+    };
+    let two = "df:/dev/x 10 4 6 40% /srv/node/d1\ndf:/dev/x 10 4 6 40% /srv/node/d 2\n";
+    let third = "df:/dev/x 10 4 6 40% /a b/*\n";
+    assert_eq!(said(&["/srv/node", "/a b"]), format!("{two}{third}0\n{two}{third}1\n"));
+    assert_eq!(said(&["/srv/node/d1"]).lines().count(), 4);
+    assert_eq!(said(&["/"]).lines().filter(|line| line.starts_with(filesystems::DF)).count(), 10);
+    assert_eq!(said(&["/none"]), "0\n1\n");
+    assert_eq!(places(&shown, &[]), "", "nobody looks where nobody asks");
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// Three frames: two file systems, then one of another place, which is none, then the first again.
+#[tokio::test]
+async fn file_systems_are_read_with_the_rest_and_missed_beside_it() {
+    let frame = |of_df: &str| {
+        format!("echo /proc/stat:cpu0 1 0 0 0 0 0 0 0; printf '{of_df}'; echo =end=$(date +%s.%N)")
+    };
+    let (with, without) = (
+        frame("df:/dev/b 10 4 6 40%% /srv/d1\\ndf:/dev/c 20 5 15 25%% /srv/d2\\n"),
+        frame("df:/dev/a 90 9 81 10%% /\\n"),
+    );
+    let session = session(&format!("cat >/dev/null; {with}; {without}; {with}"), &[]);
+    let session = session.with_filesystems(vec!["/srv".to_owned()]);
+    let (to, mut from) = tokio::sync::mpsc::channel(64);
+    let task = tokio::spawn(session.collect(to));
+    let (mut readings, mut missing) = (Vec::new(), Vec::new());
+    while let Some(news) = from.recv().await {
+        match news {
+            News::Reading(reading) => readings.push(reading),
+            News::Missing(why) => missing.push(why),
+            News::Lost(_) => break,
+            News::Ahead(_) => {}
+        }
+    }
+    drop(from);
+    task.await.unwrap();
+    let rooms = |at: usize| {
+        let samples = readings[at].samples.iter().filter(|one| one.quantity.id.starts_with("store_"));
+        samples.map(|one| (one.quantity.id, one.unit.as_str(), one.value / 1024.0)).collect::<Vec<_>>()
+    };
+    let both = [
+        ("store_capacity_bytes", "/srv/d1", 10.0),
+        ("store_free_bytes", "/srv/d1", 6.0),
+        ("store_capacity_bytes", "/srv/d2", 20.0),
+        ("store_free_bytes", "/srv/d2", 15.0),
+    ];
+    assert_eq!((rooms(0), rooms(1).len(), rooms(2)), (both.to_vec(), 0, both.to_vec()));
+    assert_eq!(missing, [None, Some(filesystems::none_of(&["/srv".to_owned()])), None]);
+}
+
 #[tokio::test]
 async fn queues_that_were_there_are_missed() {
     let frame =

@@ -1,0 +1,150 @@
+//! Lines of `df`, names as the kernel writes them, and what is mounted on this machine.
+
+use std::time::Instant;
+
+use super::*;
+
+fn found(reading: &Reading) -> Vec<(&'static str, &str, f64)> {
+    reading.samples.iter().map(|one| (one.quantity.id, one.unit.as_str(), one.value)).collect()
+}
+
+fn one(device: &str, place: &str, size: f64, free: f64) -> FileSystem {
+    FileSystem { device: device.to_owned(), place: place.to_owned(), size, free }
+}
+
+#[test]
+fn a_line_of_df_is_read_whatever_names_are_in_it_and_others_are_none() {
+    for (line, wanted) in [
+        (
+            "/dev/sdb1   1000 600 390  61% /srv/node/d1",
+            one("/dev/sdb1", "/srv/node/d1", 1_024_000.0, 409_600.0),
+        ),
+        ("nas:/my share 10 10 0 100% /srv/a 7% b", one("nas:/my share", "/srv/a 7% b", 10_240.0, 0.0)),
+        ("tank/data 2048 0 2048 0% /srv/z", one("tank/data", "/srv/z", 2_097_152.0, 2_097_152.0)),
+    ] {
+        assert_eq!(of_df(line), Some(wanted), "{line}");
+    }
+    for line in [
+        "",
+        "Filesystem 1024-blocks Used Available Capacity Mounted on",
+        "Filesystem     1K-blocks  Used Available Use% Mounted on",
+        "proc 0 0 0 - /proc",
+        "df: /srv/x: No such file or directory",
+        "1 2 3 4%",
+    ] {
+        assert_eq!(of_df(line), None, "{line}");
+    }
+}
+
+#[test]
+fn what_is_no_number_or_larger_than_its_file_system_makes_no_figure_that_cannot_be() {
+    let mounted = vec![
+        one("/dev/a", "/d/a", f64::NAN, 5.0),
+        one("/dev/b", "/d/b", 10.0, f64::NAN),
+        one("/dev/c", "/d/c", f64::INFINITY, 5.0),
+        one("/dev/d", "/d/d", 10.0, 70.0),
+        one("/dev/e", "/d/e", 10.0, -1.0),
+        one("/dev/f", "/d/f", 0.0, 0.0),
+    ];
+    let mut reading = Reading::default();
+    assert_eq!(add(mounted, &["/d".to_owned()], ("", ""), &mut reading), 2);
+    assert_eq!(
+        found(&reading),
+        [
+            ("store_capacity_bytes", "/d/d", 10.0),
+            ("store_free_bytes", "/d/d", 10.0),
+            ("store_capacity_bytes", "/d/e", 10.0),
+            ("store_free_bytes", "/d/e", 0.0),
+        ]
+    );
+}
+
+#[test]
+fn directories_are_brought_to_one_form_and_what_is_none_is_refused() {
+    let checked = |directory: &str| checked(&[directory.to_owned()]);
+    for (directory, short) in
+        [("/srv/data", "/srv/data"), ("/srv//data/./", "/srv/data"), ("/", "/"), ("/a b", "/a b")]
+    {
+        assert_eq!(checked(directory).as_deref(), Ok(&[short.to_owned()][..]), "{directory}");
+    }
+    for directory in ["", "srv", "/srv/../etc", "/it's", "/a\nb", "$HOME", "~"] {
+        let said = checked(directory).unwrap_err();
+        assert!(said.contains("is no directory: give paths from / on"), "{said}");
+    }
+}
+
+#[test]
+fn names_are_read_as_the_kernel_writes_them() {
+    for (word, name) in [
+        ("/srv/data", "/srv/data"),
+        ("/srv/a\\0401", "/srv/a 1"),
+        ("\\134\\011", "\\\t"),
+        ("/srv/\\303\\266", "/srv/\u{f6}"),
+        ("/a\\9", "/a\\9"),
+        ("/a\\", "/a\\"),
+    ] {
+        assert_eq!(plain(word), name, "{word}");
+    }
+}
+
+/// A machine below a directory: each place is one of this machine's file system.
+fn machine(test: &str, mounts: &str) -> PathBuf {
+    let root = std::env::temp_dir().join(format!("cosmark-mounted-{test}-{}", std::process::id()));
+    for line in mounts.lines() {
+        let place = plain(line.split(' ').nth(1).unwrap());
+        fs::create_dir_all(root.join(place.trim_start_matches('/'))).unwrap();
+    }
+    fs::create_dir_all(root.join("proc/self")).unwrap();
+    fs::write(root.join("proc/self/mounts"), mounts).unwrap();
+    root
+}
+
+#[test]
+fn this_machine_says_how_large_what_is_mounted_there_is_and_what_is_hidden_counts_for_nothing() {
+    let root = machine(
+        "sizes",
+        "/dev/sda1 / ext4 rw 0 0\n/dev/sdb /srv/node/d1 xfs rw 0 0\n/dev/old /srv/node/d\\0402 xfs rw 0 0\n\
+         /dev/sdc /srv/node/d\\0402 xfs rw 0 0\n/dev/sdc /srv/node/again xfs rw 0 0\nsystemd-1 /srv/node/auto autofs rw 0 0\n\
+         /dev/sdd /srv/nodes xfs rw 0 0\n",
+    );
+    let mut mounted = Mounted::at(vec!["/srv/node".to_owned()]);
+    let mut reading = Reading::default();
+    reading.add(&q::TASKS_RUNNABLE, "", 1.0);
+    mounted.add_to(&root, &mut reading);
+    assert_eq!(mounted.missing(), None);
+    let (size, _) = room(&root).unwrap();
+    let sizes: Vec<_> = found(&reading).into_iter().filter(|one| one.0 == "store_capacity_bytes").collect();
+    assert_eq!(
+        sizes,
+        [("store_capacity_bytes", "/srv/node/again", size), ("store_capacity_bytes", "/srv/node/d1", size)]
+    );
+    assert_eq!(found(&reading).last().map(|one| one.0), Some("tasks_runnable"), "they come before all else");
+    fs::remove_dir_all(root.join("srv")).unwrap();
+    let mut reading = Reading::default();
+    mounted.add_to(&root, &mut reading);
+    assert!(reading.samples.is_empty());
+    assert!(mounted.missing().unwrap().contains("at or below /srv/node: "), "{:?}", mounted.missing());
+    Mounted::default().add_to(&root, &mut reading);
+    assert!(reading.samples.is_empty(), "nobody asked for any");
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn one_that_hangs_holds_up_one_reading_and_is_asked_again_when_it_has_answered() {
+    let root = machine("hangs", "/dev/sdb /srv/d1 xfs rw 0 0\n");
+    let mut mounted = Mounted::at(vec!["/srv".to_owned()]);
+    let (to, from) = sync_channel(1);
+    mounted.asked = Some(from);
+    mounted.missing = Some("hangs".to_owned());
+    let mut reading = Reading::default();
+    let began = Instant::now();
+    (0..50).for_each(|_| mounted.add_to(&root, &mut reading));
+    assert!(began.elapsed() < Duration::from_secs(20) && reading.samples.is_empty(), "{:?}", began.elapsed());
+    assert_eq!(mounted.missing().as_deref(), Some("hangs"));
+    to.send(vec![one("/dev/sdb", "/srv/old", 7.0, 7.0)]).unwrap();
+    mounted.add_to(&root, &mut reading);
+    let places: BTreeSet<&str> = found(&reading).into_iter().map(|one| one.1).collect();
+    assert_eq!(places, BTreeSet::from(["/srv/d1"]), "what came late is old");
+    assert_eq!(mounted.missing(), None);
+    fs::remove_dir_all(&root).unwrap();
+}
