@@ -203,6 +203,11 @@ impl<'a> RunJob<'a> {
         }
     }
 
+    /// What keeps the store's machines, or parts of them, from being seen now, one sentence each.
+    pub(crate) fn troubles_of_nodes(&self) -> Vec<String> {
+        self.nodes.as_ref().map(|nodes| nodes.troubles()).unwrap_or_default()
+    }
+
     /// True when somebody looks at the store's machines.
     pub(crate) fn has_nodes(&self) -> bool {
         self.nodes.is_some()

@@ -44,7 +44,7 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
     job.dir.reserve_for_nodes(&job.idle_nodes);
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     let read_back_before = read_back::due_before(workload);
-    if let Some(why) = cannot_be_measured(&job) {
+    if let Some(why) = cannot_be_measured(&mut job) {
         progress.enter(EndClass::Workload, || why);
     }
     for (planned, stage) in workload.stages.iter().enumerate() {

@@ -198,16 +198,7 @@ impl NodeWatch {
     /// A sentence for each machine that does not answer.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        let trouble = |node: &Mutex<Watched>| {
-            let node = hold(node);
-            let why = match node.trouble() {
-                Some(why) => why.to_owned(),
-                None if node.readings.is_empty() => "nothing came yet".to_owned(),
-                None => return None,
-            };
-            Some(format!("node {}: {why}", node.node.name))
-        };
-        self.nodes.iter().filter_map(trouble).collect()
+        self.figures().troubles()
     }
 
     /// What gives the figures of windows of time.
@@ -230,6 +221,19 @@ impl NodesSeen for NodeFiguresOf {
 
     fn take(&self) -> Vec<NodeLook> {
         self.0.iter().flat_map(|node| std::mem::take(&mut hold(node).waiting)).collect()
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let trouble = |node: &Mutex<Watched>| {
+            let node = hold(node);
+            let why = match node.trouble() {
+                Some(why) => why.to_owned(),
+                None if node.readings.is_empty() => "nothing came yet".to_owned(),
+                None => return None,
+            };
+            Some(format!("node {}: {why}", node.node.name))
+        };
+        self.0.iter().filter_map(trouble).collect()
     }
 }
 

@@ -180,7 +180,9 @@ fn record_of(workload: &Workload, work: &Work, pass: &FillPass) -> DataSetRecord
     let operation = work.operations.first();
     let containers = operation.and_then(|operation| operation.containers.as_ref());
     let passes = passes_of(workload).filter(|(_, _, other)| other.dataset == pass.dataset);
-    let plain = |pass: &FillPass| FillPass { seed: None, left: None, ..pass.clone() }.to_string();
+    let plain = |pass: &FillPass| {
+        FillPass { seed: None, left: None, full_by: Vec::new(), ..pass.clone() }.to_string()
+    };
     let sizes = passes_of(workload)
         .filter(|(_, _, other)| other.dataset == pass.dataset)
         .find_map(|(_, work, _)| work.operations.first()?.sizes.as_ref().map(ToString::to_string));

@@ -30,21 +30,27 @@ fn stored(directory: &Path) -> Option<u64> {
 
 /// Where it answers, until the test program ends.
 fn exporter(directory: PathBuf) -> String {
+    let mut objects = 0;
+    answering(move || {
+        // What cannot be read in this moment has not become less.
+        objects = stored(&directory).unwrap_or(objects).max(objects);
+        let used = OF_OTHERS + 3000 * objects;
+        format!("ceph_cluster_total_bytes {CAPACITY}\nceph_cluster_total_used_raw_bytes {used}\n")
+    })
+}
+
+/// Where somebody answers with this text each time, until the test program ends.
+fn answering(mut body: impl FnMut() -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/metrics", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        let mut objects = 0;
         for mut stream in listener.incoming().flatten() {
             let mut head = Vec::new();
             let mut byte = [0];
             while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
                 head.push(byte[0]);
             }
-            // What cannot be read in this moment has not become less.
-            objects = stored(&directory).unwrap_or(objects).max(objects);
-            let used = OF_OTHERS + 3000 * objects;
-            let body =
-                format!("ceph_cluster_total_bytes {CAPACITY}\nceph_cluster_total_used_raw_bytes {used}\n");
+            let body = body();
             let answer = format!(
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
@@ -182,5 +188,45 @@ fn a_fill_that_nobody_can_measure_sends_nothing_and_one_that_has_too_few_objects
     assert!(stage.reason.as_deref().unwrap_or_default().contains("and not 90.0 %"), "{:?}", stage.reason);
     assert!(!stage.fill.as_ref().unwrap().full.as_ref().unwrap().reached);
     assert_eq!(dataset(path).unwrap().state().unwrap(), DataSetState::Partial);
+    store.stop();
+}
+
+#[test]
+fn a_fill_between_two_stores_sends_nothing_until_it_is_said_by_whose_word_it_goes() {
+    let store = store(SLOW);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let manager = exporter(path.to_owned());
+    let gate = answering(|| {
+        let [total, free] =
+            ["total", "free"].map(|word| format!("minio_cluster_health_capacity_raw_{word}_bytes"));
+        format!("{total} 1000\n{free} 999\n")
+    });
+    let filling = |by: &str| {
+        workload(path, "filling", &store, Some(&manager), &fill(&format!("40 %{by}"), 1700));
+        let file = path.join("filling.yaml");
+        let more = format!(
+            "200ms}}, {{name: gate, role: minio, type: prometheus, url: \"{gate}\", interval: 200ms}}]"
+        );
+        let text = std::fs::read_to_string(&file).unwrap().replacen("200ms}]", &more, 1);
+        std::fs::write(file, text).unwrap();
+    };
+    for (by, words) in [
+        ("", ["says how full Ceph is", "how full MinIO is, which are two stores", "nodes: manager"]),
+        (
+            ", nodes: 'manager, other'",
+            ["goes by the node other", "none of this run is called so", "manager, gate"],
+        ),
+    ] {
+        filling(by);
+        let (output, record) = run_json(path, &["run", "filling.yaml", "--no-report"]);
+        assert_ne!(output.status.code(), Some(0), "{by}");
+        let why = record.reason.unwrap_or_default();
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+        assert!(store.log().unwrap().is_empty(), "something was sent: {by}");
+    }
+    filling(", nodes: manager");
+    let (_, _, full) = filled(path);
+    assert!(full.reached && full.at_end.unwrap() >= 0.4, "{full:?}");
     store.stop();
 }

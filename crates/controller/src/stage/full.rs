@@ -38,6 +38,8 @@ const NO_ROOM_CODES: [&str; 4] = ["ENOSPC", "EDQUOT", "XMinioStorageFull", "Quot
 /// How far it is.
 pub struct Filling {
     goal: f64,
+    /// The nodes by whose word it goes; none = all that say how full the store is.
+    named: Vec<String>,
     result: FullResult,
     sums: Sums,
     written: Written,
@@ -80,9 +82,10 @@ enum Step {
 impl Filling {
     /// Of a stage that is such a pass.
     pub fn of(stage: &Stage) -> Option<Self> {
-        let goal = stage.works.first()?.pass.as_deref()?.full_at()?;
+        let pass = stage.works.first()?.pass.as_deref()?;
+        let (goal, named) = (pass.full_at()?, pass.full_by.clone());
         let result = FullResult { goal, ..FullResult::default() };
-        Some(Self { goal, result, sums: Sums::default(), written: Written::default(), is_over: false })
+        Some(Self { goal, named, result, sums: Sums::default(), written: Written::default(), is_over: false })
     }
 
     /// Adds what a driver did.
@@ -162,6 +165,8 @@ impl StageRun<'_, '_> {
     pub(super) async fn knows_how_full(&mut self, observer: &mut dyn Observer) -> bool {
         let Some(filling) = &mut self.filling else { return true };
         let until = Instant::now() + FIRST_PATIENCE;
+        let began_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
+        self.job.fullness.begin(&filling.named, began_ns);
         let full = loop {
             self.job.keep_nodes(self.index);
             let now_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
@@ -173,11 +178,16 @@ impl StageRun<'_, '_> {
                 return false;
             }
             if !self.job.has_nodes() || Instant::now() >= until {
-                self.failure = Some(nobody_knows(&self.job.fullness));
+                self.failure = Some(nobody_knows(&self.job.fullness, &self.job.troubles_of_nodes()));
                 return false;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         };
+        let fullness = &self.job.fullness;
+        if let Some(text) = fullness.conflict().or_else(|| fullness.sizes_differ()) {
+            self.failure = Some(Failure { work: String::new(), class: FailureClass::Workload, text });
+            return false;
+        }
         let (share, goal) = (percent(full.share), percent(filling.goal));
         filling.result.before = Some(full.share);
         if full.share < filling.goal {
@@ -210,7 +220,10 @@ impl StageRun<'_, '_> {
         if let (Some(curve), Some(since_ns)) = (&mut self.curve, full.read_ns.checked_sub(origin_ns)) {
             curve.add_full(since_ns, full.share);
         }
-        let step = filling.look(now_ns, full);
+        let step = match self.job.fullness.conflict() {
+            Some(why) => Step::Hopeless(why),
+            None => filling.look(now_ns, full),
+        };
         filling.is_over = step != Step::GoOn;
         match step {
             Step::GoOn => return false,
@@ -262,10 +275,27 @@ impl StageRun<'_, '_> {
     }
 }
 
-/// Why nothing can be begun: a pass ends when the store is full enough, and nobody looks at its machines.
-pub fn cannot_be_measured(job: &RunJob<'_>) -> Option<String> {
-    let asked = job.workload.stages.iter().any(|stage| Filling::of(stage).is_some());
-    (asked && !job.has_nodes()).then(|| nobody_knows(&job.fullness).text)
+/// Why nothing can be begun: a pass ends when the store is full enough, and nobody looks at its machines, or at those by
+/// whose word it goes, or they speak of several stores.
+pub fn cannot_be_measured(job: &mut RunJob<'_>) -> Option<String> {
+    let fillings: Vec<Filling> = job.workload.stages.iter().filter_map(Filling::of).collect();
+    if fillings.is_empty() {
+        return None;
+    }
+    if !job.has_nodes() {
+        return Some(nobody_knows(&job.fullness, &[]).text);
+    }
+    let there: Vec<&str> = job.idle_nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut named = fillings.iter().flat_map(|filling| &filling.named);
+    if let Some(absent) = named.find(|name| !there.contains(&name.as_str())) {
+        let there = there.join(", ");
+        return Some(format!("a fill goes by the node {absent}, and none of this run is called so: {there}"));
+    }
+    job.keep_nodes(0);
+    fillings.iter().find_map(|filling| {
+        job.fullness.begin(&filling.named, 0);
+        job.fullness.conflict().or_else(|| job.fullness.sizes_differ())
+    })
 }
 
 /// Failures of one operation because there was no room.
@@ -286,13 +316,22 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn nobody_knows(fullness: &Fullness) -> Failure {
-    let trouble = fullness.trouble();
+/// So many sentences about machines are enough.
+const MOST_TROUBLES: usize = 3;
+
+/// `seen`: what else is the matter with machines, one sentence each.
+fn nobody_knows(fullness: &Fullness, seen: &[String]) -> Failure {
+    let trouble = Some(fullness.trouble()).filter(|trouble| !trouble.is_empty());
+    let trouble = trouble.unwrap_or_else(|| seen[..seen.len().min(MOST_TROUBLES)].join("; "));
     let trouble = if trouble.is_empty() { trouble } else { format!(" ({trouble})") };
+    let who = match fullness.named() {
+        [] => "nobody".to_owned(),
+        named => format!("none of the nodes by which the fill goes, {},", named.join(", ")),
+    };
     let text = format!(
-        "nobody says how full the store is{trouble}: name under nodes: who does, Ceph's manager or MinIO's metrics v3 (type: \
-         prometheus), the recon of each storage node of Swift (type: recon), or each machine's node_exporter with filesystems: \
-         /srv/data, and leave --no-nodes out; or fill a number of objects, without `to`"
+        "{who} says how full the store is{trouble}: name under nodes: who does, Ceph's manager or MinIO's metrics v3 (type: \
+         prometheus), the recon of each storage node of Swift (type: recon), or each machine with filesystems: /srv/data (type: \
+         local, ssh, or prometheus for its node_exporter), and leave --no-nodes out; or fill a number of objects, without `to`"
     );
     Failure { work: String::new(), class: FailureClass::Workload, text }
 }

@@ -58,6 +58,9 @@ pub trait NodesSeen {
 
     /// Every look since the last call.
     fn take(&self) -> Vec<NodeLook>;
+
+    /// A sentence for each machine that does not answer now, or of which a part does not.
+    fn troubles(&self) -> Vec<String>;
 }
 
 /// A machine of the store, as the workload has it.

@@ -23,6 +23,21 @@ pub fn is_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(inner) && !name.starts_with('-')
 }
 
+/// True for a name of a node that a pass may name: names stand in a list with commas.
+#[must_use]
+pub fn is_node(name: &str) -> bool {
+    !name.trim().is_empty() && !name.contains(|c: char| c == ',' || c.is_control())
+}
+
+/// A name as one word, with `%20` for a blank.
+fn as_word(name: &str) -> String {
+    name.replace('%', "%25").replace(' ', "%20")
+}
+
+fn of_word(word: &str) -> String {
+    word.replace("%20", " ").replace("%25", "%")
+}
+
 /// One pass over a data set, or over a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FillPass {
@@ -45,6 +60,8 @@ pub struct FillPass {
     /// It ends as soon as the store says that it is so full, in millionths of its capacity: `count` is the most that it writes
     /// then. `None` = it writes all.
     pub full_at_ppm: Option<u32>,
+    /// The names of the nodes by whose word that is; none = by that of all that say how full the store is.
+    pub full_by: Vec<String>,
     /// What the contents follow from; `None` = the seed of the run.
     pub seed: Option<u64>,
     /// What of its positions (0 to `count` - 1) is left to do, as first and last; `None` = all.
@@ -141,6 +158,10 @@ impl fmt::Display for FillPass {
         if let Some(ppm) = self.full_at_ppm {
             write!(f, " full_at_ppm={ppm}")?;
         }
+        if !self.full_by.is_empty() {
+            let names: Vec<String> = self.full_by.iter().map(|name| as_word(name)).collect();
+            write!(f, " full_by={}", names.join(","))?;
+        }
         if let Some(seed) = self.seed {
             write!(f, " seed={seed}")?;
         }
@@ -169,6 +190,7 @@ impl FromStr for FillPass {
             start: 0,
             count: 0,
             full_at_ppm: None,
+            full_by: Vec::new(),
             seed: None,
             left: None,
         };
@@ -185,6 +207,7 @@ impl FromStr for FillPass {
                 "start" => pass.start = number()?,
                 "count" => pass.count = number()?,
                 "full_at_ppm" => pass.full_at_ppm = Some(small()?),
+                "full_by" => pass.full_by = value.split(',').map(of_word).collect(),
                 "seed" => pass.seed = Some(number()?),
                 "left" => pass.left = Some(stretches(value)?),
                 _ => return Err(format!("`{key}` is no part of a pass")),
@@ -204,6 +227,11 @@ impl FillPass {
         let in_order = !self.scattered && self.steps == 1 && self.start == 0 && self.count == self.objects;
         if self.full_at_ppm.is_some_and(|ppm| ppm == 0 || ppm > 1_000_000 || !in_order) {
             return Err("it cannot end when the store is so full".to_owned());
+        }
+        if !self.full_by.iter().all(|name| is_node(name))
+            || (self.full_at_ppm.is_none() && !self.full_by.is_empty())
+        {
+            return Err("it names nodes that cannot say how full the store is to be".to_owned());
         }
         let mut next = 0;
         for (first, last) in self.left.iter().flatten() {
@@ -381,6 +409,9 @@ mod tests {
             "d objects=5 count=4 full_at_ppm=600000",
             "d objects=5 count=5 full_at_ppm=600000 order=scattered",
             "d objects=5 count=5 full_at_ppm=600000 steps=2",
+            "d objects=5 count=5 full_by=manager",
+            "d objects=5 count=5 full_at_ppm=600000 full_by=",
+            "d objects=5 count=5 full_at_ppm=600000 full_by=a,,b",
             "d objects=5 count=-1",
             "d objects",
         ] {
@@ -393,6 +424,11 @@ mod tests {
         let one: FillPass = "d objects=5 count=5 full_at_ppm=600000".parse().unwrap();
         assert_eq!((one.full_at_ppm, one.full_at()), (Some(600_000), Some(0.6)));
         assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
+        let named = FillPass {
+            full_by: ["manager", "s=1", "node 1", "a%20b", "50%"].map(str::to_owned).to_vec(),
+            ..one
+        };
+        assert_eq!(named.to_string().parse::<FillPass>().unwrap(), named);
         assert_eq!(pass(5, 0, 5, false).full_at(), None);
     }
 

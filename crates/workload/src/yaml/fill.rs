@@ -11,7 +11,7 @@ use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::operation::{self, Dialect, Setting, Settings};
 use crate::keys::values::{parse_share, parse_time, parse_whole};
 use crate::keys::{KeyId, attributes};
-use crate::model::dataset::{DataSetFacts, DataSetUse, FillPass, MOST_OBJECTS, cell_of, is_name};
+use crate::model::dataset::{DataSetFacts, DataSetUse, FillPass, MOST_OBJECTS, cell_of, is_name, is_node};
 use crate::model::selector::{IntSelector, SizeSelector};
 use crate::model::{Content, Division, OpKind, Stage, Work, WorkKind};
 use crate::yaml::fields::Fields;
@@ -45,6 +45,7 @@ struct Fill {
     rounds: u32,
     afr_per_million: u32,
     full_at_ppm: Option<u32>,
+    full_by: Vec<String>,
     container_prefix: String,
     object_prefix: String,
 }
@@ -159,6 +160,7 @@ pub(super) fn stages(
             start: step.start,
             count: step.count,
             full_at_ppm: fill.full_at_ppm,
+            full_by: fill.full_by.clone(),
             seed: None,
             left: None,
         };
@@ -247,7 +249,7 @@ fn read(node: &Node, mistakes: &mut Mistakes) -> Option<Fill> {
         mistakes.error(fields.span, message, "give each container at least one object");
         return None;
     }
-    let full_at_ppm = fields.get("to").map(|_| full_at(&fields, mistakes).ok_or(())).transpose().ok()?;
+    let (full_at_ppm, full_by) = full(&fields, mistakes)?;
     let [container_prefix, object_prefix] = names;
     let [overwritten, deleted] = [overwritten, deleted].map(|share| portion(share.unwrap_or(0.0), objects));
     if rounds? > 1 && overwritten + deleted == 0 {
@@ -280,7 +282,21 @@ fn read(node: &Node, mistakes: &mut Mistakes) -> Option<Fill> {
         rounds: u32::try_from(rounds?).unwrap_or(1),
         afr_per_million: afr_per_million.unwrap_or(0),
         full_at_ppm,
+        full_by,
     })
+}
+
+/// When the store is full enough, and by whose word.
+fn full(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<(Option<u32>, Vec<String>)> {
+    let at = match fields.get("to") {
+        Some(_) => Some(full_at(fields, mistakes)?),
+        None => None,
+    };
+    let by = match fields.get("nodes") {
+        Some(_) => full_by(fields, mistakes)?,
+        None => Vec::new(),
+    };
+    Some((at, by))
 }
 
 /// At which share of the store's capacity the fill ends, in millionths. Objects are written by their numbers then, so that those
@@ -317,6 +333,23 @@ fn full_at(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<u32> {
     };
     mistakes.error(fields.span, message, hint);
     None
+}
+
+/// The nodes by whose word the fill ends.
+fn full_by(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<Vec<String>> {
+    if fields.get("to").is_none() {
+        let hint = "add to: 60 %, or leave nodes out";
+        mistakes.error(fields.span, "nodes says who tells how full the store is, and nobody is asked", hint);
+        return None;
+    }
+    fields.read("nodes", mistakes, |text| {
+        let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        let hint = || "write the names of nodes, with commas: manager1,manager2".to_owned();
+        match names.iter().find(|name| !is_node(name)) {
+            Some(name) => Err((format!("`{}` is no node that a fill can go by", shown(name)), hint())),
+            None => Ok(names),
+        }
+    })
 }
 
 /// How many objects are asked for: by number, by bytes, or by a share of what the store holds.

@@ -54,6 +54,7 @@ impl Store {
 fn filling(goal: f64) -> Filling {
     let mut filling = Filling {
         goal,
+        named: Vec::new(),
         result: FullResult { goal, before: Some(0.1), ..FullResult::default() },
         sums: Sums::default(),
         written: Written::default(),
@@ -187,23 +188,35 @@ fn how_far_it_is_goes_from_the_first_figure_to_the_goal() {
 fn only_a_pass_with_a_goal_is_one_and_whoever_says_nothing_is_named_with_the_remedy() {
     let mut fullness = Fullness::default();
     fullness.hear(&[silent("manager", START_S)]);
-    let failure = nobody_knows(&fullness);
+    let failure = nobody_knows(&fullness, &["node x: nothing came yet".to_owned()]);
     assert_eq!(failure.class, FailureClass::Workload);
     assert!(failure.text.contains("(node manager: connection refused)"), "{}", failure.text);
     assert!(failure.text.contains("type: recon"), "{}", failure.text);
+    fullness.begin(&["m1".to_owned(), "m2".to_owned()], 0);
+    let seen: Vec<String> = (1..9).map(|at| format!("node s{at}: no file system")).collect();
+    let text = nobody_knows(&fullness, &seen).text;
+    let begin = "none of the nodes by which the fill goes, m1, m2, says how full the store is (node s1: no file system; ";
+    assert!(text.starts_with(begin) && !text.contains("s4"), "{text}");
     let text = |more: &str| {
         format!(
             "name: x\nstorage: {{type: mock}}\nstages:\n- {{name: f, fill: {{dataset: d, objects: 5, sizes: c(1)KB{more}}}}}\n"
         )
     };
-    for (more, goal) in [("", None), (", to: 60 %", Some(0.6))] {
+    let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    for (more, goal) in [
+        ("", None),
+        (", to: 60 %", Some((0.6, named(&[])))),
+        (", to: 0.6", Some((0.6, named(&[])))),
+        (", to: 60%, nodes: 'a, b'", Some((0.6, named(&["a", "b"])))),
+    ] {
         let (workload, mistakes) = cosmark_workload::parse(
             &text(more),
             cosmark_workload::Format::Yaml,
             &cosmark_workload::Environment::default(),
         );
         let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
-        assert_eq!(Filling::of(&workload.stages[1]).map(|filling| filling.goal), goal);
+        let found = Filling::of(&workload.stages[1]).map(|filling| (filling.goal, filling.named));
+        assert_eq!(found, goal);
         assert!(Filling::of(&workload.stages[0]).is_none(), "containers are made first");
     }
 }

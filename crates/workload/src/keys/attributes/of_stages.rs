@@ -66,6 +66,12 @@ pub const FILL: &[AttributeRow] = &[
         "End as soon as so much of the store's whole capacity is used, by what `nodes` say of it; `objects` or `bytes` is then the \
          most that is written.",
     ),
+    row(
+        ("", "nodes"),
+        ValueKind::Text,
+        "all that say how full a store is",
+        "With `to`: the names of the nodes by whose word it goes, with commas; needed where others say it of other stores.",
+    ),
     row(("", "containers"), ValueKind::Numbers, "r(1,1)", "Numbers of its containers, as a range."),
     row(
         ("", "sizes"),

@@ -97,6 +97,11 @@ fn a_fill_to_a_share_of_the_store_says_so_in_its_pass_and_is_read_by_later_runs_
     assert_eq!((pass.full_at_ppm, pass.objects, pass.scattered), (Some(625_000), 100_000, false));
     let (again, mistakes) = parse(&to_yaml(&workload), Format::Yaml, &Environment::default());
     assert_eq!(again.unwrap_or_else(|| panic!("{mistakes:?}")).stages[1].works[0].pass, Some(pass));
+    let named = good(&text.replace("bytes:", "nodes: 'm1, node 2', bytes:"));
+    let pass = named.stages[1].works[0].pass.clone().unwrap();
+    assert_eq!(pass.full_by, ["m1", "node 2"]);
+    let (again, mistakes) = parse(&to_yaml(&named), Format::Yaml, &Environment::default());
+    assert_eq!(again.unwrap_or_else(|| panic!("{mistakes:?}")).stages[1].works[0].pass, Some(pass));
     let (both, mistakes) = read(&format!("{text}{READS}"));
     assert!(
         both.is_none() && mistakes.iter().any(|one| one.contains("read it in a later run")),
@@ -135,6 +140,11 @@ fn what_cannot_be_filled_or_read_is_refused_where_it_stands() {
         ("dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, order: scattered", "by their numbers"),
         ("dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, overwrite: 20 %", "of how many objects overwrite"),
         ("dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, delete: 20 %", "of how many objects delete"),
+        (
+            "dataset: d, to: 60 %, objects: 5, sizes: c(1)KB, nodes: 'a,,b'",
+            "`` is no node that a fill can go by",
+        ),
+        ("dataset: d, objects: 5, sizes: c(1)KB, nodes: a", "nobody is asked"),
         ("dataset: d, objects: 5, sizes: c(1)KB, colour: red", "fill has no field `colour`"),
     ] {
         let (workload, mistakes) = read(&fill(inner));
