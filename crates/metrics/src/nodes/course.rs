@@ -14,6 +14,10 @@ pub enum Over {
     Mean,
     /// The one that has most: what is full does not show in a mean, and sums count a disk and what lies on it twice.
     Highest,
+    /// Used of what there is room for: of the whole, where that is known, else of all of them together.
+    Full,
+    /// The same of the fullest of several.
+    Fullest,
 }
 
 /// One line of a machine in a chart.
@@ -135,6 +139,22 @@ pub static NODE_CHARTS: &[NodeChart] = &[
         only_if_moved: true,
         figures: &[mean(&q::TCP_RESENT, "")],
     },
+    NodeChart {
+        id: "full",
+        title: "How full the store is",
+        hint: "Used of what there is room for, copies and all: of the whole store where a machine knows that, else of all devices or file systems that it names; and of the fullest of these.",
+        unit: Unit::Share,
+        only_if_moved: false,
+        figures: &[
+            CourseFigure { quantity: &q::STORE_CAPACITY, over: Over::Full, of: None, name: "all" },
+            CourseFigure {
+                quantity: &q::STORE_CAPACITY,
+                over: Over::Fullest,
+                of: None,
+                name: "fullest device",
+            },
+        ],
+    },
 ];
 
 /// All figures, chart by chart.
@@ -168,6 +188,7 @@ pub fn between(earlier: &Reading, later: &Reading) -> Vec<Option<f64>> {
         }
     }
     let of = |quantity: &Quantity| units.get(quantity.id).map_or(&[][..], Vec::as_slice);
+    let rooms = rooms(of(&q::STORE_CAPACITY), of(&q::STORE_USED), of(&q::STORE_FREE));
     let figure = |(chart, row): (&NodeChart, &CourseFigure)| {
         let share_of = |unit: &str, value: f64| match row.of {
             None => Some(value),
@@ -181,10 +202,41 @@ pub fn between(earlier: &Reading, later: &Reading) -> Vec<Option<f64>> {
         let found = match row.over {
             Over::Mean => (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
             Over::Highest => values.into_iter().reduce(f64::max),
+            Over::Full => full(&rooms),
+            Over::Fullest => fullest(&rooms),
         };
         found.map(|value| if chart.unit == Unit::Share { value.clamp(0.0, 1.0) } else { value })
     };
     figures().map(figure).collect()
+}
+
+/// What there is room for and what is used of it, by the device; of the whole store by nothing.
+fn rooms<'a>(
+    capacities: &[(&'a str, f64)],
+    used: &[(&str, f64)],
+    free: &[(&str, f64)],
+) -> Vec<(&'a str, f64, f64)> {
+    let [used, free] = [used, free].map(|all| all.iter().copied().collect::<BTreeMap<&str, f64>>());
+    let room = |(unit, capacity): &(&'a str, f64)| {
+        let rest = || free.get(unit).map(|free| (capacity - free).max(0.0));
+        let used = used.get(unit).copied().or_else(rest)?;
+        (*capacity > 0.0).then_some((*unit, *capacity, used))
+    };
+    capacities.iter().filter_map(room).collect()
+}
+
+fn full(rooms: &[(&str, f64, f64)]) -> Option<f64> {
+    if let Some((_, capacity, used)) = rooms.iter().find(|room| room.0.is_empty()) {
+        return Some(used / capacity);
+    }
+    let sum = rooms.iter().fold((0.0, 0.0), |sum, room| (sum.0 + room.1, sum.1 + room.2));
+    (sum.0 > 0.0).then(|| sum.1 / sum.0)
+}
+
+fn fullest(rooms: &[(&str, f64, f64)]) -> Option<f64> {
+    let devices = || rooms.iter().filter(|room| !room.0.is_empty());
+    let shares = devices().map(|room| room.2 / room.1);
+    shares.reduce(f64::max).filter(|_| devices().count() > 1)
 }
 
 #[cfg(test)]
@@ -240,5 +292,32 @@ mod tests {
         );
         let same = between(&later, &later);
         assert_eq!(found(&same), [("memory", "available", 77.0)], "no time, no rate");
+    }
+
+    #[test]
+    fn a_store_is_as_full_as_who_knows_the_whole_says_or_as_all_devices_together() {
+        let full = |values: &[(&'static Quantity, &str, f64)]| {
+            let now = reading(12, values);
+            let shares = between(&reading(10, &[]), &now);
+            found(&shares).into_iter().map(|(_, name, share)| (name, share)).collect::<Vec<_>>()
+        };
+        let osds = [
+            (&q::STORE_CAPACITY, "osd.0", 100.0),
+            (&q::STORE_USED, "osd.0", 10.0),
+            (&q::STORE_CAPACITY, "osd.1", 300.0),
+            (&q::STORE_FREE, "osd.1", 75.0),
+            (&q::STORE_CAPACITY, "osd.2", 300.0),
+            (&q::STORE_CAPACITY, "osd.3", 0.0),
+            (&q::STORE_USED, "osd.3", 0.0),
+        ];
+        assert_eq!(full(&osds), [("all", 0.5875), ("fullest device", 0.75)]);
+        let whole = [(&q::STORE_CAPACITY, "", 1000.0), (&q::STORE_USED, "", 400.0)];
+        assert_eq!(full(&[&osds[..], &whole[..]].concat()), [("all", 0.4), ("fullest device", 0.75)]);
+        assert_eq!(full(&whole), [("all", 0.4)]);
+        let one = [(&q::STORE_CAPACITY, "/srv", 10.0), (&q::STORE_FREE, "/srv", 12.0)];
+        assert_eq!(full(&one), [("all", 0.0)]);
+        assert_eq!(full(&[(&q::STORE_USED, "", 5.0)]), []);
+        let over = [(&q::STORE_CAPACITY, "", 10.0), (&q::STORE_USED, "", 12.0)];
+        assert_eq!(full(&over), [("all", 1.0)]);
     }
 }
