@@ -173,6 +173,27 @@ fn an_agent_has_the_links_and_asks_the_daemons_of_ceph_that_its_operator_names()
     assert!(room("store_capacity_bytes") > room("store_free_bytes"), "{node:?}");
 }
 
+/// Every machine has more than this share of its disks in use: nothing is left to write.
+#[test]
+fn a_fill_goes_by_the_file_systems_that_an_agent_reads() {
+    let mut bed = Bed::new(1);
+    let _reads = agent(&bed, "s1", &["--filesystems", "/"]);
+    let text = "name: seen\nstorage: {type: mock}\nstages:\n  - name: fill\n    fill: {dataset: pebbles, to: 0.001 %, objects: 50, \
+                sizes: c(1)KB, nodes: s1}\n";
+    std::fs::write(bed.path().join("seen.yaml"), text).unwrap();
+    let mut run = bed.start_run("seen.yaml", &[]);
+    let record = record_of(&bed, &mut run);
+    let stage = &record.stages[1];
+    let full = stage.fill.as_ref().unwrap().full.clone().unwrap();
+    assert!(full.reached && full.before.unwrap() > 1e-5 && full.before.unwrap() < 1.0, "{full:?}");
+    assert_eq!(
+        stage.operations.iter().map(|operation| operation.ok).sum::<u64>(),
+        0,
+        "{:?}",
+        stage.operations
+    );
+}
+
 /// A key that has the form of one, of a controller that is not there.
 fn key_of_somebody(fallback: &str) -> String {
     cosmark_cluster::nats::Identity::derive(b"somebody", "controller")

@@ -25,6 +25,9 @@ const STUCK: Duration = Duration::from_secs(300);
 /// more: one full device refuses some objects while others are written.
 const NO_ROOM_FOR: Duration = Duration::from_secs(10);
 const NO_ROOM_TIMES: u32 = 3;
+/// A store that becomes less full again by no more than this share puts in order what it has; more, and the figure that ended
+/// the load was none to go by.
+const LASTING: f64 = 0.01;
 /// How often it is looked while nothing is to be done but to wait.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Time between two figures that differ: at least, at most, and while they have never changed.
@@ -122,7 +125,7 @@ impl Filling {
         if full.same_since_ns > written.figure_ns {
             (written.figure_ns, written.figure_ok) = (full.same_since_ns, sums.ok);
         }
-        let (share, goal) = (percent(full.share), percent(self.goal));
+        let (share, goal) = percents(full.share, self.goal);
         if since(full.read_ns) > SILENCE {
             let s = SILENCE.as_secs();
             return Step::Hopeless(format!("for {s} s nobody said how full the store is ({share} before)"));
@@ -149,6 +152,28 @@ impl Filling {
         Step::GoOn
     }
 
+    /// What the store came to, when the figures had time to follow: why that is not what was asked for.
+    fn settle(&mut self, full: &Full, has_failed: bool) -> Option<String> {
+        let result = &mut self.result;
+        result.after = Some(full.share);
+        (result.fullest, result.fullest_device) = full.fullest.clone().unzip();
+        result.reached |= !has_failed && full.share >= self.goal;
+        result.reached &= full.share >= self.goal - LASTING;
+        let (share, goal) = percents(full.share, self.goal);
+        match result.at_end.filter(|_| self.is_over) {
+            _ if result.reached => None,
+            Some(at_end) => Some(format!(
+                "a figure of {} ended the load, and the store is {share} full and not {goal}: the figure did not last, and the same \
+                 command goes on from there",
+                percent(at_end)
+            )),
+            None => Some(format!(
+                "all objects that it may have are written or were refused, and the store is {share} full and not {goal}: fill \
+                 another data set with more of them to the same share"
+            )),
+        }
+    }
+
     /// What came of it.
     pub fn result(self) -> FullResult {
         self.result
@@ -157,6 +182,13 @@ impl Filling {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+/// The same of two shares, with so many places that they differ where the shares do.
+fn percents(share: f64, goal: f64) -> (String, String) {
+    let shown = |places: usize| [share, goal].map(|one| format!("{:.places$} %", one * 100.0));
+    let [share, goal] = (1..=4).map(shown).find(|[share, goal]| share != goal).unwrap_or_else(|| shown(1));
+    (share, goal)
 }
 
 impl StageRun<'_, '_> {
@@ -170,7 +202,11 @@ impl StageRun<'_, '_> {
         let full = loop {
             self.job.keep_nodes(self.index);
             let now_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
-            let is_fresh = |full: &&Full| now_ns.saturating_sub(full.read_ns) < nanos(SILENCE);
+            // One from before may be of a store that a stage before this one has filled or emptied.
+            let is_fresh = |full: &&Full| {
+                let is_new = full.read_ns >= began_ns || Instant::now() >= until;
+                is_new && now_ns.saturating_sub(full.read_ns) < nanos(SILENCE)
+            };
             if let Some(full) = self.job.fullness.now().filter(is_fresh) {
                 break full.clone();
             }
@@ -188,7 +224,7 @@ impl StageRun<'_, '_> {
             self.failure = Some(Failure { work: String::new(), class: FailureClass::Workload, text });
             return false;
         }
-        let (share, goal) = (percent(full.share), percent(filling.goal));
+        let (share, goal) = percents(full.share, filling.goal);
         filling.result.before = Some(full.share);
         if full.share < filling.goal {
             observer.note(&format!("the store is {share} full; it is filled to {goal}"));
@@ -228,7 +264,7 @@ impl StageRun<'_, '_> {
         match step {
             Step::GoOn => return false,
             Step::Reached => {
-                let (share, goal) = (percent(full.share), percent(filling.goal));
+                let (share, goal) = percents(full.share, filling.goal);
                 let text =
                     format!("its load ends at a figure of the store of {share}, which was to be {goal} full");
                 observer.note(&text);
@@ -256,20 +292,13 @@ impl StageRun<'_, '_> {
             }
         }
         let (Some(filling), Some(full)) = (&mut self.filling, self.job.fullness.now()) else { return };
-        let result = &mut filling.result;
-        result.after = Some(full.share);
-        (result.fullest, result.fullest_device) = full.fullest.clone().unzip();
-        result.reached |= self.failure.is_none() && full.share >= filling.goal;
-        let (share, goal) = (percent(full.share), percent(filling.goal));
-        if result.reached && has_written {
+        let short = filling.settle(full, self.failure.is_some());
+        let (share, goal) = percents(full.share, filling.goal);
+        if filling.result.reached && has_written {
             observer.note(&format!("the store is {share} full now, and was to be {goal}"));
         }
         let stopped = *self.job.stop.borrow() != StopLevel::Run;
-        if !result.reached && !stopped && launched && self.failure.is_none() {
-            let text = format!(
-                "all objects that it may have are written or were refused, and the store is {share} full and not {goal}: fill \
-                 another data set with more of them to the same share"
-            );
+        if let Some(text) = short.filter(|_| !stopped && launched && self.failure.is_none()) {
             self.failure = Some(Failure { work: String::new(), class: FailureClass::Stage, text });
         }
     }

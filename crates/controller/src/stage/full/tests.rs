@@ -175,6 +175,70 @@ fn figures_have_twice_their_own_pace_to_follow_what_was_written() {
     }
 }
 
+/// What a store is at the end of a load whose last figure was another one: whether that is what was asked for, and what is said.
+fn settled(goal: f64, at_end: f64, after: f64) -> (bool, Option<String>) {
+    let full =
+        |share| Full { share, fullest: None, read_ns: START_S * SECOND, same_since_ns: START_S * SECOND };
+    let mut filling = filling(goal);
+    filling.is_over = filling.look((START_S + 1) * SECOND, &full(at_end)) != Step::GoOn;
+    let short = filling.settle(&full(after), false);
+    (filling.result().reached, short)
+}
+
+#[test]
+fn a_figure_that_does_not_last_is_no_goal_that_was_reached() {
+    assert_eq!(settled(0.6, 0.61, 0.63), (true, None));
+    assert_eq!(settled(0.6, 0.61, 0.592), (true, None), "a store that puts in order what it has");
+    assert_eq!(settled(0.6, 0.55, 0.6), (true, None), "what was written last was not in the figure");
+    let (reached, short) = settled(0.6, 0.97, 0.31);
+    let short = short.unwrap();
+    assert!(
+        !reached && short.starts_with("a figure of 97.0 % ended the load, and the store is 31.0 %"),
+        "{short}"
+    );
+    assert!(short.contains("the same command goes on"), "{short}");
+    let (reached, short) = settled(0.6, 0.5, 0.5999);
+    let short = short.unwrap();
+    assert!(!reached && short.contains("the store is 59.99 % full and not 60.00 %: fill another"), "{short}");
+    let mut failed = filling(0.6);
+    failed.settle(
+        &Full { share: 0.7, fullest: None, read_ns: START_S * SECOND, same_since_ns: START_S * SECOND },
+        true,
+    );
+    assert!(!failed.result().reached, "it was not this load that made it so full");
+}
+
+#[test]
+fn shares_that_differ_are_shown_apart() {
+    let text = |share, goal| {
+        let (share, goal) = percents(share, goal);
+        format!("{share}, {goal}")
+    };
+    assert_eq!(text(0.3, 0.6), "30.0 %, 60.0 %");
+    assert_eq!(text(0.59996, 0.6), "59.996 %, 60.000 %");
+    assert_eq!(text(0.6, 0.6), "60.0 %, 60.0 %");
+    assert_eq!(text(0.6 - 1e-9, 0.6), "60.0 %, 60.0 %");
+}
+
+/// Objects are written, and others delete more of them for a while.
+#[test]
+fn a_store_that_becomes_less_full_while_it_is_filled_is_filled_on() {
+    let (mut filling, mut fullness) = (filling(0.6), Fullness::default());
+    let op = OpSnapshot { ok: 5, ..OpSnapshot::default() };
+    let snapshot = Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] };
+    let mut stored = 500.0;
+    let ended = (1..2_000_u64).find(|second| {
+        stored += if *second < 800 { -0.5 } else { 1.0 };
+        filling.add(&snapshot);
+        fullness.hear(&[look("manager", START_S + second, &[("", 1000.0, stored)])]);
+        assert!(filling.progress(&fullness).is_some_and(f64::is_finite));
+        filling.look((START_S + second) * SECOND, fullness.now().unwrap()) != Step::GoOn
+    });
+    let full = filling.result();
+    assert!(full.reached && full.at_end == Some(0.6005), "{full:?}");
+    assert_eq!(ended, Some(800 + 499), "from 100.5 objects to 600");
+}
+
 #[test]
 fn how_far_it_is_goes_from_the_first_figure_to_the_goal() {
     let mut fullness = Fullness::default();
