@@ -108,6 +108,7 @@ pub static SOURCES: &[SourceRow] = &[
                 "Time between two questions; each brings all scrapes since the last.",
             )
             .default("5s"),
+            FILESYSTEMS,
             TOKEN,
             USERNAME,
             PASSWORD,
@@ -219,7 +220,7 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
         "promql" => {
             let (url, select) = (required("url")?, required("select")?);
             let server = Server::new(&url, &select, login(&settings), interval)?;
-            Ok(Source::PromQl(Arc::new(server)))
+            Ok(Source::PromQl(Arc::new(server.with_filesystems(filesystems(&settings)?))))
         }
         "ceph" => Ok(Source::Ceph(Arc::new(AdminSockets::new(&required("sockets")?, interval)))),
         "recon" => Ok(Source::Recon(Arc::new(Recon::new(&required("url")?, interval)?))),
@@ -278,7 +279,7 @@ mod tests {
         let with = one("type: prometheus, url: 'http://h:9100/metrics', filesystems: '/srv/a,/srv/b'");
         assert!(matches!(with, Source::Prometheus(_)));
         assert!(matches!(
-            one("type: promql, url: 'http://h:9090', select: 'instance=\"a\"'"),
+            one("type: promql, url: 'http://h:9090', select: 'instance=\"a\"', filesystems: /srv"),
             Source::PromQl(_)
         ));
         assert!(matches!(one("type: ceph, sockets: /tmp"), Source::Ceph(_)));

@@ -13,7 +13,8 @@ use tokio::sync::mpsc::Sender;
 
 use super::http::{HttpSource, Login, poll, without_login};
 use super::{News, now_ns};
-use crate::prometheus::{self, Series};
+use crate::filesystems::none_of;
+use crate::prometheus::{self, Series, filesystems};
 
 /// Where to ask, and for whose series.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub struct Server {
     query_url: String,
     matchers: String,
     interval: Duration,
+    /// Where the file systems are mounted that hold what the store stores.
+    directories: Vec<String>,
     seen: Mutex<Seen>,
 }
 
@@ -34,6 +37,8 @@ struct Seen {
     /// When something new came last, and the longest time that it took until more did.
     came_ms: Option<u64>,
     longest_ms: u64,
+    /// File systems of the store were among it.
+    has_filesystems: bool,
 }
 
 impl Seen {
@@ -121,8 +126,15 @@ impl Server {
             query_url: format!("{base}/api/v1/query"),
             matchers: matchers.trim_end_matches(',').to_owned(),
             interval,
+            directories: Vec::new(),
             seen: Mutex::default(),
         })
+    }
+
+    /// The same, and the file systems that are mounted at these directories or below are the store's.
+    #[must_use]
+    pub fn with_filesystems(self, directories: Vec<String>) -> Self {
+        Self { directories, ..self }
     }
 
     /// Asks every interval until nobody listens.
@@ -140,7 +152,9 @@ impl Server {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.follow_clock(server_ms);
         let since_s = seen.newest_ms.map_or(FIRST_S, |seen| server_ms.saturating_sub(seen) / 1000 + LATE_S);
-        let names = prometheus::names().into_iter().collect::<Vec<_>>().join("|");
+        let rooms = if self.directories.is_empty() { &[][..] } else { &filesystems::NAMES[..] };
+        let names =
+            prometheus::names().into_iter().chain(rooms.iter().copied()).collect::<Vec<_>>().join("|");
         let window_s = since_s.clamp(1, LONGEST_S);
         let (found, partial) =
             self.query(&format!("{{__name__=~\"{names}\",{}}}[{window_s}s]", self.matchers))?;
@@ -160,11 +174,19 @@ impl Server {
                 self.matchers
             )));
         }
-        let mut news = vec![News::Ahead(ahead_ns), News::Missing(partial)];
+        let mut readings = Vec::new();
         for (at_ms, series) in scrapes {
             let at_ns = nanoseconds(at_ms).saturating_add_signed(ahead_ns.saturating_neg());
-            news.push(News::Reading(prometheus::reading(&series, at_ns)));
+            let mut reading = prometheus::reading(&series, at_ns);
+            seen.has_filesystems |= filesystems::add(&series, &self.directories, &mut reading) > 0;
+            readings.push(News::Reading(reading));
         }
+        let none =
+            (!self.directories.is_empty() && !seen.has_filesystems).then(|| none_of(&self.directories));
+        let missing: Vec<String> = partial.into_iter().chain(none).collect();
+        let missing = (!missing.is_empty()).then(|| missing.join("; "));
+        let mut news = vec![News::Ahead(ahead_ns), News::Missing(missing)];
+        news.append(&mut readings);
         Ok(news)
     }
 
@@ -390,6 +412,49 @@ mod tests {
             let said = missing.unwrap_or_default();
             assert!(said.contains(words.unwrap_or_default()) && !said.contains("; c"), "{said}");
         }
+    }
+
+    #[test]
+    fn file_systems_of_the_store_are_asked_for_where_they_are_wanted_and_missed_until_they_come() {
+        let there = now_ns() / 1_000_000_000;
+        let clock = || answer(&format!("[{there}, \"{there}\"]"));
+        let of = |name: &str, place: &str, ago: u64, value: u64| {
+            format!(
+                "{{\"metric\":{{\"__name__\":\"node_filesystem_{name}_bytes\",\"device\":\"/dev/sdb\",\"mountpoint\":\"{place}\",\
+                 \"instance\":\"s1:9100\"}},\"values\":[[{},\"{value}\"]]}}",
+                there - ago
+            )
+        };
+        let both = |place: &str, ago: u64| {
+            answer(&format!("[{},{}]", of("size", place, ago, 100), of("free", place, ago, 40)))
+        };
+        let (url, asked) =
+            server(vec![clock(), both("/mnt", 9), clock(), both("/srv/d1", 5), clock(), both("/srv/d1", 5)]);
+        let source = source(&url).with_filesystems(vec!["/srv".to_owned()]);
+        let look = || {
+            let (mut missing, mut found) = (None, Vec::new());
+            for one in source.ask().unwrap() {
+                match one {
+                    News::Missing(why) => missing = why,
+                    News::Reading(reading) => found.extend(reading.samples),
+                    _ => {}
+                }
+            }
+            let found =
+                found.into_iter().map(|one| (one.quantity.id, one.unit, one.value)).collect::<Vec<_>>();
+            (missing, found)
+        };
+        let (missing, found) = look();
+        assert!(
+            missing.is_some_and(|why| why.contains("at or below /srv: ")) && found.is_empty(),
+            "{found:?}"
+        );
+        let room = |id, value| (id, "/srv/d1".to_owned(), value);
+        let rooms = vec![room("store_capacity_bytes", 100.0), room("store_free_bytes", 40.0)];
+        assert_eq!(look(), (None, rooms));
+        assert_eq!(look(), (None, Vec::new()), "nothing new, and nothing that is missing");
+        let asked = asked.join().unwrap();
+        assert!(asked[1].contains("filesystem"), "{}", asked[1]);
     }
 
     /// The exporter of the machine is down: the server answers as before, with nothing new.

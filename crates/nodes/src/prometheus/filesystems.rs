@@ -7,6 +7,9 @@ use crate::reading::Reading;
 const SIZE: &str = "node_filesystem_size_bytes";
 const FREE: &str = "node_filesystem_free_bytes";
 
+/// The series that are read.
+pub static NAMES: [&str; 2] = [SIZE, FREE];
+
 /// Adds those that are mounted at these directories or below; gives how many there are.
 pub fn add(series: &[Series], directories: &[String], reading: &mut Reading) -> usize {
     let one = |one: &Series| {
