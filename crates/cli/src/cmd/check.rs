@@ -215,5 +215,19 @@ fn plan(workload: &Workload) {
         println!(
             "warning: no nodes: say how full the store is; unless agents on its machines do, a run of this ends before its load"
         );
+    } else if let Some(absent) = absent(workload) {
+        println!(
+            "warning: a fill goes by the node {absent}, which nodes: does not have; unless an agent is called so, a run of this \
+             ends before its load"
+        );
     }
+}
+
+/// A node by which a fill goes that the workload does not have.
+fn absent(workload: &Workload) -> Option<&str> {
+    let passes =
+        workload.stages.iter().flat_map(|stage| &stage.works).filter_map(|work| work.pass.as_deref());
+    let mut named = passes.flat_map(|pass| &pass.full_by).map(String::as_str);
+    let is_there = |name: &&str| workload.nodes.iter().any(|node| node.name == **name);
+    named.find(|name| !is_there(name))
 }

@@ -221,6 +221,12 @@ fn a_fill_between_two_stores_sends_nothing_until_it_is_said_by_whose_word_it_goe
         filling(by);
         let (output, record) = run_json(path, &["run", "filling.yaml", "--no-report"]);
         assert_ne!(output.status.code(), Some(0), "{by}");
+        let plan = stdout(&run(path, &["check", "filling.yaml"]));
+        assert_eq!(
+            plan.contains("the node other, which nodes: does not have"),
+            by.contains("other"),
+            "{plan}"
+        );
         let why = record.reason.unwrap_or_default();
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
         assert!(store.log().unwrap().is_empty(), "something was sent: {by}");
