@@ -63,6 +63,11 @@ struct Part {
     used: f64,
 }
 
+/// Machines are read once a minute at least: who says nothing of it for longer than that after another has, says it no more,
+/// as a manager of Ceph that another one has relieved.
+const SAYS_NO_MORE: Duration = Duration::from_secs(90);
+/// So many of those that say it are named.
+const MOST_NAMES: usize = 8;
 /// Managers of one cluster say the same capacity, except for moments in which it grows.
 const SAME_CAPACITY: f64 = 0.01;
 /// One machine says when it was booted in whole seconds, in ways that round differently.
@@ -166,19 +171,43 @@ impl Fullness {
         self.named.is_empty() || self.named.contains(&node.name)
     }
 
-    /// Who says how full the store is, those first that answer now.
+    /// By whose word it goes now, in words.
+    pub fn by(&self) -> String {
+        let all = self.live();
+        let knows_whole = |heard: &Heard| heard.parts.contains_key("");
+        let is_part = !all.iter().any(|(_, heard)| knows_whole(heard));
+        let counts = all.iter().filter(|(_, heard)| is_part || knows_whole(heard));
+        let mut names: Vec<&str> = counts.map(|(node, _)| node.name.as_str()).collect();
+        names.sort_unstable();
+        let more = names.len().saturating_sub(MOST_NAMES);
+        names.truncate(MOST_NAMES);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{rest}", names.join(", "))
+    }
+
+    /// Who says how full the store is, those first that say it now.
     fn tellers(&self) -> Vec<(&Arc<NodeName>, &Heard)> {
-        let named = self.nodes.iter().filter(|(node, _)| self.is_named(node));
-        let (lost, mut all): (Vec<_>, Vec<_>) = named.partition(|(node, _)| self.lost.contains_key(*node));
-        all.extend(lost);
+        let named = || self.nodes.iter().filter(|(node, _)| self.is_named(node));
+        let newest_ns = newest(named().map(|(_, heard)| heard));
+        let (away, mut all): (Vec<_>, Vec<_>) =
+            named().partition(|(node, heard)| self.is_away(node, heard, newest_ns));
+        all.extend(away);
         all
     }
 
-    /// Those of them that answer now, where one of these knows the whole; else all.
+    /// Whether it says it no more, when the last one to say it did so at `newest_ns`.
+    fn is_away(&self, node: &Arc<NodeName>, heard: &Heard, newest_ns: u64) -> bool {
+        let since = Duration::from_nanos(newest_ns.saturating_sub(heard.at_ns));
+        self.lost.contains_key(node) || since > SAYS_NO_MORE
+    }
+
+    /// Those of them that say it now, where one of these knows the whole; else all.
     fn live(&self) -> Vec<(&Arc<NodeName>, &Heard)> {
         let mut all = self.tellers();
-        if all.iter().any(|(node, heard)| heard.parts.contains_key("") && !self.lost.contains_key(*node)) {
-            all.retain(|(node, _)| !self.lost.contains_key(*node));
+        let newest_ns = newest(all.iter().map(|(_, heard)| *heard));
+        let is_here = |node: &Arc<NodeName>, heard: &Heard| !self.is_away(node, heard, newest_ns);
+        if all.iter().any(|(node, heard)| heard.parts.contains_key("") && is_here(node, heard)) {
+            all.retain(|(node, heard)| is_here(node, heard));
         }
         all
     }
@@ -237,6 +266,10 @@ impl Fullness {
         }
         all
     }
+}
+
+fn newest<'a>(all: impl Iterator<Item = &'a Heard>) -> u64 {
+    all.map(|heard| heard.at_ns).max().unwrap_or(0)
 }
 
 fn name_them(node: &str) -> String {
@@ -428,6 +461,13 @@ pub mod tests {
         with(node, source, begin, reading, parts)
     }
 
+    /// What a manager of Ceph says of something else.
+    fn one_of(node: &str, at_s: u64) -> NodeLook {
+        let mut reading = Reading { at_ns: at_s * 1_000_000_000, samples: Vec::new() };
+        reading.add(&q::STORE_PENDING, "", 1.0);
+        with(node, "prometheus", "ceph_", reading, &[])
+    }
+
     fn heard(looks: &[NodeLook]) -> Fullness {
         let mut fullness = Fullness::default();
         fullness.hear(looks);
@@ -453,6 +493,12 @@ pub mod tests {
         let fullness =
             heard(&[ceph("m1", 1, &parts), ceph("m2", 1, &parts), ceph("m3", 1, &[("osd.2", 100.0, 0.0)])]);
         assert!((share(&fullness) - 0.2).abs() < 1e-12, "{fullness:?}");
+        // One that another has relieved answers, and says nothing of it any more.
+        let mut relieved = heard(&[ceph("m1", 1, &osds(41.0)), ceph("m2", 60, &osds(31.0))]);
+        assert!((share(&relieved) - 0.5).abs() < 1e-12, "{relieved:?}");
+        relieved.hear(&[one_of("m1", 91), ceph("m2", 92, &osds(11.0))]);
+        assert_eq!((share(&relieved), relieved.by().as_str()), (0.2, "m2"), "{relieved:?}");
+        assert_eq!(relieved.now().unwrap().fullest, Some((0.22, "osd.0".to_owned())));
         // Who was the only one has the last figure, which grows old.
         let mut alone = heard(&[ceph("m1", 1, &osds(11.0))]);
         alone.hear(&[silent("m1", 3)]);
@@ -524,6 +570,16 @@ pub mod tests {
             machine("b", "prometheus", one, &[("/mnt", 100.0, 80.0)]),
         ];
         assert!((share(&heard(&others)) - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn those_by_whose_word_it_goes_are_named() {
+        let devices = |count: u32| (0..count).map(|at| swift(&format!("s{at}"), 1, &[("d", 9.0, 1.0)]));
+        assert_eq!(heard(&devices(3).collect::<Vec<_>>()).by(), "s0, s1, s2");
+        assert!(heard(&devices(9).collect::<Vec<_>>()).by().ends_with("s6, s7 and 1 more"));
+        let beside =
+            heard(&[ceph("m", 1, &[("", 9.0, 1.0)]), named_look("f", "ssh", "", 1, &[("/d", 9.0, 1.0)])]);
+        assert_eq!(beside.by(), "m");
     }
 
     #[test]

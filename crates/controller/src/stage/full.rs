@@ -227,10 +227,14 @@ impl StageRun<'_, '_> {
         let (share, goal) = percents(full.share, filling.goal);
         filling.result.before = Some(full.share);
         if full.share < filling.goal {
-            observer.note(&format!("the store is {share} full; it is filled to {goal}"));
+            let by = fullness.by();
+            observer.note(&format!("the store is {share} full, by the word of {by}; it is filled to {goal}"));
             return true;
         }
-        observer.note(&format!("the store is {share} full already: nothing is written to come to {goal}"));
+        observer.note(&format!(
+            "the store is {share} full already, by the word of {}: nothing is written to come to {goal}",
+            fullness.by()
+        ));
         // Should drivers write all the same, of a run that is taken up, the first look ends that.
         filling.result.reached = true;
         let mut stage = Stage::clone(&self.stage);
