@@ -4,6 +4,8 @@
 //! asks least of later reads; so what is told is wrong whichever it was.
 //!
 //! What a write or delete without an answer explains is counted as undecided: it may take effect between any two later operations.
+//! Beside such a delete an absence may be older than every acknowledged one that fits, so it says no more than that the
+//! version before it was there.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,6 +30,30 @@ struct Versions<'a> {
     loose: Vec<(u64, u32)>,
     /// When the first delete without an answer began.
     loose_delete: Option<u64>,
+}
+
+/// What a process has seen itself.
+#[derive(Default)]
+struct Seen {
+    /// The latest version of the reads that are over for it, and that read.
+    floor: (usize, Option<u32>),
+    /// Its other reads: when each ended, what it showed, which it is.
+    open: Vec<(u64, usize, u32)>,
+}
+
+impl Seen {
+    /// What it had seen before this time.
+    fn before(&mut self, call_ns: u64) -> (usize, Option<u32>) {
+        let Self { floor, open } = self;
+        open.retain(|(end_ns, version, read)| {
+            let is_over = *end_ns < call_ns;
+            if is_over && *version > floor.0 {
+                *floor = (*version, Some(*read));
+            }
+            !is_over
+        });
+        *floor
+    }
 }
 
 /// What a read turned out to be.
@@ -59,7 +85,7 @@ pub(crate) fn judge(key: &Key<'_>, found: &mut dyn FnMut(Violation)) -> Result<u
     let mut by_end: BinaryHeap<Reverse<(u64, usize, u32)>> = BinaryHeap::new();
     let mut floor: (usize, Option<u32>) = (0, None);
     // What each process has seen itself, whatever the clocks of others say.
-    let mut own: HashMap<u32, (u64, (usize, Option<u32>))> = HashMap::new();
+    let mut own: HashMap<u32, Seen> = HashMap::new();
     for (place, one) in key.operations() {
         if one.kind != Kind::Read || one.outcome != Outcome::Done {
             continue;
@@ -70,12 +96,13 @@ pub(crate) fn judge(key: &Key<'_>, found: &mut dyn FnMut(Violation)) -> Result<u
                 floor = (version, Some(read));
             }
         }
-        let seen = own.get(&one.process).filter(|(end_ns, _)| *end_ns < one.call_ns);
-        let floor = seen.map_or(floor, |(_, seen)| if seen.0 > floor.0 { *seen } else { floor });
+        let own = own.entry(one.process).or_default();
+        let seen = own.before(one.call_ns);
+        let floor = if seen.0 > floor.0 { seen } else { floor };
         match versions.read(place, one, floor) {
             Shown::Version(version) => {
                 by_end.push(Reverse((key.over_ns(one), version, place)));
-                own.insert(one.process, (one.return_ns, (version, Some(place))));
+                own.open.push((one.return_ns, version, place));
             }
             Shown::Undecided => undecided += 1,
             Shown::Wrong(violation) => found(violation),
@@ -196,10 +223,11 @@ impl<'a> Versions<'a> {
     ) -> Shown {
         let from = lower.max(floor.0);
         let next = self.absent.partition_point(|number| *number < from);
+        let may_be_loose = self.loose_delete.is_some_and(|call| call <= self.key.over_ns(one));
         if let Some(number) = self.absent.get(next).filter(|number| **number <= upper) {
-            return Shown::Version(*number);
+            return Shown::Version(if may_be_loose { from } else { *number });
         }
-        if self.loose_delete.is_some_and(|call| call <= self.key.over_ns(one)) {
+        if may_be_loose {
             return Shown::Undecided;
         }
         // The last absence before; there is one at the beginning.

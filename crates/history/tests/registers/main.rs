@@ -94,6 +94,36 @@ fn a_write_without_an_answer_may_have_happened_or_not() {
 }
 
 #[test]
+fn beside_a_delete_without_an_answer_an_absence_may_be_older_than_the_next_delete() {
+    let unknown = Operation { outcome: Outcome::Unknown, ..delete(0, 11, 12) };
+    let rest = [
+        write(0, 1, 0, 10),
+        write(0, 2, 15, 30),
+        delete(0, 40, 100),
+        read(1, ABSENT, 20, 60),
+        read(2, 2, 70, 80),
+    ];
+    // The delete that nobody answered may have come between the two writes, and been seen.
+    let with = judged(&[&[unknown][..], &rest[..]].concat());
+    assert!(with.is_atomic() && with.counts.undecided_reads == 0, "{with:?}");
+    // Without it only the last delete explains the absence, and no write came after that.
+    assert_eq!(told(&judged(&rest)), [(Wrong::WentBack, 4, vec![1, 3], 0, 0)]);
+    // What was there when the absence began is not there again behind it, whichever delete it was.
+    let back = [&[unknown][..], &rest[..4], &[read(2, 1, 61, 65)]].concat();
+    assert_eq!(judged(&back).counts.of(Wrong::Stale), 1);
+}
+
+#[test]
+fn what_a_process_has_seen_stays_seen_when_its_reads_follow_without_a_gap() {
+    let history = [write(0, 6, 0, 1), read(4, 6, 0, 1), read(4, 6, 1, 3), read(4, ABSENT, 3, 3)];
+    let report = check(&history, Rules { clock_error_ns: 3 }).unwrap();
+    assert_eq!(told(&report), [(Wrong::WentBack, 3, vec![1], 0, 0)]);
+    // Another process may have the clock of before.
+    let other = [history[0], history[1], history[2], read(5, ABSENT, 3, 3)];
+    assert!(check(&other, Rules { clock_error_ns: 3 }).unwrap().is_atomic());
+}
+
+#[test]
 fn what_was_never_written_and_what_was_read_before_it_was_written_are_told() {
     let report = judged(&[write(0, 1, 100, 110), read(1, 7, 120, 130), read(1, 1, 20, 30)]);
     assert_eq!(told(&report), [(Wrong::Future, 2, vec![0], 0, 0), (Wrong::NeverWritten, 1, vec![], 0, 0)]);
