@@ -448,10 +448,13 @@ impl Reading<'_, '_> {
     }
 
     /// Names in the listing that no change in the ledger is about: either others wrote them, or they are not there at all.
+    /// They are counted together, once all of them were asked for: a reading that is ended on the way asks for all of
+    /// them again.
     async fn strangers(&mut self, (space, container): (u16, u64), listing: Listing) -> Result<(), String> {
         let (names, beyond) = listing.left(MOST_STRANGERS);
         let at = space;
         let space = self.space(at)?.clone();
+        let (mut others, mut ghosts) = (beyond, Vec::new());
         for some in names.chunks(MOST_IN_CHUNK) {
             let of = |object: &u64| (0, Key { space: at, container, object: *object }, Entry::default());
             let some: Vec<Numbered> = some.iter().map(of).collect();
@@ -459,19 +462,23 @@ impl Reading<'_, '_> {
             let looked = reader.look(&space, &some).await?;
             for ((_, key, entry), looked) in some.into_iter().zip(looked) {
                 match looked.is_there() {
-                    Some(true) => self.standing.others += 1,
+                    Some(true) => others += 1,
                     None => {}
-                    Some(false) if self.what.manner.settle.is_zero() => {
-                        self.decide(&space, key, &entry, Class::ListedNotThere, &looked)?;
-                    }
-                    Some(false) => {
-                        self.suspected = Some(Instant::now());
-                        self.standing.suspects.push(Suspect { key, entry, class: Class::ListedNotThere });
-                    }
+                    Some(false) => ghosts.push((key, entry, looked)),
                 }
             }
         }
-        self.standing.others += beyond;
+        self.standing.others += others;
+        if !ghosts.is_empty() && !self.what.manner.settle.is_zero() {
+            self.suspected = Some(Instant::now());
+        }
+        for (key, entry, looked) in ghosts {
+            if self.what.manner.settle.is_zero() {
+                self.decide(&space, key, &entry, Class::ListedNotThere, &looked)?;
+            } else {
+                self.standing.suspects.push(Suspect { key, entry, class: Class::ListedNotThere });
+            }
+        }
         Ok(())
     }
 }

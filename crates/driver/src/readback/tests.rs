@@ -274,3 +274,29 @@ async fn a_listing_that_is_behind_has_more_time_than_what_is_lost_and_one_that_s
         assert_eq!(began.elapsed().as_secs(), waited_s, "{kind}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn names_that_nobody_wrote_are_counted_once_where_a_reading_is_ended_among_them() {
+    let spaces = [space()];
+    let manner = Manner {
+        workers: 1,
+        rate_per_s: Some(100.0),
+        settle: Duration::ZERO,
+        listings: true,
+        in_doubt: false,
+        removed: false,
+    };
+    let targets = [(SITE, (spec("anybody"), spec("doubles")))].into();
+    let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
+    let (mut standing, mut notes) = (Standing::default(), Notes::default());
+    let mut objects = std::iter::once(deleted(2));
+    let over = tokio::time::sleep(Duration::from_secs(20));
+    assert_eq!(what.run_until(&mut objects, &mut standing, &mut notes, over).await, Ok(false));
+    assert_eq!((standing.decided(), standing.next), (1, 2));
+    let mut objects = std::iter::once(deleted(2));
+    assert_eq!(what.run(&mut objects, &mut standing, &mut notes).await, Ok(true));
+    assert_eq!(
+        (standing.count(Class::ListedNotThere), standing.decided(), notes.0.len()),
+        (4990, 4991, 4990)
+    );
+}
