@@ -10,7 +10,7 @@ use super::xml::walk;
 use super::*;
 use crate::behaviour::EtagKind;
 use crate::content::Content;
-use crate::http::text::{iso_date, range};
+use crate::http::text::iso_date;
 use crate::read::{content_of, etag_of, write_condition};
 use crate::route::S3_ACCOUNT;
 use crate::store::{Container, Kind, MAX_NAME, Object, Upload, UploadPart};
@@ -104,10 +104,10 @@ pub(super) fn part(store: &mut Store, call: &Call<'_>, mut body: Body, answer: &
         let source = source_object(store, call.head)?;
         let slice = match call.head.get("x-amz-copy-source-range") {
             None => source.content.whole(),
-            Some(field) => match range(field, source.len()) {
-                Ok(Some((from, length))) => source.content.slice(from, length),
-                _ => return Err(INVALID_RANGE),
-            },
+            Some(field) => {
+                let (from, length) = source_range(field, source.len()).ok_or(INVALID_RANGE)?;
+                source.content.slice(from, length)
+            }
         };
         let etag = match store.etag {
             EtagKind::Cheap => store.cheap_etag(version),
@@ -129,6 +129,14 @@ pub(super) fn part(store: &mut Store, call: &Call<'_>, mut body: Body, answer: &
     let part = UploadPart { etag, modified_ms: call.now_ms, content };
     upload(bucket(store, call, answer)?, call)?.parts.insert(number, part);
     Ok(())
+}
+
+/// First byte and length of a part that is copied. Unlike a range that is read it names both ends, and is not cut at
+/// that of its source.
+fn source_range(field: &str, length: u64) -> Option<(u64, u64)> {
+    let (first, last) = field.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+    (first <= last && last < length).then(|| (first, last - first + 1))
 }
 
 /// Part numbers and ETags of a CompleteMultipartUpload document.

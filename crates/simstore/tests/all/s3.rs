@@ -243,6 +243,15 @@ fn a_multipart_upload_is_put_together_in_order_listed_and_aborted() {
         b"",
     );
     assert!(copied.text().contains("CopyPartResult"));
+    // Of 120010 bytes: what is not within the source is refused, and not cut.
+    for range in ["bytes=120000-120010", "bytes=120010-120019", "bytes=5-4", "bytes=5-", "bytes=-5", "0-9"] {
+        let refused = c.send(
+            &format!("PUT /bkt/gone?partNumber=3&uploadId={id}"),
+            &[("x-amz-copy-source", "/bkt/big"), ("x-amz-copy-source-range", range)],
+            b"",
+        );
+        assert_eq!((refused.status, refused.tag("Code").as_str()), (416, "InvalidRange"), "{range}");
+    }
     assert!(store.counters().unwrap().stored_bytes > before + 9000);
     assert_eq!(c.ask(&format!("DELETE /bkt/gone?uploadId={id}")).status, 204);
     assert_eq!(store.counters().unwrap().stored_bytes, before);
