@@ -159,11 +159,12 @@ pub(super) const ROWS: &[Question] = &[
 ];
 
 /// Before any store.
-const LONG_AGO: &str = "Sat, 01 Jan 2000 00:00:00 GMT";
+pub(super) const LONG_AGO: &str = "Sat, 01 Jan 2000 00:00:00 GMT";
 /// An ETag that no object has.
-const OTHER: &str = "\"00000000000000000000000000000000\"";
+pub(super) const OTHER: &str = "\"00000000000000000000000000000000\"";
 
-async fn written(room: &mut Room, key: &str) -> Result<String, Finding> {
+/// Writes an object; gives its ETag.
+pub(super) async fn written(room: &mut Room, key: &str) -> Result<String, Finding> {
     let reply = room.write(key, b"first").await?;
     match reply.line("etag") {
         Some(etag) => Ok(format!("\"{}\"", bare(Some(etag)))),

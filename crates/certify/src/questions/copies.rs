@@ -51,6 +51,16 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(headers),
     ),
+    row(
+        "s3.copy.overwrites",
+        COPY,
+        (
+            "Does a copy onto an object that is there replace all of it?",
+            "the bytes and the metadata of the source, and none of what was there",
+            API,
+        ),
+        by!(overwrites),
+    ),
 ];
 
 /// A copy within the container; the source is escaped here.
@@ -183,4 +193,24 @@ async fn headers(room: &mut Room) -> Found {
         (asked, true) => Finding::yes(format!("the {asked} that the source has")),
         (_, false) => Finding::no(wrong.join(", ")),
     })
+}
+
+async fn overwrites(room: &mut Room) -> Found {
+    let (from, onto, content) = (room.key("from"), room.key("onto"), pattern(3000, 63));
+    room.prepare(Request::put(&from, &content).line("x-amz-meta-a", "source")).await?;
+    let before = Request::put(&onto, &pattern(9000, 64));
+    room.prepare(before.line("x-amz-meta-a", "before").line("x-amz-meta-b", "before")).await?;
+    let reply = room.send(copy(room, &from, &onto)).await?;
+    if !is_done(&reply) {
+        return Ok(Finding::not_asked(format!("it could not be copied: {}", status_of(&reply))));
+    }
+    let read = room.given(Request::get(&onto)).await?;
+    if let Some(wrong) = difference(&content, &read.body) {
+        return Ok(Finding::no(wrong));
+    }
+    let seen = [read.line("x-amz-meta-a"), read.line("x-amz-meta-b")];
+    Ok(Finding::holds(
+        seen == [Some("source"), None],
+        format!("every byte; x-amz-meta-a is {}, -b is {}", stated(seen[0]), stated(seen[1])),
+    ))
 }

@@ -380,10 +380,10 @@ async fn other_checksums(room: &mut Room) -> Found {
 }
 
 /// A write of `123456789` in one aws-chunked frame, with this CRC32C behind it.
-fn with_trailer(key: &str, crc: &str) -> Request {
+pub(super) fn with_trailer(key: &str, crc: &str, coding: &str) -> Request {
     let body = format!("9\r\n123456789\r\n0\r\nx-amz-checksum-crc32c:{crc}\r\n\r\n");
     let mut request = Request::put(key, body.as_bytes())
-        .line("content-encoding", "aws-chunked")
+        .line("content-encoding", coding)
         .line("x-amz-decoded-content-length", "9")
         .line("x-amz-trailer", "x-amz-checksum-crc32c");
     request.payload = Some("STREAMING-UNSIGNED-PAYLOAD-TRAILER".to_owned());
@@ -392,7 +392,7 @@ fn with_trailer(key: &str, crc: &str) -> Request {
 
 async fn trailer(room: &mut Room) -> Found {
     let (right, wrong) = (room.key("right"), room.key("wrong"));
-    let reply = room.send(with_trailer(&right, super::integrity::CRC)).await?;
+    let reply = room.send(with_trailer(&right, super::integrity::CRC, "aws-chunked")).await?;
     if !reply.is_success() {
         let seen = format!("it takes no checksum behind a body: {}", status_of(&reply));
         return Ok(if reply.status < 500 || reply.status == 501 {
@@ -404,7 +404,7 @@ async fn trailer(room: &mut Room) -> Found {
     if room.content(&right).await?.as_deref() != Some(b"123456789") {
         return Ok(Finding::no("the frame of the body became part of the object"));
     }
-    refused_write(room, with_trailer(&wrong, "AAAAAA=="), &[]).await
+    refused_write(room, with_trailer(&wrong, "AAAAAA==", "aws-chunked"), &[]).await
 }
 
 async fn malformed_delete(room: &mut Room) -> Found {

@@ -76,6 +76,26 @@ pub(super) const ROWS: &[Question] = &[
         by!(version_1),
     ),
     row(
+        "s3.list.version-1-delimiter",
+        LISTING,
+        (
+            "Does the old listing page by NextMarker over folded prefixes?",
+            "each prefix and name once over pages of one",
+            "S3 API, ListObjects",
+        ),
+        by!(version_1_folded),
+    ),
+    row(
+        "s3.list.prefix-signs",
+        LISTING,
+        (
+            "Does a prefix with signs of URLs and XML list what begins so, and nothing else?",
+            "of five names that differ in one sign the one that is asked for",
+            V2,
+        ),
+        by!(prefix_signs),
+    ),
+    row(
         "s3.list.many",
         LISTING,
         ("Are at most 1000 names on a page, also if more are asked for?", "1000, and a token", V2),
@@ -252,6 +272,49 @@ async fn version_1(room: &mut Room) -> Found {
     }
     let wrong = names_differ(&all, &seen, |name| room.short(name));
     Ok(wrong.map_or_else(|| Finding::yes("5 names on 3 pages"), Finding::no))
+}
+
+async fn version_1_folded(room: &mut Room) -> Found {
+    write_all(room, &["a/1", "a/2", "b", "c/1/2", "c/2", "d"]).await?;
+    let wanted = ["a/", "b", "c/", "d"].map(|label| room.key(label));
+    let (mut seen, mut marker) = (Vec::new(), None::<String>);
+    for number in 1..=10 {
+        let request =
+            Request::get("").query("prefix", room.key("")).query("delimiter", "/").query("max-keys", "1");
+        let request = match marker.take() {
+            Some(marker) => request.query("marker", marker),
+            None => request,
+        };
+        let body = page(room, request).await?;
+        let mut names = prefixes(&body);
+        names.extend(xml::texts(&body, "Key"));
+        let last = names.iter().max().cloned();
+        seen.extend(names);
+        if xml::text(&body, "IsTruncated").as_deref() != Some("true") {
+            let wrong = names_differ(&wanted, &seen, |name| room.short(name));
+            return Ok(wrong.map_or_else(|| Finding::yes(format!("4 on {number} pages")), Finding::no));
+        }
+        // Who names none goes on behind the last.
+        marker = xml::text(&body, "NextMarker").or(last);
+        if marker.is_none() {
+            return Ok(Finding::no("IsTruncated is true on an empty page, and there is no NextMarker"));
+        }
+    }
+    Ok(Finding::no("the listing has not ended after 10 pages"))
+}
+
+async fn prefix_signs(room: &mut Room) -> Found {
+    let labels = ["a+b", "a b", "a%20b", "a&b", "a&amp;b"];
+    let all = write_all(room, &labels).await?;
+    for (label, key) in labels.iter().zip(&all) {
+        let body = page(room, list(key)).await?;
+        let seen = xml::texts(&body, "Key");
+        if seen != [key.clone()] {
+            let seen: Vec<String> = seen.iter().map(|name| room.short(name)).collect();
+            return Ok(Finding::no(format!("{label:?} lists {seen:?}")));
+        }
+    }
+    Ok(Finding::yes(format!("each of {}", labels.len())))
 }
 
 async fn many(room: &mut Room) -> Found {

@@ -1,10 +1,14 @@
 //! The questions: one row each. A row says what is asked, what is right and by which document; the function beside it asks.
 
+mod assembled;
+mod buckets;
 mod conditional;
 mod consistency;
 mod contents;
 mod copies;
+mod deletes;
 mod errors;
+mod heads;
 mod integrity;
 mod lasting;
 mod listing;
@@ -131,9 +135,13 @@ pub const QUESTIONS: &[&[Question]] = &[
     integrity::ROWS,
     objects::ROWS,
     copies::ROWS,
+    buckets::ROWS,
+    deletes::ROWS,
     conditional::ROWS,
+    heads::ROWS,
     multipart::ROWS,
     uploads::ROWS,
+    assembled::ROWS,
     listing::ROWS,
     names::ROWS,
     tags::ROWS,

@@ -10,7 +10,7 @@ use crate::xml;
 const PARTS: (Group, super::Of) = (Group::Multipart, S3);
 const COMPLETE: &str = "S3 API, CompleteMultipartUpload";
 /// Smallest part but the last, bytes.
-const SMALLEST: usize = 5 << 20;
+pub(super) const SMALLEST: usize = 5 << 20;
 
 pub(super) const ROWS: &[Question] = &[
     row(

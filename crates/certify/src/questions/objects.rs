@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::integrity::{bare, md5_base64};
+use super::errors::with_trailer;
+use super::integrity::{CRC, bare, md5_base64};
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
@@ -87,6 +88,16 @@ pub(super) const ROWS: &[Question] = &[
             "S3 API, PutObject",
         ),
         by!(storage_class),
+    ),
+    row(
+        "s3.write.in-chunks",
+        BESIDE,
+        (
+            "Is the frame in which a body came no part of the object, nor of its Content-Encoding?",
+            "the bytes alone, and the Content-Encoding without aws-chunked: the default of newer SDKs",
+            "S3 API, PutObject; Signature calculations, chunked upload",
+        ),
+        by!(in_chunks),
     ),
 ];
 
@@ -264,6 +275,24 @@ async fn storage_class(room: &mut Room) -> Found {
         Some(b"first") => Ok(finding),
         _ => Ok(Finding::no(format!("{}, and the object is not what it was", finding.saw))),
     }
+}
+
+async fn in_chunks(room: &mut Room) -> Found {
+    let key = room.key("chunks");
+    let reply = room.send(with_trailer(&key, CRC, "x-own,aws-chunked")).await?;
+    if !reply.is_success() {
+        let seen = format!("it takes no body in such a frame: {}", status_of(&reply));
+        return Ok(match reply.status {
+            400..=499 | 501 => Finding::differs(seen),
+            _ => Finding::no(seen),
+        });
+    }
+    let read = room.given(Request::get(&key)).await?;
+    if let Some(wrong) = difference(b"123456789", &read.body) {
+        return Ok(Finding::no(format!("the frame of the body became part of the object: {wrong}")));
+    }
+    let coding = read.line("content-encoding");
+    Ok(Finding::holds(coding == Some("x-own"), format!("every byte; Content-Encoding is {}", stated(coding))))
 }
 
 #[cfg(test)]

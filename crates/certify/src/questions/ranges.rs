@@ -87,6 +87,26 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(head),
     ),
+    row(
+        "s3.range.ends",
+        RANGE,
+        (
+            "Do ranges of the first byte, of the last one and of all give these bytes and no others?",
+            "206, the bytes and their Content-Range, each of 5 ranges",
+            RFC,
+        ),
+        by!(ends),
+    ),
+    row(
+        "s3.range.several",
+        RANGE,
+        (
+            "Does a read of two ranges give all of the object, or both?",
+            "200 and the whole object: S3 gives one range at a time; or 206 with both as multipart/byteranges",
+            RFC,
+        ),
+        by!(several),
+    ),
 ];
 
 async fn read(room: &mut Room, range: &str) -> Result<(cosmark_adaptor_api::Reply, Vec<u8>), Finding> {
@@ -229,5 +249,57 @@ async fn head(room: &mut Room) -> Found {
         (200 | 206, "200" | "none", "none" | "bytes 100-299/1000") => Finding::differs(seen),
         (400..=499 | 501, ..) => Finding::differs(seen),
         _ => Finding::no(seen),
+    })
+}
+
+async fn ends(room: &mut Room) -> Found {
+    let (key, content) = (room.key("ends"), pattern(LENGTH, 17));
+    room.write(&key, &content).await?;
+    let last = LENGTH - 1;
+    let all =
+        [("0-0", 0, 0), ("999-999", last, last), ("-1", last, last), ("0-", 0, last), ("0-999", 0, last)];
+    let mut others = Vec::new();
+    for (range, first, last) in all {
+        let reply = room.send(Request::get(&key).line("range", format!("bytes={range}"))).await?;
+        let wanted = &content[first..=last];
+        let said = reply.line("content-range").unwrap_or("none");
+        match reply.status {
+            206 if reply.body != wanted => {
+                let bytes = reply.body.len();
+                return Ok(Finding::no(format!("bytes={range}: 206 with {bytes} bytes, not those")));
+            }
+            206 if said == format!("bytes {first}-{last}/{LENGTH}") => {}
+            206 => others.push(format!("bytes={range}: the bytes are right, Content-Range is {said}")),
+            // Who gives all where all is asked for has given it.
+            200 if reply.body == content && wanted.len() == LENGTH => {}
+            200 if reply.body == content => {
+                others.push(format!("bytes={range}: 200: the range is not honoured"));
+            }
+            _ => return Ok(Finding::no(format!("bytes={range}: {}", status_of(&reply)))),
+        }
+    }
+    Ok(if others.is_empty() {
+        Finding::yes(format!("{} ranges", all.len()))
+    } else {
+        Finding::differs(others.join("; "))
+    })
+}
+
+async fn several(room: &mut Room) -> Found {
+    let (reply, content) = read(room, "bytes=0-9,990-999").await?;
+    let said = reply.line("content-range").unwrap_or("none").to_owned();
+    let is_of_parts = reply.line("content-type").is_some_and(|kind| kind.starts_with("multipart/byteranges"));
+    let has = |part: &[u8]| reply.body.windows(part.len()).any(|window| window == part);
+    let alone = [("bytes 0-9/1000", &content[..10]), ("bytes 990-999/1000", &content[990..])];
+    Ok(match reply.status {
+        200 if reply.body == content => Finding::yes("200"),
+        206 if is_of_parts && has(&content[..10]) && has(&content[990..]) => {
+            Finding::yes("206 with both of them")
+        }
+        206 if alone.iter().any(|(range, bytes)| said == *range && reply.body == *bytes) => {
+            Finding::differs(format!("206 with one of them alone, as Content-Range says: {said}"))
+        }
+        400..=499 | 501 => Finding::differs(format!("refused by {}", status_of(&reply))),
+        status => Finding::no(format!("{status} with {} bytes, Content-Range is {said}", reply.body.len())),
     })
 }

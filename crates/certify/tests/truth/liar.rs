@@ -2,6 +2,7 @@
 //! not what they say. Each lie is found by the questions about it, and by no others.
 
 mod plants;
+mod ways;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use cosmark_embedded::{EmbeddedStore, Options};
 
 use super::{before, certified_by, certified_in_full, not_right, speaking_s3};
 use plants::Plant;
+use ways::Way;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -69,6 +71,8 @@ enum Lie {
     MixesVersions,
     /// One that shows only beside the plain way.
     Planted(Plant),
+    /// One beside the plain requests.
+    OnItsWay(Way),
     SaysNothing,
 }
 
@@ -201,6 +205,9 @@ impl LyingAsker {
     async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
         if let Lie::Planted(plant) = self.lie {
             return self.planted(plant, ask).await;
+        }
+        if let Lie::OnItsWay(way) = self.lie {
+            return self.on_its_way(way, ask).await;
         }
         if let Some(reply) = self.about_versions(ask).await? {
             return Ok(reply);
@@ -507,18 +514,28 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
             Lie::GivesOtherRange,
             &[
                 "s3.range.beyond-end",
+                "s3.range.ends",
                 "s3.range.head",
                 "s3.range.if-match",
                 "s3.range.if-range",
                 "s3.range.nonsense",
                 "s3.range.open",
+                "s3.range.several",
                 "s3.range.suffix",
                 "s3.range.suffix-longer",
                 "s3.range.unsatisfiable",
             ],
         ),
         (Lie::OtherEtag, &["s3.etag.overwritten", "s3.etag.same", "s3.write.refused-stays"]),
-        (Lie::EndsListings, &["s3.list.delimiter-pages", "s3.list.max-keys", "s3.list.version-1"]),
+        (
+            Lie::EndsListings,
+            &[
+                "s3.list.delimiter-pages",
+                "s3.list.max-keys",
+                "s3.list.version-1",
+                "s3.list.version-1-delimiter",
+            ],
+        ),
         (
             Lie::HidesAName,
             &[
@@ -527,8 +544,10 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.list.delimiter-pages",
                 "s3.list.max-keys",
                 "s3.list.order",
+                "s3.list.prefix-signs",
                 "s3.list.start-after",
                 "s3.list.version-1",
+                "s3.list.version-1-delimiter",
                 "s3.listing.overwritten",
                 "s3.listing.size",
                 "s3.name.blank",

@@ -1,0 +1,197 @@
+//! Lies beside the plain requests: on a HEAD, in a completion, in a delete of many, on a page of the old listing. Each
+//! is found by the question about it, and by no other.
+
+use std::cell::RefCell;
+
+use cosmark_adaptor_api::{Ask, Reply, Result};
+use cosmark_embedded::{EmbeddedStore, Options};
+
+use super::{Lie, LyingAsker, are_found};
+
+/// Which lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Conditions of a HEAD are not looked at.
+    HeadIgnoresConditions,
+    /// HEAD finds every bucket.
+    FindsEveryBucket,
+    /// Making a container that is there empties it.
+    MakesAnew,
+    /// The first byte alone is the second.
+    MissesTheFirst,
+    /// Two ranges are one that begins as the first.
+    MergesRanges,
+    /// NextMarker behind a folded prefix is too late.
+    MarksTooLate,
+    /// A prefix is decoded as a form is.
+    DecodesPrefixes,
+    /// Names in a delete of many are decoded as a form is, too.
+    DeletesDecoded,
+    /// A quiet delete of many is none.
+    QuietDoesNothing,
+    /// A part that was left out is there.
+    AddsPartsLeftOut,
+    /// An upload that begins takes away what is there.
+    EmptiesAtBegin,
+    /// A range that is copied is cut at the end of its source.
+    CutsCopiedRanges,
+    /// Every part is the first.
+    ReadsFirstPart,
+    /// A copy leaves metadata of what was there.
+    CopiesKeepMetadata,
+    /// The frame of a body is called its coding.
+    KeepsChunkedCoding,
+}
+
+thread_local! {
+    /// Objects that were written.
+    static WRITTEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether a header line is not looked at.
+fn is_overheard(way: Way, ask: &Ask<'_>, name: &str) -> bool {
+    way == Way::HeadIgnoresConditions && ask.method == "HEAD" && name.starts_with("if-")
+}
+
+/// A header line as the lie reads it.
+fn line_of<'a>(way: Way, (name, value): (&str, &'a str)) -> &'a str {
+    match (way, name, value) {
+        (Way::MissesTheFirst, "range", "bytes=0-0") => "bytes=1-1",
+        (Way::MergesRanges, "range", "bytes=0-9,990-999") => "bytes=0-19",
+        (Way::CutsCopiedRanges, "x-amz-copy-source-range", "bytes=2000-3999") => "bytes=2000-2999",
+        _ => value,
+    }
+}
+
+/// A parameter as the lie reads it.
+fn parameter(way: Way, ask: &Ask<'_>, name: &str, value: &str) -> String {
+    match way {
+        Way::DecodesPrefixes if name == "prefix" => value.replace('+', " "),
+        Way::ReadsFirstPart if name == "partNumber" && ask.method == "GET" => "1".to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+/// The keys in the document of a delete of many.
+fn keys_in(body: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(body).into_owned();
+    let keys = text.split("<Key>").skip(1).filter_map(|part| part.split_once("</Key>"));
+    keys.map(|(key, _)| key.to_owned()).collect()
+}
+
+impl LyingAsker {
+    pub(super) async fn on_its_way(&mut self, way: Way, ask: &Ask<'_>) -> Result<Reply> {
+        if way == Way::QuietDoesNothing && String::from_utf8_lossy(ask.body).contains("<Quiet>true</Quiet>") {
+            return Ok(Reply { status: 200, ..Reply::default() });
+        }
+        let heard = ask.lines.iter().filter(|line| !is_overheard(way, ask, line.0));
+        let lines: Vec<(&str, &str)> = heard.map(|line| (line.0, line_of(way, *line))).collect();
+        let query: Vec<(&str, Option<String>)> = ask
+            .query
+            .iter()
+            .map(|(name, value)| (*name, value.map(|value| parameter(way, ask, name, value))))
+            .collect();
+        let query: Vec<(&str, Option<&str>)> =
+            query.iter().map(|(name, value)| (*name, value.as_deref())).collect();
+        let reply = self.inner.ask(&Ask { lines: &lines, query: &query, ..*ask }).await?;
+        if ask.method == "PUT" && !ask.object.is_empty() {
+            WRITTEN.with_borrow_mut(|written| written.push(ask.object.to_owned()));
+        }
+        for object in taken_away(way, ask) {
+            self.inner.ask(&Ask::new("DELETE", ask.container, &object)).await?;
+        }
+        Ok(answered(way, ask, reply))
+    }
+}
+
+/// Objects that the lie deletes behind a request.
+fn taken_away(way: Way, ask: &Ask<'_>) -> Vec<String> {
+    let has = |name: &str| ask.query.iter().any(|(own, _)| *own == name);
+    match way {
+        Way::DeletesDecoded if ask.method == "POST" && has("delete") => {
+            keys_in(ask.body).iter().map(|key| key.replace('+', " ")).collect()
+        }
+        Way::EmptiesAtBegin if ask.method == "POST" && has("uploads") => vec![ask.object.to_owned()],
+        Way::MakesAnew if ask.method == "PUT" && ask.object.is_empty() => WRITTEN.take(),
+        _ => Vec::new(),
+    }
+}
+
+/// What the lie answers.
+fn answered(way: Way, ask: &Ask<'_>, mut reply: Reply) -> Reply {
+    let is_read = |end: &str| ask.method == "GET" && ask.object.ends_with(end);
+    match way {
+        Way::FindsEveryBucket if ask.method == "HEAD" && ask.object.is_empty() => reply.status = 200,
+        Way::MarksTooLate if ask.method == "GET" && ask.object.is_empty() => {
+            let text = String::from_utf8_lossy(&reply.body).into_owned();
+            reply.body = text.replace("a/</NextMarker>", "b</NextMarker>").into_bytes();
+        }
+        Way::AddsPartsLeftOut if is_read("-left-out") => reply.body.extend_from_slice(b"more"),
+        Way::CopiesKeepMetadata if is_read("-onto") => {
+            reply.lines.push(("x-amz-meta-b".to_owned(), "before".to_owned()));
+        }
+        Way::KeepsChunkedCoding if is_read("-chunks") => {
+            let codings = reply.lines.iter_mut().filter(|line| line.0 == "content-encoding");
+            codings.for_each(|line| line.1.push_str(",aws-chunked"));
+        }
+        _ => {}
+    }
+    reply
+}
+
+const fn by(way: Way) -> Lie {
+    Lie::OnItsWay(way)
+}
+
+#[tokio::test]
+async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = [
+        "s3.bucket.",
+        "s3.delete-many.",
+        "s3.head.if-",
+        "s3.list.prefix-signs",
+        "s3.list.version-1-delimiter",
+        "s3.range.ends",
+        "s3.range.several",
+    ];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (by(Way::FindsEveryBucket), &["s3.bucket.head"]),
+        (by(Way::MakesAnew), &["s3.bucket.again"]),
+        (by(Way::DeletesDecoded), &["s3.delete-many.names"]),
+        (by(Way::QuietDoesNothing), &["s3.delete-many.quiet"]),
+        (
+            by(Way::HeadIgnoresConditions),
+            &["s3.head.if-match", "s3.head.if-modified", "s3.head.if-none-match"],
+        ),
+        (by(Way::DecodesPrefixes), &["s3.list.prefix-signs"]),
+        (by(Way::MarksTooLate), &["s3.list.version-1-delimiter"]),
+        (by(Way::MissesTheFirst), &["s3.range.ends"]),
+        (by(Way::MergesRanges), &["s3.range.several"]),
+    ];
+    are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = [
+        "s3.copy.overwrites",
+        "s3.multipart.beside-writes",
+        "s3.multipart.copy-beyond",
+        "s3.multipart.left-out",
+        "s3.multipart.read-part",
+        "s3.write.in-chunks",
+    ];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (by(Way::CopiesKeepMetadata), &["s3.copy.overwrites"]),
+        (by(Way::EmptiesAtBegin), &["s3.multipart.beside-writes"]),
+        (by(Way::CutsCopiedRanges), &["s3.multipart.copy-beyond"]),
+        (by(Way::AddsPartsLeftOut), &["s3.multipart.left-out"]),
+        (by(Way::ReadsFirstPart), &["s3.multipart.read-part"]),
+        (by(Way::KeepsChunkedCoding), &["s3.write.in-chunks"]),
+    ];
+    are_found(&store, &only, cases).await;
+}
