@@ -59,6 +59,11 @@ fn give(format: &Format, rows: Vec<(String, Value)>, answer: &mut Answer) {
     }
 }
 
+/// Swift takes these words for true.
+fn is_true(value: &str) -> bool {
+    ["true", "1", "yes", "on", "t", "y"].iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
 pub(super) fn containers(store: &Store, call: &Call<'_>, answer: &mut Answer) -> Done {
     let (format, limit, query) = (format(call)?, limit(call)?, call.route.query);
     let text = |name| query.get(name).unwrap_or_default();
@@ -87,16 +92,19 @@ pub(super) fn objects(store: &Store, script: &mut Script, call: &Call<'_>, answe
     let past = script.lists_past(call.route.op, call.now_ns);
     let (prefix, delimiter, marker, end) =
         (text("prefix"), text("delimiter"), text("marker"), text("end_marker"));
+    // From the end a page begins before its marker; what is before that one is known when all was seen.
+    let is_reversed = query.get("reverse").is_some_and(|value| is_true(&value));
+    let (after, before) = if is_reversed { (&end, &marker) } else { (&marker, &end) };
     let listing = Listing {
         prefix: &prefix,
         delimiter: &delimiter,
-        after: &marker,
-        before: &end,
-        limit,
+        after,
+        before,
+        limit: if is_reversed { usize::MAX } else { limit },
         past: past.as_ref().map(|(past, _)| *past),
         now_ns: call.now_ns,
     };
-    let rows = match store.container(&call.route.account, &call.route.container) {
+    let mut rows = match store.container(&call.route.account, &call.route.container) {
         None if store.is_null() => Vec::new(),
         None => return Err(404.into()),
         Some(container) => {
@@ -105,6 +113,10 @@ pub(super) fn objects(store: &Store, script: &mut Script, call: &Call<'_>, answe
         }
     };
     answer.rule = past.map(|(_, rule)| rule);
+    if is_reversed {
+        rows.reverse();
+        rows.truncate(limit);
+    }
     let rows = rows
         .into_iter()
         .map(|row| match row {

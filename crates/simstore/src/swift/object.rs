@@ -17,13 +17,15 @@ use crate::rules::Script;
 use crate::store::{Fields, Kind, MAX_NAME, Object, Place, Store};
 
 const META: &str = "x-object-meta-";
+/// When the object goes, s since 1970.
+const DELETE_AT: &str = "x-delete-at";
 const PLAIN: &[&str] =
     &["content-encoding", "content-disposition", "content-language", "cache-control", "expires"];
 
 pub(super) fn read(store: &Store, script: &mut Script, call: &Call<'_>, answer: &mut Answer) -> Done {
     let object = match find(store, script, call, answer) {
-        Found::NoContainer | Found::NoObject => return Err(404.into()),
-        Found::Object(object) => object,
+        Found::Object(object) if !is_over(&object, call) => object,
+        Found::NoContainer | Found::NoObject | Found::Object(_) => return Err(404.into()),
     };
     let whole = large::whole(store, call, &object)?;
     let etag = whole.etag.as_deref().unwrap_or(&object.etag);
@@ -60,6 +62,30 @@ fn content_type(head: &Head) -> Box<str> {
     head.get("content-type").filter(|value| !value.is_empty()).unwrap_or("application/octet-stream").into()
 }
 
+/// Whether the time of an object is over. Listings show it until somebody deletes it, as Swift's do until its expirer
+/// comes.
+fn is_over(object: &Object, call: &Call<'_>) -> bool {
+    let at = object.fields.iter().find(|(name, _)| &**name == DELETE_AT);
+    at.and_then(|(_, at)| at.parse::<u64>().ok()).is_some_and(|at| at <= call.now_ms / 1000)
+}
+
+/// The header fields to keep of a request: metadata, and when the object goes.
+fn object_fields(call: &Call<'_>) -> Result<Fields, Refusal> {
+    let mut fields = kept_fields(call.head, PLAIN, META);
+    let now_s = call.now_ms / 1000;
+    let at = match (call.head.get("x-delete-after"), call.head.get(DELETE_AT)) {
+        (Some(after), _) => after.trim().parse::<u64>().ok().map(|after| now_s.saturating_add(after)),
+        (None, Some(at)) => at.trim().parse::<u64>().ok(),
+        (None, None) => return Ok(fields),
+    };
+    match at {
+        Some(at) if at > now_s => fields.push((DELETE_AT.into(), at.to_string().into())),
+        Some(_) => return Err(refusal(400, "X-Delete-At in past")),
+        None => return Err(refusal(400, "Non-integer X-Delete-At or X-Delete-After")),
+    }
+    Ok(fields)
+}
+
 /// Stores a version; the container must exist.
 fn keep(
     store: &mut Store,
@@ -91,11 +117,12 @@ pub(super) fn put(store: &mut Store, call: &Call<'_>, mut body: Body, answer: &m
             format!("Object name length of {} longer than {MAX_NAME}", call.route.object.len()),
         ));
     }
-    if !write_condition(call.head, container.get(&call.route.object).1.as_deref()) {
+    let there = container.get(&call.route.object).1.filter(|object| !is_over(object, call));
+    if !write_condition(call.head, there.as_deref()) {
         return Err(412.into());
     }
     let (kind, slo_etag) = large::kind_of_put(store, call, &body)?;
-    let fields = kept_fields(call.head, PLAIN, META);
+    let fields = object_fields(call)?;
     let reserved = store.reserve_object(&call.route.object, &fields).ok_or_else(|| refusal(507, NO_SPACE))?;
     let version = store.new_version();
     let etag = match slo_etag {
@@ -165,9 +192,9 @@ pub(super) fn post(store: &mut Store, call: &Call<'_>, answer: &mut Answer) -> D
     }
     let container = store.container(&call.route.account, &call.route.container).ok_or(404)?;
     answer.container = Some(container.name.clone());
-    let old = container.get(&call.route.object).1.ok_or(404)?;
+    let old = container.get(&call.route.object).1.filter(|object| !is_over(object, call)).ok_or(404)?;
     // A POST replaces all metadata of an object, unlike that of a container.
-    let fields = kept_fields(call.head, PLAIN, META);
+    let fields = object_fields(call)?;
     let object = remade(store, &call.route.object, &old, call, fields)?;
     keep(store, call, place(call), object, answer)?;
     Ok(())
@@ -189,7 +216,7 @@ pub(super) fn delete(store: &mut Store, call: &Call<'_>, answer: &mut Answer) ->
     let (name, object) = store.delete(place(call), call.now_ns).ok_or(404)?;
     answer.object = Some(name);
     answer.version = object.version;
-    Ok(())
+    if is_over(&object, call) { Err(404.into()) } else { Ok(()) }
 }
 
 /// A `container/object` pair of a header field, with or without a slash before it.
@@ -214,7 +241,8 @@ pub(super) fn copy(store: &mut Store, call: &Call<'_>, answer: &mut Answer) -> D
     })?;
     let (from, to) = if by_copy { (here, there) } else { (there, here) };
     let account = &*call.route.account;
-    let source = store.container(account, &from.0).ok_or(404)?.get(&from.1).1.ok_or(404)?;
+    let source = store.container(account, &from.0).ok_or(404)?.get(&from.1).1;
+    let source = source.filter(|object| !is_over(object, call)).ok_or(404)?;
     let target = store.container(account, &to.0).ok_or(404)?;
     answer.container = Some(target.name.clone());
     if to.1.len() > MAX_NAME {
@@ -222,7 +250,7 @@ pub(super) fn copy(store: &mut Store, call: &Call<'_>, answer: &mut Answer) -> D
     }
     let fresh = call.head.get("x-fresh-metadata").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let mut fields = if fresh { Vec::new() } else { source.fields.clone() };
-    for field in kept_fields(call.head, PLAIN, META) {
+    for field in object_fields(call)? {
         fields.retain(|(name, _)| *name != field.0);
         fields.push(field);
     }

@@ -160,6 +160,17 @@ fn listings_come_as_text_and_json_with_markers() {
     assert_eq!(s.ask("GET /con?delimiter=/").text(), "a\nb/\nc\"\n");
     assert_eq!(s.ask("GET /con?delimiter=/&marker=b/").text(), "c\"\n");
     assert_eq!(s.ask("GET /con?limit=10001").status, 412);
+    // From the end the marker is behind what comes.
+    for (query, names) in [
+        ("reverse=true", "c\"\nb/2\nb/1\na\n"),
+        ("reverse=on&limit=2", "c\"\nb/2\n"),
+        ("reverse=1&marker=c%22&end_marker=a", "b/2\nb/1\n"),
+        ("reverse=yes&marker=b/2&limit=1", "b/1\n"),
+        ("reverse=true&delimiter=/", "c\"\nb/\na\n"),
+        ("reverse=false&limit=1", "a\n"),
+    ] {
+        assert_eq!(s.ask(&format!("GET /con?{query}")).text(), names, "{query}");
+    }
     let rows: serde_json::Value =
         serde_json::from_slice(&s.ask("GET /con?format=json&delimiter=/").body).unwrap();
     assert_eq!(
@@ -181,6 +192,33 @@ fn listings_come_as_text_and_json_with_markers() {
     );
     let info: serde_json::Value = serde_json::from_slice(&s.client.ask("GET /info").body).unwrap();
     assert_eq!(info["swift"]["policies"][0]["default"], true);
+}
+
+#[test]
+fn objects_go_when_their_time_is_over() {
+    let (_handle, mut s) = with_container("");
+    for (name, value) in [("X-Delete-At", "1"), ("X-Delete-After", "0"), ("X-Delete-At", "soon")] {
+        assert_eq!(s.send("PUT /con/o", &[(name, value)], b"x").status, 400, "{name}: {value}");
+    }
+    s.send("PUT /con/o", &[("X-Delete-At", "9999999999")], b"x");
+    assert_eq!(s.ask("HEAD /con/o").header("x-delete-at"), Some("9999999999"));
+    // A POST that does not name it takes it away.
+    s.ask("POST /con/o");
+    assert_eq!(s.ask("HEAD /con/o").header("x-delete-at"), None);
+    s.send("PUT /con/p", &[("X-Delete-After", "1")], b"first");
+    s.send("POST /con/o", &[("X-Delete-After", "1")], b"");
+    let gone = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        s.ask("GET /con/o").status == 404
+    });
+    assert!(gone, "it is read long behind its second");
+    assert_eq!((s.ask("HEAD /con/o").status, s.ask("POST /con/o").status), (404, 404));
+    assert_eq!(s.send("PUT /con/copy", &[("X-Copy-From", "/con/o")], b"").status, 404);
+    // A listing has it until somebody deletes it, and a write finds nothing there.
+    assert_eq!(s.ask("GET /con").text(), "o\np\n");
+    assert_eq!(s.ask("DELETE /con/o").status, 404);
+    assert_eq!(s.send("PUT /con/p", &[("If-None-Match", "*")], b"second").status, 201);
+    assert_eq!((s.ask("GET /con").text(), s.ask("GET /con/p").body), ("p\n".to_owned(), b"second".to_vec()));
 }
 
 #[test]
