@@ -10,6 +10,7 @@ mod deletes;
 mod errors;
 mod heads;
 mod integrity;
+mod large;
 mod lasting;
 mod listing;
 mod multipart;
@@ -147,6 +148,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     tags::ROWS,
     versions::ROWS,
     swift::ROWS,
+    large::ROWS,
     together::ROWS,
     partial::ROWS,
     consistency::ROWS,

@@ -152,6 +152,26 @@ pub(super) const ROWS: &[Question] = &[
         ("Does a delimiter fold names?", "each prefix once, the other names beside them", API),
         by!(delimiter),
     ),
+    row(
+        "swift.list.window",
+        (Group::Listings, SWIFT),
+        (
+            "Do marker and end_marker list what is between them?",
+            "the names between, and neither of both",
+            API,
+        ),
+        by!(between),
+    ),
+    row(
+        "swift.list.reverse",
+        (Group::Listings, SWIFT),
+        (
+            "Does reverse list from the end, from its marker on?",
+            "the names between both markers, the last one first",
+            API,
+        ),
+        by!(between_reversed),
+    ),
     named!("swift.name.blank", "Is a name with blanks taken as it is?", "a b  c "),
     named!(
         "swift.name.reserved",
@@ -246,7 +266,8 @@ async fn delete_after(room: &mut Room) -> Found {
     })
 }
 
-async fn segments(room: &mut Room) -> Result<(Vec<Vec<u8>>, String), Finding> {
+/// Writes three segments; gives their contents and the manifest of all.
+pub(super) async fn segments(room: &mut Room) -> Result<(Vec<Vec<u8>>, String), Finding> {
     let contents: Vec<Vec<u8>> =
         [1000, 1500, 300].iter().map(|length| pattern(*length, *length as u64)).collect();
     let mut manifest = Vec::new();
@@ -331,12 +352,53 @@ async fn delimiter(room: &mut Room) -> Found {
     };
     let seen: Vec<String> = rows.iter().map(name).collect();
     let wanted = ["a/", "b", "c/"].map(|label| room.short(&room.key(label)));
+    Ok(in_order(room, &wanted, &seen))
+}
+
+/// A listing that has to give these names in this order; one that is behind lacks some.
+fn in_order(room: &Room, wanted: &[String], seen: &[String]) -> Finding {
     let mut rest = wanted.iter();
     let is_behind = seen.len() < wanted.len() && seen.iter().all(|name| rest.any(|one| one == name));
-    Ok(match seen.join(", ") {
+    match seen.join(", ") {
         names if is_behind => late(room, format!("{} of {} are listed: {names}", seen.len(), wanted.len())),
         names => Finding::holds(seen == wanted, names),
-    })
+    }
+}
+
+/// Names between the first and the last of five.
+async fn names_between(room: &mut Room, is_reversed: bool) -> Result<Vec<String>, Finding> {
+    let (first, last) = (room.key("a"), room.key("e"));
+    let (marker, end) = if is_reversed { (last, first) } else { (first, last) };
+    let request = Request::get("").query("prefix", room.key(""));
+    let request = request.query("marker", marker).query("end_marker", end);
+    let request = if is_reversed { request.query("reverse", "true") } else { request };
+    let rows = listed(room, request).await?;
+    Ok(rows.iter().filter_map(|row| row["name"].as_str()).map(|name| room.short(name)).collect())
+}
+
+async fn five(room: &mut Room) -> Result<[String; 3], Finding> {
+    for label in ["a", "b", "c", "d", "e"] {
+        let key = room.key(label);
+        room.write(&key, b"x").await?;
+    }
+    Ok(["b", "c", "d"].map(|label| room.short(&room.key(label))))
+}
+
+async fn between(room: &mut Room) -> Found {
+    let wanted = five(room).await?;
+    let seen = names_between(room, false).await?;
+    Ok(in_order(room, &wanted, &seen))
+}
+
+async fn between_reversed(room: &mut Room) -> Found {
+    let mut wanted = five(room).await?;
+    let seen = names_between(room, true).await?;
+    // Forwards nothing is behind the last and before the first.
+    if seen.is_empty() && names_between(room, false).await? == wanted {
+        return Ok(Finding::differs("reverse is not looked at: nothing is listed"));
+    }
+    wanted.reverse();
+    Ok(in_order(room, &wanted, &seen))
 }
 
 async fn comes_back(room: &mut Room, label: String) -> Found {

@@ -1,12 +1,16 @@
-//! Lies beside the plain requests: on a HEAD, in a completion, in a delete of many, on a page of the old listing. Each
-//! is found by the question about it, and by no other.
+//! Lies beside the plain requests: on a HEAD, in a completion, in a delete of many, on a page of the old listing, in a
+//! manifest of Swift's. Each is found by the question about it, and by no other.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use cosmark_adaptor_api::{Ask, Reply, Result};
+use cosmark_adaptor_api::{Ask, Reply, Result, Settings};
+use cosmark_adaptors::auth::swauth;
+use cosmark_certify::{Answer, Certificate};
 use cosmark_embedded::{EmbeddedStore, Options};
+use cosmark_simstore::{Behaviour, Handle, SimStore};
 
-use super::{Lie, LyingAsker, are_found};
+use super::super::opened;
+use super::{Lie, LyingAsker, are_found, certified_by, lying, not_right};
 
 /// Which lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +45,47 @@ pub(super) enum Way {
     CopiesKeepMetadata,
     /// The frame of a body is called its coding.
     KeepsChunkedCoding,
+    /// A byte behind the border of a segment is wrong.
+    WrongBehindSegment,
+    /// The delete of a manifest takes its segments along.
+    DeletesSegments,
+    /// Objects stay when their time is over.
+    NeverExpires,
+    /// A POST takes the type away.
+    PostsLoseTypes,
+    /// Metadata of the source stays on a copy that is to have none of it.
+    CopiesAreNeverFresh,
+    /// A page goes on behind its end.
+    IgnoresEndMarkers,
+    /// A listing from the end comes in order.
+    ListsForwards,
 }
 
 thread_local! {
     /// Objects that were written.
     static WRITTEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Something was posted.
+    static POSTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether a header line is not looked at.
 fn is_overheard(way: Way, ask: &Ask<'_>, name: &str) -> bool {
-    way == Way::HeadIgnoresConditions && ask.method == "HEAD" && name.starts_with("if-")
+    match way {
+        Way::HeadIgnoresConditions => ask.method == "HEAD" && name.starts_with("if-"),
+        Way::NeverExpires => name == "x-delete-after",
+        Way::CopiesAreNeverFresh => name == "x-fresh-metadata",
+        _ => false,
+    }
+}
+
+/// The name of a parameter as the lie reads it; `None`: it is not looked at.
+fn name_of(way: Way, name: &str, is_reversed: bool) -> Option<&str> {
+    match (way, name) {
+        (Way::IgnoresEndMarkers, "end_marker") | (Way::ListsForwards, "reverse") => None,
+        (Way::ListsForwards, "marker") if is_reversed => Some("end_marker"),
+        (Way::ListsForwards, "end_marker") if is_reversed => Some("marker"),
+        _ => Some(name),
+    }
 }
 
 /// A header line as the lie reads it.
@@ -86,10 +121,14 @@ impl LyingAsker {
         }
         let heard = ask.lines.iter().filter(|line| !is_overheard(way, ask, line.0));
         let lines: Vec<(&str, &str)> = heard.map(|line| (line.0, line_of(way, *line))).collect();
+        let is_reversed = ask.query.iter().any(|(name, _)| *name == "reverse");
         let query: Vec<(&str, Option<String>)> = ask
             .query
             .iter()
-            .map(|(name, value)| (*name, value.map(|value| parameter(way, ask, name, value))))
+            .filter_map(|(name, value)| {
+                let value = value.map(|value| parameter(way, ask, name, value));
+                Some((name_of(way, name, is_reversed)?, value))
+            })
             .collect();
         let query: Vec<(&str, Option<&str>)> =
             query.iter().map(|(name, value)| (*name, value.as_deref())).collect();
@@ -113,6 +152,10 @@ fn taken_away(way: Way, ask: &Ask<'_>) -> Vec<String> {
         }
         Way::EmptiesAtBegin if ask.method == "POST" && has("uploads") => vec![ask.object.to_owned()],
         Way::MakesAnew if ask.method == "PUT" && ask.object.is_empty() => WRITTEN.take(),
+        Way::DeletesSegments if ask.method == "DELETE" && ask.query.is_empty() => {
+            let manifest = ask.object.strip_suffix("-manifest");
+            manifest.map(|own| (0..3).map(|at| format!("{own}-segment-{at}")).collect()).unwrap_or_default()
+        }
         _ => Vec::new(),
     }
 }
@@ -133,6 +176,12 @@ fn answered(way: Way, ask: &Ask<'_>, mut reply: Reply) -> Reply {
         Way::KeepsChunkedCoding if is_read("-chunks") => {
             let codings = reply.lines.iter_mut().filter(|line| line.0 == "content-encoding");
             codings.for_each(|line| line.1.push_str(",aws-chunked"));
+        }
+        Way::WrongBehindSegment if is_read("-ranges") && reply.body.len() > 6 => reply.body[6] ^= 1,
+        Way::PostsLoseTypes if ask.method == "POST" => POSTED.set(true),
+        Way::PostsLoseTypes if is_read("-keeps") && POSTED.get() => {
+            let kinds = reply.lines.iter_mut().filter(|line| line.0 == "content-type");
+            kinds.for_each(|line| line.1 = "application/octet-stream".to_owned());
         }
         _ => {}
     }
@@ -194,4 +243,50 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
         (by(Way::KeepsChunkedCoding), &["s3.write.in-chunks"]),
     ];
     are_found(&store, &only, cases).await;
+}
+
+async fn asked_by_swift(store: &Handle, lie: Lie, only: &[&str]) -> Certificate {
+    let url = format!("{}/auth/v1.0", store.url());
+    let entries = [("auth_url", url.as_str()), ("username", "test:tester"), ("password", "testing")];
+    let (settings, problems) = Settings::parse(swauth::DEF.keys, entries);
+    assert!(problems.is_empty(), "{problems:?}");
+    let session = (swauth::DEF.open)(&settings).unwrap().login().await.unwrap();
+    let adaptor = lying(opened(&cosmark_adaptors::swift::DEF, &[]), lie);
+    certified_by(adaptor, session, only).await.unwrap()
+}
+
+#[tokio::test]
+async fn lies_of_a_swift_about_manifests_windows_and_metadata_are_found() {
+    let store = SimStore::start(Behaviour::from_yaml("etag: md5").unwrap(), "127.0.0.1:0").unwrap();
+    let only = ["swift.container.", "swift.copy.", "swift.head.", "swift.list.", "swift.post.", "swift.slo"];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (by(Way::MakesAnew), &["swift.container.again"]),
+        (by(Way::CopiesAreNeverFresh), &["swift.copy.metadata"]),
+        (by(Way::HeadIgnoresConditions), &["swift.head.if-match", "swift.head.if-none-match"]),
+        (by(Way::ListsForwards), &["swift.list.reverse"]),
+        (by(Way::IgnoresEndMarkers), &["swift.list.reverse", "swift.list.window"]),
+        (by(Way::PostsLoseTypes), &["swift.post.keeps"]),
+        (by(Way::DeletesSegments), &["swift.slo.delete"]),
+        (by(Way::WrongBehindSegment), &["swift.slo.ranges"]),
+    ];
+    let mut wrong = Vec::new();
+    for (lie, wanted) in cases {
+        let certificate = asked_by_swift(&store, *lie, &only).await;
+        let no = not_right(&certificate, Answer::No);
+        if no.keys().map(String::as_str).collect::<Vec<_>>() != *wanted {
+            wrong.push(format!("{lie:?} is answered by {no:#?}, and should be by {wanted:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    drop(store);
+}
+
+#[tokio::test]
+async fn a_swift_whose_objects_never_go_is_found() {
+    let store = SimStore::start(Behaviour::from_yaml("etag: md5").unwrap(), "127.0.0.1:0").unwrap();
+    let certificate = asked_by_swift(&store, by(Way::NeverExpires), &["swift.delete-at.over"]).await;
+    let no: Vec<String> = not_right(&certificate, Answer::No).into_keys().collect();
+    assert_eq!(no, ["swift.delete-at.over"], "{certificate:#?}");
+    drop(store);
 }
