@@ -148,7 +148,8 @@ pub fn check_each(
     let mut order: Vec<u32> = (0..length).collect();
     order.sort_unstable_by_key(|at| {
         let one = &history[*at as usize];
-        (one.key, one.call_ns, *at)
+        // What one process did within an instant came before what it began in that instant and ended later.
+        (one.key, one.call_ns, one.return_ns, *at)
     });
     let mut report = Report::default();
     let mut scratch = zones::Scratch::default();

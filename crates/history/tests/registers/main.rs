@@ -124,6 +124,16 @@ fn what_a_process_has_seen_stays_seen_when_its_reads_follow_without_a_gap() {
 }
 
 #[test]
+fn what_began_at_one_instant_is_ordered_by_its_end_however_the_history_is_given() {
+    let (write, delete) = (write(0, 1, 5, 5), delete(0, 5, 9));
+    for history in [[write, delete, read(1, ABSENT, 20, 21)], [delete, write, read(1, ABSENT, 20, 21)]] {
+        assert!(judged(&history).is_atomic(), "{history:?}");
+    }
+    let report = judged(&[delete, write, read(1, 1, 20, 21)]);
+    assert_eq!(told(&report), [(Wrong::Stale, 2, vec![1, 0], 1, 11)]);
+}
+
+#[test]
 fn what_was_never_written_and_what_was_read_before_it_was_written_are_told() {
     let report = judged(&[write(0, 1, 100, 110), read(1, 7, 120, 130), read(1, 1, 20, 30)]);
     assert_eq!(told(&report), [(Wrong::Future, 2, vec![0], 0, 0), (Wrong::NeverWritten, 1, vec![], 0, 0)]);
