@@ -229,7 +229,8 @@ impl Certifying {
             let prefix = room.prefix.clone();
             names.extend(room.names(&prefix, None, 50).await.unwrap_or_default());
         }
-        names.retain(|name| name.starts_with(&room.prefix));
+        // One question puts a slash before it.
+        names.retain(|name| name.strip_prefix('/').unwrap_or(name).starts_with(&room.prefix));
         let names: Vec<String> = names.into_iter().collect();
         let mut stays = self.remove(room, &names).await;
         if let Some(container) = room.versions_in.take() {

@@ -51,6 +51,16 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(read_part),
     ),
+    row(
+        "s3.multipart.part-late",
+        PARTS,
+        (
+            "Is a part refused whose upload was completed or given up?",
+            "404 NoSuchUpload: what is taken then belongs to nothing, and is paid for; the object stays",
+            "S3 API, UploadPart",
+        ),
+        by!(part_late),
+    ),
 ];
 
 /// Completes and compares; who refuses has lost nothing.
@@ -158,4 +168,32 @@ async fn read_part(room: &mut Room) -> Found {
         400..=499 | 501 => Finding::differs(format!("206, and for part 3 {}", status_of(&none))),
         _ => Finding::no(format!("there is no part 3, and it gave {}", status_of(&none))),
     })
+}
+
+async fn part_late(room: &mut Room) -> Found {
+    let (key, content) = (room.key("late"), pattern(900, 251));
+    let upload = begin(room, &key).await?;
+    let etag = part(room, &key, &upload, 1, &content).await?;
+    let reply = complete(room, completion(&key, &upload, &[(1, etag)])).await?;
+    if !reply.is_success() {
+        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
+    }
+    let given_up = begin(room, &key).await?;
+    room.prepare(Request::delete(&key).query("uploadId", &given_up)).await?;
+    let mut answered = Finding::yes("404 for both");
+    for (when, upload, number) in [("completed", &upload, 2), ("given up", &given_up, 1)] {
+        let reply = room.send(sending(&key, upload, number, b"late")).await?;
+        let finding = refused(&reply, 404, &["NoSuchUpload"]);
+        let seen = format!("after it was {when}: {}", finding.saw);
+        match finding.answer {
+            crate::Answer::Yes => {}
+            crate::Answer::No => return Ok(Finding::no(seen)),
+            answer => answered = Finding::new(answer, seen),
+        }
+    }
+    match room.content(&key).await?.map(|now| difference(&content, &now)) {
+        Some(None) => Ok(answered),
+        Some(Some(wrong)) => Ok(Finding::no(wrong)),
+        None => Ok(Finding::no("the object is gone")),
+    }
 }

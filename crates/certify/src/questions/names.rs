@@ -58,6 +58,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(single_dot),
     ),
     row(
+        "s3.name.first-slash",
+        NAME,
+        (
+            "Are a name and the same with a slash before it different names?",
+            "two objects, the one with the slash listed and deleted as it is; or a refusal",
+            GUIDE,
+        ),
+        by!(first_slash),
+    ),
+    row(
         "s3.name.end-blank",
         NAME,
         (
@@ -205,6 +215,37 @@ async fn single_dot(room: &mut Room) -> Found {
     }
     let is_there = room.content(&key).await?.as_deref() == Some(b"dot");
     Ok(Finding::holds(is_there, if is_there { "as it is" } else { "it was taken and cannot be read" }))
+}
+
+/// The name with the slash is below no prefix, so it is only asked for in a container of the certification's own.
+async fn first_slash(room: &mut Room) -> Found {
+    if !room.owns_container {
+        return Ok(Finding::not_asked("the container is not the certification's own"));
+    }
+    let plain = room.key("slash");
+    let key = format!("/{plain}");
+    room.write(&plain, b"without").await?;
+    let reply = room.send(Request::put(&key, b"with")).await?;
+    if room.content(&plain).await?.as_deref() != Some(b"without") {
+        return Ok(Finding::no("the object without the slash was written instead"));
+    }
+    if !reply.is_success() {
+        return Ok(Finding::differs(format!("refused by {}", status_of(&reply))));
+    }
+    if room.content(&key).await?.as_deref() != Some(b"with") {
+        return Ok(Finding::no("it was taken and cannot be read"));
+    }
+    let listing = room.given(Request::get("").query("list-type", "2").query("prefix", &key)).await?;
+    let listed = xml::texts(&listing.body, "Key");
+    let gone = room.send(Request::delete(&key)).await?;
+    if room.content(&plain).await?.as_deref() != Some(b"without") {
+        return Ok(Finding::no("the delete took the object without the slash"));
+    }
+    if listed != [key.as_str()] {
+        return Ok(Finding::no(format!("it is listed as {listed:?}")));
+    }
+    let is_gone = gone.is_success() && room.content(&key).await?.is_none();
+    Ok(Finding::holds(is_gone, if is_gone { "as it is" } else { "it is still there after its delete" }))
 }
 
 async fn control(room: &mut Room) -> Found {

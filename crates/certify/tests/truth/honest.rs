@@ -78,6 +78,8 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
         "s3.multipart.beside-writes",
         "s3.multipart.copy-beyond",
         "s3.multipart.left-out",
+        "s3.multipart.part-late",
+        "s3.name.first-slash",
         "s3.multipart.headers",
         "s3.multipart.list-uploads-pages",
         "s3.range.head",

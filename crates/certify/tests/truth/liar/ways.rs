@@ -41,6 +41,10 @@ pub(super) enum Way {
     CutsCopiedRanges,
     /// Every part is the first.
     ReadsFirstPart,
+    /// Parts are taken for uploads that are over.
+    TakesLateParts,
+    /// A slash at the begin of a name is dropped.
+    DropsFirstSlash,
     /// A copy leaves metadata of what was there.
     CopiesKeepMetadata,
     /// The frame of a body is called its coding.
@@ -132,7 +136,9 @@ impl LyingAsker {
             .collect();
         let query: Vec<(&str, Option<&str>)> =
             query.iter().map(|(name, value)| (*name, value.as_deref())).collect();
-        let reply = self.inner.ask(&Ask { lines: &lines, query: &query, ..*ask }).await?;
+        let is_dropped = way == Way::DropsFirstSlash;
+        let object = if is_dropped { ask.object.trim_start_matches('/') } else { ask.object };
+        let reply = self.inner.ask(&Ask { object, lines: &lines, query: &query, ..*ask }).await?;
         if ask.method == "PUT" && !ask.object.is_empty() {
             WRITTEN.with_borrow_mut(|written| written.push(ask.object.to_owned()));
         }
@@ -169,6 +175,7 @@ fn answered(way: Way, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             let text = String::from_utf8_lossy(&reply.body).into_owned();
             reply.body = text.replace("a/</NextMarker>", "b</NextMarker>").into_bytes();
         }
+        Way::TakesLateParts if ask.method == "PUT" && reply.status == 404 => reply.status = 200,
         Way::AddsPartsLeftOut if is_read("-left-out") => reply.body.extend_from_slice(b"more"),
         Way::CopiesKeepMetadata if is_read("-onto") => {
             reply.lines.push(("x-amz-meta-b".to_owned(), "before".to_owned()));
@@ -230,7 +237,9 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
         "s3.multipart.beside-writes",
         "s3.multipart.copy-beyond",
         "s3.multipart.left-out",
+        "s3.multipart.part-late",
         "s3.multipart.read-part",
+        "s3.name.first-slash",
         "s3.write.in-chunks",
     ];
     let cases: &[(Lie, &[&str])] = &[
@@ -239,7 +248,9 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
         (by(Way::EmptiesAtBegin), &["s3.multipart.beside-writes"]),
         (by(Way::CutsCopiedRanges), &["s3.multipart.copy-beyond"]),
         (by(Way::AddsPartsLeftOut), &["s3.multipart.left-out"]),
+        (by(Way::TakesLateParts), &["s3.multipart.part-late"]),
         (by(Way::ReadsFirstPart), &["s3.multipart.read-part"]),
+        (by(Way::DropsFirstSlash), &["s3.name.first-slash"]),
         (by(Way::KeepsChunkedCoding), &["s3.write.in-chunks"]),
     ];
     are_found(&store, &only, cases).await;
