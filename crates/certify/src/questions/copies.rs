@@ -61,6 +61,16 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(overwrites),
     ),
+    row(
+        "s3.copy.without-slash",
+        COPY,
+        (
+            "May the source of a copy be named without a slash before the bucket?",
+            "the bytes of the source: SDKs send either form",
+            API,
+        ),
+        by!(without_slash),
+    ),
 ];
 
 /// A copy within the container; the source is escaped here.
@@ -213,4 +223,18 @@ async fn overwrites(room: &mut Room) -> Found {
         seen == [Some("source"), None],
         format!("every byte; x-amz-meta-a is {}, -b is {}", stated(seen[0]), stated(seen[1])),
     ))
+}
+
+async fn without_slash(room: &mut Room) -> Found {
+    let (from, target, content) = (room.key("from"), room.key("target"), pattern(2000, 65));
+    room.write(&from, &content).await?;
+    let source = format!("{}/{from}", room.container);
+    let reply = room.send(Request::put(&target, b"").line("x-amz-copy-source", source)).await?;
+    if !is_done(&reply) {
+        return Ok(Finding::no(format!("it is refused: {}", status_of(&reply))));
+    }
+    let Some(read) = room.content(&target).await? else {
+        return Ok(Finding::no(format!("{}, and there is no copy", status_of(&reply))));
+    };
+    Ok(difference(&content, &read).map_or_else(|| Finding::yes("byte for byte"), Finding::no))
 }

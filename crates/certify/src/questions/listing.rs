@@ -51,6 +51,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(start_after),
     ),
     row(
+        "s3.list.start-after-pages",
+        LISTING,
+        (
+            "Does a token count before a start-after that is sent with every page, as SDKs do?",
+            "each name behind it once",
+            V2,
+        ),
+        by!(start_after_pages),
+    ),
+    row(
         "s3.list.bad-token",
         LISTING,
         ("Is a made-up token refused?", "400 InvalidArgument", V2),
@@ -212,6 +222,15 @@ async fn start_after(room: &mut Room) -> Found {
     let body = page(room, list(room.key("")).query("start-after", &all[1])).await?;
     let seen = xml::texts(&body, "Key");
     Ok(Finding::holds(seen == all[2..], format!("{} names", seen.len())))
+}
+
+async fn start_after_pages(room: &mut Room) -> Found {
+    let all = write_all(room, &["1", "2", "3", "4", "5", "6"]).await?;
+    let prefix = room.key("");
+    let request = || list(&prefix).query("start-after", &all[0]).query("max-keys", "2");
+    let seen = pages(room, request).await?;
+    let wrong = names_differ(&all[1..], &seen, |name| room.short(name));
+    Ok(wrong.map_or_else(|| Finding::yes("5 on 3 pages"), Finding::no))
 }
 
 async fn bad_token(room: &mut Room) -> Found {

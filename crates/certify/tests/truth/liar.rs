@@ -532,6 +532,7 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
             &[
                 "s3.list.delimiter-pages",
                 "s3.list.max-keys",
+                "s3.list.start-after-pages",
                 "s3.list.version-1",
                 "s3.list.version-1-delimiter",
             ],
@@ -546,6 +547,7 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.list.order",
                 "s3.list.prefix-signs",
                 "s3.list.start-after",
+                "s3.list.start-after-pages",
                 "s3.list.version-1",
                 "s3.list.version-1-delimiter",
                 "s3.listing.overwritten",

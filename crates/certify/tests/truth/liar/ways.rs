@@ -27,6 +27,10 @@ pub(super) enum Way {
     MergesRanges,
     /// NextMarker behind a folded prefix is too late.
     MarksTooLate,
+    /// A page that has a start-after begins behind that.
+    StartsAnew,
+    /// The source of a copy has to begin with a slash.
+    WantsASlash,
     /// A prefix is decoded as a form is.
     DecodesPrefixes,
     /// Names in a delete of many are decoded as a form is, too.
@@ -85,6 +89,7 @@ fn is_overheard(way: Way, ask: &Ask<'_>, name: &str) -> bool {
 /// The name of a parameter as the lie reads it; `None`: it is not looked at.
 fn name_of(way: Way, name: &str, is_reversed: bool) -> Option<&str> {
     match (way, name) {
+        (Way::StartsAnew, "continuation-token") => None,
         (Way::IgnoresEndMarkers, "end_marker") | (Way::ListsForwards, "reverse") => None,
         (Way::ListsForwards, "marker") if is_reversed => Some("end_marker"),
         (Way::ListsForwards, "end_marker") if is_reversed => Some("marker"),
@@ -122,6 +127,10 @@ impl LyingAsker {
     pub(super) async fn on_its_way(&mut self, way: Way, ask: &Ask<'_>) -> Result<Reply> {
         if way == Way::QuietDoesNothing && String::from_utf8_lossy(ask.body).contains("<Quiet>true</Quiet>") {
             return Ok(Reply { status: 200, ..Reply::default() });
+        }
+        let is_bare = |line: &(&str, &str)| line.0 == "x-amz-copy-source" && !line.1.starts_with('/');
+        if way == Way::WantsASlash && ask.lines.iter().any(is_bare) {
+            return Ok(Reply { status: 400, ..Reply::default() });
         }
         let heard = ask.lines.iter().filter(|line| !is_overheard(way, ask, line.0));
         let lines: Vec<(&str, &str)> = heard.map(|line| (line.0, line_of(way, *line))).collect();
@@ -207,6 +216,7 @@ async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() 
         "s3.delete-many.",
         "s3.head.if-",
         "s3.list.prefix-signs",
+        "s3.list.start-after-pages",
         "s3.list.version-1-delimiter",
         "s3.range.ends",
         "s3.range.several",
@@ -222,6 +232,7 @@ async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() 
             &["s3.head.if-match", "s3.head.if-modified", "s3.head.if-none-match"],
         ),
         (by(Way::DecodesPrefixes), &["s3.list.prefix-signs"]),
+        (by(Way::StartsAnew), &["s3.list.start-after-pages"]),
         (by(Way::MarksTooLate), &["s3.list.version-1-delimiter"]),
         (by(Way::MissesTheFirst), &["s3.range.ends"]),
         (by(Way::MergesRanges), &["s3.range.several"]),
@@ -234,6 +245,7 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
     let store = EmbeddedStore::start(Options::default()).unwrap();
     let only = [
         "s3.copy.overwrites",
+        "s3.copy.without-slash",
         "s3.multipart.beside-writes",
         "s3.multipart.copy-beyond",
         "s3.multipart.left-out",
@@ -245,6 +257,7 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
         (by(Way::CopiesKeepMetadata), &["s3.copy.overwrites"]),
+        (by(Way::WantsASlash), &["s3.copy.without-slash"]),
         (by(Way::EmptiesAtBegin), &["s3.multipart.beside-writes"]),
         (by(Way::CutsCopiedRanges), &["s3.multipart.copy-beyond"]),
         (by(Way::AddsPartsLeftOut), &["s3.multipart.left-out"]),
