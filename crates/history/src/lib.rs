@@ -51,7 +51,7 @@ pub struct Operation {
     pub call_ns: u64,
     /// When its answer was complete, ns; of an [`Outcome::Unknown`] one when it was given up (not looked at).
     pub return_ns: u64,
-    /// Written or read; unique among the writes of its key, never [`ABSENT`] for a write.
+    /// Written or read; unique among the writes of its key that were not refused, never [`ABSENT`] for a write.
     pub value: u64,
     /// Which register.
     pub key: u32,
@@ -79,7 +79,7 @@ pub enum Mistake {
     EndsBeforeItBegins(u32),
     /// It writes [`ABSENT`].
     WritesNothing(u32),
-    /// Two writes of one value to one key.
+    /// Two writes of one value to one key, neither of them refused.
     ValueTwice(u32, u32),
     /// A key with deletes has two writers: which of its absences a read saw cannot be told.
     DeletesOfSeveral(u32, u32),

@@ -111,6 +111,18 @@ pub(crate) fn judge(key: &Key<'_>, found: &mut dyn FnMut(Violation)) -> Result<u
     Ok(undecided)
 }
 
+/// Whether a change is by the writer of the one before it, and later.
+fn follows(last: Option<(u32, &Operation)>, (place, one): (u32, &Operation)) -> Result<(), Mistake> {
+    let Some((before, write)) = last else { return Ok(()) };
+    if write.process != one.process {
+        return Err(Mistake::DeletesOfSeveral(before, place));
+    }
+    if write.outcome == Outcome::Done && one.call_ns < write.return_ns {
+        return Err(Mistake::WriterOverlaps(before, place));
+    }
+    Ok(())
+}
+
 impl<'a> Versions<'a> {
     fn of(key: &'a Key<'a>) -> Result<Self, Mistake> {
         let mut versions = Self {
@@ -123,15 +135,11 @@ impl<'a> Versions<'a> {
         };
         let mut last: Option<(u32, &Operation)> = None;
         for (place, one) in key.operations().filter(|(_, one)| one.kind != Kind::Read) {
-            if let Some((before, write)) = last {
-                if write.process != one.process {
-                    return Err(Mistake::DeletesOfSeveral(before, place));
-                }
-                if write.outcome == Outcome::Done && one.call_ns < write.return_ns {
-                    return Err(Mistake::WriterOverlaps(before, place));
-                }
+            // Who was refused has written nothing.
+            if one.outcome != Outcome::Failed {
+                follows(last, (place, one))?;
+                last = Some((place, one));
             }
-            last = Some((place, one));
             match (one.outcome, one.kind) {
                 (Outcome::Done, _) => versions.all.push(Version { place: Some(place), write: Some(one) }),
                 (Outcome::Unknown, Kind::Delete) => {
@@ -148,9 +156,20 @@ impl<'a> Versions<'a> {
             }
         }
         versions.values.sort_unstable();
-        versions.loose.sort_unstable();
+        versions.leave_refused_values_to_others();
         versions.values_are_unique()?;
         Ok(versions)
+    }
+
+    /// What was refused has not happened: another write of its value, as of one who tried again, is the only one.
+    fn leave_refused_values_to_others(&mut self) {
+        let Self { key, values, loose, .. } = self;
+        let is_refused = |place: u32| key.at(place).outcome == Outcome::Failed;
+        loose.sort_unstable_by_key(|(value, place)| (*value, is_refused(*place), *place));
+        loose.dedup_by(|later, first| later.0 == first.0 && is_refused(later.1));
+        loose.retain(|(value, place)| {
+            !is_refused(*place) || values.binary_search_by_key(value, |(written, _)| *written).is_err()
+        });
     }
 
     fn values_are_unique(&self) -> Result<(), Mistake> {

@@ -90,7 +90,10 @@ fn collect_values(key: &Key<'_>, scratch: &mut Scratch) -> Result<(), Mistake> {
             last_begun: place,
         });
     }
-    values.sort_unstable_by_key(|value| (value.value, value.write));
+    // What was refused has not happened: another write of its value, as of one who tried again, is the only one.
+    let is_refused = |value: &Value| value.write != NOBODY && key.at(value.write).outcome == Outcome::Failed;
+    values.sort_unstable_by_key(|value| (value.value, is_refused(value), value.write));
+    values.dedup_by(|later, first| later.value == first.value && is_refused(later));
     match values.windows(2).find(|pair| pair[0].value == pair[1].value) {
         Some(pair) => Err(Mistake::ValueTwice(pair[0].write, pair[1].write)),
         None => Ok(()),

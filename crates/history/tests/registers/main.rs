@@ -134,6 +134,31 @@ fn what_began_at_one_instant_is_ordered_by_its_end_however_the_history_is_given(
 }
 
 #[test]
+fn a_refused_write_leaves_its_value_to_who_writes_it_again() {
+    let refused =
+        |process, call_ns| Operation { outcome: Outcome::Failed, ..write(process, 4, call_ns, call_ns + 5) };
+    let unknown = Operation { outcome: Outcome::Unknown, ..write(0, 4, 10, 20) };
+    // By one writer, by two, by one without an answer, and beside a delete.
+    for history in [
+        vec![refused(0, 0), write(0, 4, 10, 20), refused(0, 22), read(2, 4, 30, 31)],
+        vec![refused(0, 0), refused(1, 2), write(1, 4, 10, 20), read(2, 4, 30, 31)],
+        vec![refused(0, 0), unknown, read(2, 4, 30, 31)],
+        vec![refused(0, 0), write(0, 4, 10, 20), delete(0, 40, 50), read(2, 4, 30, 31)],
+        vec![refused(0, 0), unknown, delete(0, 40, 50), read(2, 4, 30, 31)],
+        // Who was refused is no second writer.
+        vec![write(0, 1, 0, 10), refused(1, 12), delete(0, 20, 30), read(2, ABSENT, 40, 41)],
+    ] {
+        assert!(judged(&history).is_atomic(), "{history:?}");
+    }
+    for rest in [vec![], vec![delete(0, 40, 50)]] {
+        let only = [vec![refused(0, 0), refused(0, 10), read(2, 4, 30, 31)], rest].concat();
+        assert_eq!(judged(&only).counts.of(Wrong::Refused), 1, "{only:?}");
+    }
+    let twice = [write(0, 4, 0, 5), refused(0, 6), write(0, 4, 12, 13)];
+    assert_eq!(check(&twice, Rules::default()).unwrap_err(), Mistake::ValueTwice(0, 2));
+}
+
+#[test]
 fn what_was_never_written_and_what_was_read_before_it_was_written_are_told() {
     let report = judged(&[write(0, 1, 100, 110), read(1, 7, 120, 130), read(1, 1, 20, 30)]);
     assert_eq!(told(&report), [(Wrong::Future, 2, vec![0], 0, 0), (Wrong::NeverWritten, 1, vec![], 0, 0)]);
