@@ -86,7 +86,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         }
         let figure = match quantity.reads {
             Reads::Gauge => gauge(&points),
-            Reads::Counter => counter(&points, BEGIN_ANEW.iter().any(|row| row.id == id), &mut found.resets),
+            Reads::Counter => counter(quantity, &points, &mut found.resets),
         };
         if let Some((mean, highest)) = figure {
             if id == q::THREAD_BUSY.id {
@@ -370,12 +370,40 @@ static BEGIN_ANEW: &[&Quantity] = &[
     &q::DISK_FAR,
 ];
 
-/// A number that `wraps` begins at 0 again without a restart.
-fn counter(points: &[(u64, f64)], wraps: bool, resets: &mut usize) -> Option<(f64, f64)> {
+/// What 32 bits hold of its numbers. The kernel counts the milliseconds of a disk in so many (iostats.rst): those of a
+/// queue of 32 requests come round every day and a half. So do the ports of a switch with what they dropped (RFC 2863),
+/// and all counters of machines of 32 bits.
+fn round_of(quantity: &Quantity) -> Option<f64> {
+    const NUMBERS: f64 = 4_294_967_296.0;
+    match (quantity.of, quantity.measured_in()) {
+        (Resource::Disk, "s") => Some(NUMBERS / 1e3),
+        (Resource::Disk, "bytes") => Some(NUMBERS * 512.0),
+        (Resource::Disk | Resource::Network, _) => Some(NUMBERS),
+        _ => None,
+    }
+}
+
+/// What came round was no further from the end than this share of all, and is no further from the beginning: a counter
+/// that a restart takes back has hardly ever come just there.
+const NEAR_THE_END: f64 = 0.02;
+
+/// How much a counter grew that is less than it was, and whether it began anew.
+fn grown_back(quantity: &Quantity, before: f64, now: f64) -> (f64, bool) {
+    let came_round =
+        |round: &f64| before < *round && before > round * (1.0 - NEAR_THE_END) && now < round * NEAR_THE_END;
+    match round_of(quantity).filter(came_round) {
+        Some(round) => (round - before + now, false),
+        None => (now, true),
+    }
+}
+
+fn counter(quantity: &Quantity, points: &[(u64, f64)], resets: &mut usize) -> Option<(f64, f64)> {
     let whole = span_s(points);
     if whole <= 0.0 {
         return None;
     }
+    // It begins at 0 again without a restart.
+    let wraps = BEGIN_ANEW.iter().any(|row| row.id == quantity.id);
     let (mut sum, mut highest) = (0.0, 0.0_f64);
     // A number that did not move is not yet renewed: its time belongs to the next one that did.
     let mut since = points[0];
@@ -384,8 +412,9 @@ fn counter(points: &[(u64, f64)], wraps: bool, resets: &mut usize) -> Option<(f6
         if is_back && !wraps && point.1 > since.1 * STEP_BACK {
             continue;
         }
-        *resets += usize::from(is_back && !wraps);
-        let grew = if is_back { point.1 } else { point.1 - since.1 };
+        let (grew, is_new) =
+            if is_back { grown_back(quantity, since.1, point.1) } else { (point.1 - since.1, false) };
+        *resets += usize::from(is_new && !wraps);
         let took = seconds(since.0, point.0);
         if grew > 0.0 && took > 0.0 {
             sum += grew;

@@ -49,6 +49,39 @@ fn a_small_step_back_is_no_restart_and_a_counter_of_energy_that_wraps_is_none_ei
     assert_eq!(over(&read, ALL.0, ALL.1).quantities[0].mean, 150_000.0);
 }
 
+/// As the milliseconds of a disk with a queue, and what a port of a switch dropped.
+#[test]
+fn a_counter_of_32_bits_that_comes_round_is_no_restart_and_loses_nothing() {
+    let milliseconds = 4_294_967.296;
+    let numbers = 4_294_967_296.0;
+    for (quantity, round, each) in [
+        (&q::DISK_QUEUE, milliseconds, 32.0),
+        (&q::DISK_BUSY, milliseconds, 0.9),
+        (&q::DISK_READ_TIME, milliseconds, 400.0),
+        (&q::DISK_READS, numbers, 100_000.0),
+        (&q::DISK_READ_BYTES, numbers * 512.0, 2e9),
+        (&q::NETWORK_RECEIVE_DROPS, numbers, 7.0),
+        (&q::NETWORK_RECEIVED, numbers, 5e7),
+    ] {
+        let values: Vec<f64> = (0..6).map(|at| (round - 2.5 * each + f64::from(at) * each) % round).collect();
+        let found = over(&readings(quantity, "sda", &values), ALL.0, ALL.1);
+        let own = &found.quantities[0];
+        assert!(found.resets == 0, "{found:?}");
+        assert!((own.mean / each - 1.0).abs() < 1e-6 && (own.highest / each - 1.0).abs() < 1e-6, "{own:?}");
+    }
+    // Elsewhere, and of what has more bits, it began anew.
+    for (quantity, values) in [
+        (&q::DISK_QUEUE, [milliseconds * 0.9, 10.0, 42.0]),
+        (&q::DISK_QUEUE, [milliseconds * 1.001, 10.0, 42.0]),
+        (&q::DISK_QUEUE, [milliseconds - 1.0, milliseconds * 0.1, milliseconds * 0.1 + 32.0]),
+        (&q::CPU_BUSY, [milliseconds - 1.0, 1.0, 2.0]),
+        (&q::SERVER_REQUESTS, [numbers - 1.0, 1.0, 2.0]),
+    ] {
+        let found = over(&readings(quantity, "sda", &values), ALL.0, ALL.1);
+        assert_eq!((found.resets, found.quantities[0].mean), (1, values[2] / 2.0), "{values:?}");
+    }
+}
+
 #[test]
 fn a_counter_that_is_renewed_rarely_has_no_peaks_of_its_own_and_its_age_is_told() {
     let read = readings(&q::DISK_READS, "sda", &[0.0, 0.0, 0.0, 300.0, 300.0, 300.0, 600.0]);
