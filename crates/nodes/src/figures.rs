@@ -102,6 +102,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     found.quantities.extend(daemons(threads_ran_s, whole_s));
     there.whole_s = whole_s;
     there.over_all_of_it(&mut found.quantities);
+    leave_out_ways(&mut found.quantities);
     let (believed, doubt) = believed(&found.quantities, found.readings);
     found.units = units(&believed, &there);
     found.doubt = doubt;
@@ -114,6 +115,26 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     // Most counters of a large machine never move; that a drop or an error did not happen is no figure of its own.
     found.quantities.retain(|figure| figure.highest > 0.0);
     found
+}
+
+/// `nvme0n1` of `nvme0c1n1`, which is one of the ways to it (`CONFIG_NVME_MULTIPATH`).
+fn reached_by(way: &str) -> Option<String> {
+    let (subsystem, rest) = way.strip_prefix("nvme")?.split_once('c')?;
+    let (controller, namespace) = rest.split_once('n')?;
+    let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let all_are = [subsystem, controller, namespace].iter().all(is_number);
+    all_are.then(|| format!("nvme{subsystem}n{namespace}"))
+}
+
+/// Leaves out what the ways to a disk did where the disk itself counts the same, as since Linux 6.4.
+fn leave_out_ways(figures: &mut Vec<QuantityResult>) {
+    let moves = |figure: &&QuantityResult| figure.highest > 0.0 && figure.unit.starts_with("nvme");
+    let key = |figure: &QuantityResult| (figure.quantity.clone(), figure.unit.clone());
+    let counted: BTreeSet<(String, String)> = figures.iter().filter(moves).map(key).collect();
+    figures.retain(|figure| {
+        let disk = reached_by(&figure.unit);
+        disk.is_none_or(|disk| !counted.contains(&(figure.quantity.clone(), disk)))
+    });
 }
 
 /// How long each processor, thread and disk was there: some are switched on or off, end or are pulled out while a

@@ -131,9 +131,9 @@ fn total(units: Vec<&QuantityResult>) -> f64 {
     units.iter().map(|unit| unit.mean).fold(0.0, |sum, mean| sum + mean)
 }
 
-/// A volume, an array or a loop: it may lie on other disks.
+/// A volume (of ZFS: `zd`), an array, a cache or a loop: it may lie on other disks.
 pub(super) fn is_stacked(name: &str) -> bool {
-    const STACKED: [&str; 5] = ["dm-", "md", "loop", "drbd", "zram"];
+    const STACKED: [&str; 7] = ["dm-", "md", "loop", "drbd", "zram", "zd", "bcache"];
     STACKED.iter().any(|stacked| name.starts_with(stacked))
 }
 
@@ -226,6 +226,8 @@ mod tests {
             ("disk_written_bytes", "sda", 3e6),
             ("disk_written_bytes", "sda1", 3e6),
             ("disk_written_bytes", "dm-0", 3e6),
+            ("disk_written_bytes", "bcache0", 3e6),
+            ("disk_written_bytes", "zd16", 1e6),
             ("disk_written_bytes", "nvme0n1", 1e6),
             ("disk_written_bytes", "nvme0n1p2", 1e6),
             ("energy_j", "package-0", 40.0),

@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn stacked_disks_other_links_and_groups_are_no_peers_of_each_other() {
-        for name in ["dm-0", "md0", "loop3", "drbd0", "zram0"] {
+        for name in ["dm-0", "md0", "loop3", "drbd0", "zram0", "zd16", "bcache0"] {
             let stacked: Vec<Peer<'_>> =
                 ["sda", "sdb", "sdc"].map(|disk_name| disk("s1", disk_name, 0.03)).into();
             let stacked: Vec<Peer<'_>> = stacked.into_iter().chain([disk("s1", name, 0.9)]).collect();

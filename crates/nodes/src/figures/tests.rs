@@ -49,6 +49,40 @@ fn a_small_step_back_is_no_restart_and_a_counter_of_energy_that_wraps_is_none_ei
     assert_eq!(over(&read, ALL.0, ALL.1).quantities[0].mean, 150_000.0);
 }
 
+/// What goes to a namespace of NVMe by two controllers.
+#[test]
+fn the_ways_to_a_disk_are_not_counted_beside_it() {
+    let reading = |at: u64, disk: f64| {
+        let mut reading = Reading { at_ns: at * 1_000_000_000, samples: Vec::new() };
+        for (unit, share) in [("nvme0c0n1", 0.25), ("nvme0c1n1", 0.5), ("nvme0n1", disk), ("nvme1n1", 1.0)] {
+            reading.add(&q::DISK_BUSY, unit, at as f64 * 0.6 * share);
+            reading.add(&q::DISK_READ_BYTES, unit, at as f64 * 1000.0 * share);
+        }
+        reading
+    };
+    let of = |disk: f64| {
+        let found = over(&(0..4).map(|at| reading(at, disk)).collect::<Vec<Reading>>(), ALL.0, ALL.1);
+        let read = found.quantities.iter().filter(|one| one.quantity == q::DISK_READ_BYTES.id);
+        let read: f64 = read.map(|one| one.mean).sum();
+        let units: Vec<String> = found.units.into_iter().map(|unit| unit.name).collect();
+        (units, read)
+    };
+    assert_eq!(of(0.75), (vec!["nvme0n1".to_owned(), "nvme1n1".to_owned()], 1750.0));
+    // Older kernels count at the ways only.
+    let (units, read) = of(0.0);
+    assert!(units.contains(&"nvme0c0n1".to_owned()) && units.contains(&"nvme0c1n1".to_owned()), "{units:?}");
+    assert_eq!(read, 1750.0);
+    for (name, disk) in [
+        ("nvme10c3n12", Some("nvme10n12")),
+        ("nvme0n1", None),
+        ("nvme0c1n1p1", None),
+        ("nvmecn", None),
+        ("c", None),
+    ] {
+        assert_eq!(reached_by(name).as_deref(), disk, "{name}");
+    }
+}
+
 /// As the milliseconds of a disk with a queue, and what a port of a switch dropped.
 #[test]
 fn a_counter_of_32_bits_that_comes_round_is_no_restart_and_loses_nothing() {
