@@ -131,6 +131,12 @@ fn total(units: Vec<&QuantityResult>) -> f64 {
     units.iter().map(|unit| unit.mean).fold(0.0, |sum, mean| sum + mean)
 }
 
+/// Bytes per second that the disks of a machine read, each of them once; `None` where it does not tell.
+#[must_use]
+pub fn read_by_disks(node: &NodeResult) -> Option<f64> {
+    of(node, q::DISK_READ_BYTES.id).map(whole_disks)
+}
+
 /// A volume (of ZFS: `zd`), an array, a cache or a loop: it may lie on other disks.
 pub(super) fn is_stacked(name: &str) -> bool {
     const STACKED: [&str; 7] = ["dm-", "md", "loop", "drbd", "zram", "zd", "bcache"];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use cosmark_metrics::nodes::costs::read_by_disks;
 use cosmark_metrics::nodes::machines::distinct;
 use cosmark_metrics::{NodeResult, QuantityResult, ResourceKind};
 
@@ -48,7 +49,7 @@ pub(super) fn share_from_disks(evidence: &Evidence) -> Option<f64> {
     {
         return None;
     }
-    let disks: f64 = machines().filter_map(|node| sum(node, "disk_read_bytes")).sum();
+    let disks: f64 = machines().filter_map(read_by_disks).sum();
     let reads = evidence.operations.iter().filter(|op| op.kind == "read" && op.window_s > 0.0);
     #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
     let bytes: f64 = reads.map(|op| op.bytes as f64 / op.window_s).sum();

@@ -1607,6 +1607,25 @@ fn runs_of_any_shape_are_judged_without_a_panic_and_in_sentences() {
     }
 }
 
+/// A volume that lies on a disk, as LVM and encryption make them.
+#[test]
+fn what_a_volume_read_from_its_disk_is_read_once() {
+    let mut evidence = healthy();
+    evidence.nodes.clear();
+    looked_at(&mut evidence, 8e9, 0.25);
+    let disk = evidence.nodes[0].quantities.iter_mut().find(|one| one.quantity == "disk_read_bytes").unwrap();
+    disk.unit = "sda".to_owned();
+    let disk = disk.clone();
+    let share = nodes::share_from_disks(&evidence).unwrap();
+    assert!(share > 0.0 && share <= 0.25, "{share}");
+    for unit in ["dm-0", "sda1", "loop3"] {
+        evidence.nodes[0].quantities.push(QuantityResult { unit: unit.to_owned(), ..disk.clone() });
+        assert_eq!(nodes::share_from_disks(&evidence), Some(share), "{unit}");
+    }
+    evidence.nodes[0].quantities.push(QuantityResult { unit: "sdb".to_owned(), ..disk });
+    assert!(nodes::share_from_disks(&evidence).is_some_and(|both| (both / share - 2.0).abs() < 1e-9));
+}
+
 #[test]
 fn a_machine_that_is_read_by_two_ways_has_its_memory_and_its_disks_once() {
     let mut evidence = healthy();
