@@ -1,5 +1,7 @@
 //! The machines of the store: looked at while a run goes on here, and shown beside its results.
 
+use std::collections::BTreeMap;
+
 use cosmark_archive::{RunRecord, StageRecord};
 use cosmark_controller::{NodesOfRun, StopLevel};
 use cosmark_metrics::nodes::{costs, skew};
@@ -146,9 +148,7 @@ fn figures(node: &NodeResult) -> [String; 6] {
     });
     let link = [ResourceKind::NetworkReceive, ResourceKind::NetworkTransmit].into_iter().filter_map(busiest);
     let link = link.max_by(|a, b| a.busy.total_cmp(&b.busy));
-    let bytes =
-        |id: &str| node.quantities.iter().filter(|one| one.quantity == id).map(|one| one.mean).sum::<f64>();
-    let moved = bytes("network_received_bytes") + bytes("network_sent_bytes");
+    let moved = moved_most(node);
     [
         machine.map_or_else(dash, |unit| share(unit.busy)),
         named(busiest(ResourceKind::Core)),
@@ -157,6 +157,18 @@ fn figures(node: &NodeResult) -> [String; 6] {
         if moved > 0.0 { units::bandwidth(moved) } else { dash() },
         named(link),
     ]
+}
+
+/// Bytes per second of the link that moves most, both directions. All links together would have twice what goes through
+/// a pair, a bridge or a VLAN, and through the links that these lie on.
+fn moved_most(node: &NodeResult) -> f64 {
+    let mut links: BTreeMap<&str, f64> = BTreeMap::new();
+    for one in &node.quantities {
+        if ["network_received_bytes", "network_sent_bytes"].contains(&one.quantity.as_str()) {
+            *links.entry(one.unit.as_str()).or_insert(0.0) += one.mean;
+        }
+    }
+    links.into_values().fold(0.0, f64::max)
 }
 
 /// What a stage cost all machines, in one line.
@@ -231,7 +243,7 @@ const OLD_S: f64 = 4.0;
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use cosmark_metrics::BottleneckResult;
+    use cosmark_metrics::{BottleneckResult, QuantityResult};
     use serde_json::json;
 
     #[test]
@@ -300,6 +312,25 @@ mod tests {
         record.bottlenecks.clear();
         record.stages[0].nodes[2] = node("s3", None);
         assert_eq!(said(&record), 0);
+    }
+
+    #[test]
+    fn what_a_pair_of_links_moves_stands_there_once() {
+        let one = |quantity: &str, unit: &str, mean: f64| QuantityResult {
+            quantity: quantity.to_owned(),
+            unit: unit.to_owned(),
+            mean,
+            highest: mean,
+        };
+        let link = |unit: &str, received: f64, sent: f64| {
+            [one("network_received_bytes", unit, received), one("network_sent_bytes", unit, sent)]
+        };
+        let pair = [link("bond0", 4e6, 2e6), link("eth0", 2e6, 1e6), link("eth1", 2e6, 1e6)];
+        let on_it = [link("bond0.7", 4e6, 2e6), link("br0", 4e6, 2e6), link("veth1a", 1e6, 4e6)];
+        let quantities = pair.into_iter().chain(on_it).flatten().collect();
+        let node = NodeResult { readings: 9, quantities, ..NodeResult::default() };
+        assert_eq!(figures(&node)[4], units::bandwidth(6e6));
+        assert_eq!(figures(&NodeResult::default())[4], DASH);
     }
 
     #[test]
