@@ -134,8 +134,13 @@ pub struct EfficiencyResult {
     pub share: f64,
 }
 
-/// Smaller objects are limited by requests and not by bytes.
-const SMALL_BYTES: f64 = 65_536.0;
+/// Smaller objects, and smaller requests of a disk, are limited by their number and not by bytes.
+const SMALL_BYTES: u32 = 65_536;
+
+/// Requests per second of a disk; none where they were large ones, which say nothing of small ones.
+fn small_requests(disk: &RawDisk) -> f64 {
+    if disk.block_bytes < u64::from(SMALL_BYTES) { disk.requests_per_s } else { 0.0 }
+}
 
 impl RawLimits {
     /// The best of each pattern of all disks together. A disk that was measured several times counts once.
@@ -190,8 +195,8 @@ impl RawLimits {
                     });
                 }
             };
-            if rate > 0.0 && bytes / rate < SMALL_BYTES {
-                add("disk_requests", rate, self.disks(small, |disk| disk.requests_per_s));
+            if rate > 0.0 && bytes / rate < f64::from(SMALL_BYTES) {
+                add("disk_requests", rate, self.disks(small, small_requests));
             } else {
                 add("disk_bytes", bytes, self.disks(large, |disk| disk.bytes_per_s));
             }
@@ -274,6 +279,16 @@ mod tests {
     fn small_objects_are_a_share_of_requests_and_nothing_measured_is_no_share() {
         let shares = limits().shares(&[operation("read", 500.0, 4096.0)]);
         assert_eq!((shares[0].of.as_str(), shares[0].share), ("disk_requests", 0.25));
+        // As imported: random requests of 1 MiB, of which a disk does fewer.
+        let mut large = limits();
+        let disks = large.nodes.iter_mut().flat_map(|node| &mut node.disks);
+        disks.for_each(|disk| disk.block_bytes = 1 << 20);
+        let of = |limits: &RawLimits| -> Vec<String> {
+            limits.shares(&[operation("read", 500.0, 4096.0)]).into_iter().map(|one| one.of).collect()
+        };
+        assert_eq!(of(&large), ["network_bytes"]);
+        large.nodes[0].disks[4].block_bytes = 8192;
+        assert_eq!(of(&large), ["disk_requests", "network_bytes"]);
         assert_eq!(RawLimits::default().shares(&[operation("read", 5.0, 1e6)]), []);
         assert_eq!(limits().shares(&[operation("delete", 5.0, 0.0)]), []);
     }

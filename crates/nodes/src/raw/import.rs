@@ -1,9 +1,10 @@
-//! The JSON of fio, iperf3, `rados bench` and `ceph tell osd.N bench`. What they say is believed only where it agrees with
-//! itself. Formats: fio HOWTO, "JSON output"; iperf3 manual, `--json`; Ceph manual, rados(8) and "OSD bench".
+//! The JSON of fio, iperf3, `rados bench` and `ceph tell osd.N bench`, and what `rados bench` prints for people. What
+//! they say is believed only where it agrees with itself. Formats: fio HOWTO, "JSON output"; iperf3 manual, `--json`;
+//! Ceph manual, rados(8) and "OSD bench"; `src/common/obj_bencher.cc`.
 
 use cosmark_metrics::{DiskPattern, RawCluster, RawDisk, RawNetwork};
 use cosmark_workload::units::shown;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,17 @@ pub enum Imported {
 /// # Errors
 /// What is wrong with it, in one sentence.
 pub fn import(text: &str, directory: &str) -> Result<Imported, String> {
-    let value = json(text)?;
+    if let Some(found) = rados_text(text) {
+        return rados_bench(&found?).map(Imported::Cluster);
+    }
+    let value = json(text).map_err(|why| for_people(text).map_or(why, str::to_owned))?;
+    if value.get("client_stats").is_some() {
+        return Err(
+            "fio: it is of several machines at once (client_stats): run it on each of them, and import \
+                    what each printed"
+                .to_owned(),
+        );
+    }
     if value.get("fio version").is_some() || value.get("jobs").is_some() {
         return fio(&value, directory).map(Imported::Disks);
     }
@@ -65,6 +76,42 @@ fn json(text: &str) -> Result<Value, String> {
         }
     }
     Err(wrong.unwrap_or_else(|| cut("it has no {")))
+}
+
+/// What a program prints where it is not asked for JSON, and how to ask.
+fn for_people(text: &str) -> Option<&'static str> {
+    let is_terse = |line: &str| line.split(';').nth(1).is_some_and(|word| word.starts_with("fio-"));
+    if text.contains("Run status group") || text.lines().any(is_terse) {
+        return Some("fio: this is not its JSON: repeat it with --output-format=json");
+    }
+    text.contains("[ ID] Interval").then_some("iperf3: this is not its JSON: repeat it with -J")
+}
+
+/// What `rados bench` prints without `-f json`, by the names that its JSON has; `None` where it is something else.
+fn rados_text(text: &str) -> Option<Result<Value, String>> {
+    const RATE: &str = "bandwidth";
+    const LINES: [(&str, &str); 7] = [
+        ("Total time run", "total_time_run"),
+        ("Total writes made", "total_writes_made"),
+        ("Total reads made", "total_reads_made"),
+        ("Write size", "write_size"),
+        ("Read size", "read_size"),
+        ("Bandwidth (MB/sec)", RATE),
+        // Some releases print no colon behind it.
+        ("Average IOPS", "average_iops"),
+    ];
+    let of_line = |line: &str| {
+        LINES.iter().find_map(|(words, key)| {
+            let number = line.trim().strip_prefix(words)?.trim_start_matches(':').trim();
+            Some(((*key).to_owned(), Value::from(number)))
+        })
+    };
+    let lines: Vec<(String, Value)> = text.lines().filter_map(of_line).collect();
+    match lines.iter().filter(|(key, _)| key == RATE).count() {
+        0 => None,
+        1 => Some(Ok(Value::Object(lines.into_iter().collect::<Map<String, Value>>()))),
+        several => Some(Err(format!("rados bench: it has {several} results: give each a file of its own"))),
+    }
 }
 
 /// Beyond this no disk and no link of today goes: such a number is a mistake.
@@ -208,7 +255,11 @@ fn side_of_job(
         block_bytes,
         bytes_per_s,
         requests_per_s: requests,
-        p99_ms: amount(side, &["clat_ns", "percentile", "99.000000"]).ok().map(|ns| ns / 1e6),
+        // With `lat_percentiles` it has those of the whole time instead.
+        p99_ms: ["clat_ns", "lat_ns"]
+            .into_iter()
+            .find_map(|times| amount(side, &[times, "percentile", "99.000000"]).ok())
+            .map(|ns| ns / 1e6),
         direct: option("direct").map(|direct| direct == "1" || direct == "true"),
     })
 }
@@ -224,6 +275,13 @@ fn iperf3(value: &Value) -> Result<RawNetwork, String> {
     if most.is_some_and(|most| most != 0.0) {
         return Err(
             "iperf3: it sent no faster than -b let it, which is not what the way can do: repeat it with -b 0"
+                .to_owned(),
+        );
+    }
+    if test("bidir").is_some_and(|both| both > 0.0) {
+        return Err(
+            "iperf3: it sent both ways at once, so that neither is what the way can do: repeat it without --bidir, once \
+             with -R and once without"
                 .to_owned(),
         );
     }
@@ -249,8 +307,12 @@ fn iperf3(value: &Value) -> Result<RawNetwork, String> {
 
 fn osd_bench(value: &Value) -> Result<RawCluster, String> {
     let rate = speed(amount(value, &["bytes_per_sec"])?, "the OSD")?;
-    let (bytes, seconds) = (amount(value, &["bytes_written"])?, amount(value, &["elapsed_sec"])?);
-    if seconds <= 0.0 || (bytes / seconds / rate - 1.0).abs() > 0.1 {
+    let bytes = amount(value, &["bytes_written"])?;
+    // Older releases do not say how long it took.
+    let seconds = value.get("elapsed_sec").map(|_| amount(value, &["elapsed_sec"])).transpose()?;
+    if let Some(seconds) = seconds
+        && (seconds <= 0.0 || (bytes / seconds / rate - 1.0).abs() > 0.1)
+    {
         return Err(format!("osd bench: {bytes} bytes in {seconds} s are not {rate} bytes per second"));
     }
     let requests_per_s = amount(value, &["iops"]).ok();
@@ -264,6 +326,13 @@ fn rados_bench(value: &Value) -> Result<RawCluster, String> {
     let written = value.get("total_writes_made").is_some();
     let requests_per_s = amount(value, &["average_iops"]).ok();
     let what = if written { "rados bench write" } else { "rados bench read" };
+    let of = |keys: [&str; 2]| amount(value, &[if written { keys[0] } else { keys[1] }]).ok();
+    let made = of(["total_writes_made", "total_reads_made"]).zip(of(["write_size", "read_size"]));
+    if let Some(((count, size), seconds)) = made.zip(amount(value, &["total_time_run"]).ok())
+        && (seconds <= 0.0 || (count * size / seconds / (mib * 1_048_576.0) - 1.0).abs() > 0.1)
+    {
+        return Err(format!("{what}: {count} of {size} bytes in {seconds} s are not {mib} MB per second"));
+    }
     Ok(RawCluster { what: what.to_owned(), bytes_per_s: speed(mib * 1_048_576.0, what)?, requests_per_s })
 }
 
@@ -315,6 +384,76 @@ mod tests {
             r#"{"total_time_run": 5.1, "total_writes_made": 100, "bandwidth": "80", "average_iops": 20}"#;
         let Ok(Imported::Cluster(rados)) = import(text, "") else { panic!("no cluster") };
         assert_eq!((rados.what.as_str(), rados.bytes_per_s), ("rados bench write", 80.0 * 1_048_576.0));
+    }
+
+    const RADOS: &str = "hints = 1\nMaintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304 for up to 10 \
+                         seconds or 0 objects\nObject prefix: benchmark_data_n1_4711\n  sec Cur ops   started  finished  avg MB/s\n    \
+                         0       0         0         0         0\nTotal time run:         10.0412\nTotal writes made:      \
+                         250\nWrite size:             4194304\nObject size:            4194304\nBandwidth (MB/sec):     \
+                         99.5897\nStddev Bandwidth:       6.27\nMax bandwidth (MB/sec): 112\nMin bandwidth (MB/sec): 92\nAverage \
+                         IOPS:           24\nStddev IOPS:            1.5\nAverage Latency(s):     0.63\nCleaning up (deleting \
+                         benchmark objects)\n";
+
+    #[test]
+    fn what_rados_bench_prints_for_people_is_read_as_its_json_is() {
+        let read = |text: &str| import(text, "");
+        let cluster = |what: &str, mib: f64, requests: f64| RawCluster {
+            what: what.to_owned(),
+            bytes_per_s: mib * 1_048_576.0,
+            requests_per_s: Some(requests),
+        };
+        let written = Ok(Imported::Cluster(cluster("rados bench write", 99.5897, 24.0)));
+        assert_eq!(read(RADOS), written);
+        assert_eq!(read(&RADOS.replace('\n', "\r\n")), written);
+        let reads = RADOS.replace("writes made:", "reads made: ").replace("Write size:", "Read size: ");
+        let older = reads.replace("IOPS: ", "IOPS  ");
+        for text in [reads, older] {
+            assert_eq!(
+                read(&text),
+                Ok(Imported::Cluster(cluster("rados bench read", 99.5897, 24.0))),
+                "{text}"
+            );
+        }
+        for (text, words) in [
+            (format!("{RADOS}{RADOS}"), "2 results"),
+            (RADOS.replace("99.5897", "995.897"), "are not 995.897 MB per second"),
+            (RADOS.replace("99.5897", "0"), "are not 0 MB per second"),
+            (RADOS.replace("99.5897", "-nan"), "bandwidth"),
+        ] {
+            let said = read(&text).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+        let json = r#"{"total_time_run": "10.0", "total_reads_made": "250", "read_size": "4194304", "bandwidth": "80.0"}"#;
+        assert!(read(json).unwrap_err().contains("are not 80 MB per second"));
+    }
+
+    #[test]
+    fn who_was_not_asked_for_json_hears_how_to_ask() {
+        for (text, words) in [
+            ("3;fio-3.33;seq;0;0;1048576;52428;51;20000;0;0\n", "--output-format=json"),
+            (
+                "seq: (groupid=0, jobs=1): err= 0\n\nRun status group 0 (all jobs):\n   READ: bw=51MiB/s\n",
+                "fio: ",
+            ),
+            ("Connecting to host n1, port 5201\n[ ID] Interval           Transfer     Bitrate\n", "with -J"),
+            ("{\"fio version\": \"fio-3.36\", \"client_stats\": []}", "run it on each"),
+            ("{\"start\": {\"test_start\": {\"bidir\": 1}}, \"end\": {}}", "without --bidir"),
+            ("nothing of the kind", "it has no {"),
+        ] {
+            let said = import(text, "").unwrap_err();
+            assert!(said.contains(words), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn an_osd_of_an_older_release_does_not_say_how_long_it_took() {
+        let text =
+            r#"{"bytes_written": 1073741824, "blocksize": 4194304, "bytes_per_sec": "107374182.400000"}"#;
+        let osd =
+            RawCluster { what: "osd bench".to_owned(), bytes_per_s: 107_374_182.4, requests_per_s: None };
+        assert_eq!(import(text, ""), Ok(Imported::Cluster(osd)));
+        let untrue = text.replace("\"blocksize\": 4194304", "\"elapsed_sec\": \"soon\"");
+        assert!(import(&untrue, "").unwrap_err().contains("elapsed_sec"));
     }
 
     /// Jobs as fio 3 prints them without `group_reporting`: name, group, what was asked for, the disk, and bytes per
