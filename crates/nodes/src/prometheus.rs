@@ -2,6 +2,7 @@
 //! Exposition formats (text 0.0.4); OpenMetrics 1.0 (exemplars, `# EOF`, time stamps in seconds).
 
 pub mod filesystems;
+mod older;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -165,6 +166,8 @@ struct Known {
     most: bool,
     /// What is not below this stands for "more than can be said".
     below: f64,
+    /// Left out where there are numbers of this name: they say the same.
+    unless: Option<&'static str>,
 }
 
 /// Units that have no label of their own.
@@ -174,10 +177,12 @@ const POD_LINK: &str = "a pod and its interface";
 const PORT: &str = "a port of a switch";
 const FIRST_BYTE: &str = "a kind of request and a time";
 const DRIVE_CALL: &str = "a drive and a call";
+const SERVER_DRIVE: &str = "a server and a drive";
+const SERVER_DRIVE_CALL: &str = "a server, a drive and a call";
 
 const fn of(name: &'static str, unit: &'static str, quantity: &'static Quantity) -> Known {
-    let (kind, only, per) = ("", None, None);
-    Known { name, unit, kind, only, quantity, factor: 1.0, per, most: false, below: f64::INFINITY }
+    let (kind, only, per, unless) = ("", None, None, None);
+    Known { name, unit, kind, only, quantity, factor: 1.0, per, most: false, below: f64::INFINITY, unless }
 }
 
 const fn kind(
@@ -213,12 +218,16 @@ impl Known {
     const fn below(self, below: f64) -> Self {
         Self { below, ..self }
     }
+
+    const fn unless(self, name: &'static str) -> Self {
+        Self { unless: Some(name), ..self }
+    }
 }
 
-/// The names of Prometheus' `node_exporter` 1.x (its collectors cpu, schedstat, pressure, diskstats, netdev, netclass, meminfo,
-/// vmstat, netstat, stat, rapl), of Ceph's manager (module prometheus) and its exporter, of `MinIO`'s metrics v3, of cAdvisor
-/// (a kubelet's `/metrics/cadvisor`) and kube-state-metrics, and of `snmp_exporter` (module `if_mib`; RFC 2863). Several series
-/// of one unit are added up.
+/// The names of Prometheus' `node_exporter` since 0.16 (its collectors cpu, schedstat, pressure, diskstats, netdev,
+/// netclass, meminfo, vmstat, netstat, stat, rapl), of Ceph's manager (module prometheus) and its exporter, of `MinIO`'s
+/// metrics v3, of cAdvisor (a kubelet's `/metrics/cadvisor`) and kube-state-metrics, and of `snmp_exporter` (module
+/// `if_mib`; RFC 2863). Several series of one unit are added up.
 static KNOWN: &[Known] = &[
     mode(&["user", "nice", "system", "irq", "softirq"], &q::CPU_BUSY),
     mode(&["irq", "softirq"], &q::CPU_INTERRUPTS),
@@ -266,6 +275,10 @@ static KNOWN: &[Known] = &[
     kind("ceph_rgw_get_initial_lat_sum", "ceph_daemon", "get", &q::SERVER_REQUEST_TIME),
     kind("ceph_rgw_put_initial_lat_count", "ceph_daemon", "put", &q::SERVER_REQUESTS),
     kind("ceph_rgw_put_initial_lat_sum", "ceph_daemon", "put", &q::SERVER_REQUEST_TIME),
+    kind("ceph_rgw_op_get_obj_lat_count", "instance_id", "get", &q::SERVER_REQUESTS),
+    kind("ceph_rgw_op_get_obj_lat_sum", "instance_id", "get", &q::SERVER_REQUEST_TIME),
+    kind("ceph_rgw_op_put_obj_lat_count", "instance_id", "put", &q::SERVER_REQUESTS),
+    kind("ceph_rgw_op_put_obj_lat_sum", "instance_id", "put", &q::SERVER_REQUEST_TIME),
     kind("ceph_rgw_op_global_get_obj_lat_count", "instance_id", "get", &q::SERVER_REQUESTS),
     kind("ceph_rgw_op_global_get_obj_lat_sum", "instance_id", "get", &q::SERVER_REQUEST_TIME),
     kind("ceph_rgw_op_global_put_obj_lat_count", "instance_id", "put", &q::SERVER_REQUESTS),
@@ -362,19 +375,22 @@ const MOST_IF_SPEED: f64 = 4_294_967_295.0;
 /// took is not 0 where there was none.
 #[must_use]
 pub fn leaves_zeros_out(name: &str) -> bool {
-    name.starts_with("minio_") && !name.ends_with("_await") && !name.ends_with("_micros")
+    let is_a_time = ["_await", "_micros"].iter().any(|end| name.ends_with(end));
+    name.starts_with("minio_") && !is_a_time && !older::tells_zeros(name)
 }
 
 /// All names that are known, each once.
 #[must_use]
 pub fn names() -> BTreeSet<&'static str> {
-    KNOWN.iter().flat_map(|known| std::iter::once(known.name).chain(known.per)).collect()
+    let all = KNOWN.iter().chain(older::OLDER);
+    all.flat_map(|known| std::iter::once(known.name).chain(known.per)).collect()
 }
 
 /// The rows of each name: of hundreds of thousands of series few are known.
 static ROWS: LazyLock<BTreeMap<&'static str, Vec<&'static Known>>> = LazyLock::new(|| {
     let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    KNOWN.iter().for_each(|known| rows.entry(known.name).or_default().push(known));
+    let all = KNOWN.iter().chain(older::OLDER);
+    all.for_each(|known| rows.entry(known.name).or_default().push(known));
     rows
 });
 
@@ -388,6 +404,8 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
     let mut sums: BTreeMap<(&'static str, String), (&'static Known, f64)> = BTreeMap::new();
     let (divisors, mut seen) = (divisors(series), BTreeSet::new());
     let disks = disks(series);
+    let is_there = |name: &&str| series.iter().any(|one| one.name == **name);
+    let todays: Vec<&str> = older::TODAYS.into_iter().filter(is_there).collect();
     for one in series.iter().filter(known) {
         let Some(rows) = ROWS.get(one.name.as_str()) else { continue };
         let mut labels: Vec<&(String, String)> = one.labels.iter().collect();
@@ -400,6 +418,9 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
                 one.label(label).is_some_and(|value| values.contains(&value))
             };
             if known.only.as_ref().is_some_and(|only| !fits(only)) || one.value >= known.below {
+                continue;
+            }
+            if known.unless.is_some_and(|name| todays.contains(&name)) {
                 continue;
             }
             let Some(unit) = unit_of(known, one) else { continue };
@@ -456,7 +477,7 @@ fn unit_of(known: &Known, one: &Series) -> Option<String> {
     }
     let unit = match known.unit {
         "" => String::new(),
-        "cpu" => format!("cpu{}", one.label("cpu").unwrap_or("?")),
+        "cpu" => format!("cpu{}", one.label("cpu").unwrap_or("?").trim_start_matches("cpu")),
         CONTAINER => container(one)?,
         CONTAINER_DEVICE => {
             format!("{} {}", container(one)?, label("device")?.trim_start_matches("/dev/"))
@@ -465,8 +486,12 @@ fn unit_of(known: &Known, one: &Series) -> Option<String> {
             format!("{} {}", pod(one).or_else(|| label("name").map(str::to_owned))?, label("interface")?)
         }
         PORT => ["ifName", "ifDescr", "ifIndex"].into_iter().find_map(label)?.to_owned(),
-        FIRST_BYTE => format!("{} {} s", label("name")?, label("le")?),
+        FIRST_BYTE => format!("{} {} s", label("name").or_else(|| label("api"))?, label("le")?),
         DRIVE_CALL => format!("{} {}", label("drive")?, label("api")?.trim_start_matches("storage.")),
+        SERVER_DRIVE => drive_of_server(one)?,
+        SERVER_DRIVE_CALL => {
+            format!("{} {}", drive_of_server(one)?, label("api")?.trim_start_matches("storage."))
+        }
         // Gateways have been called by the number of their instance since 16.2.11.
         name => one.label(name).or_else(|| one.label("instance_id")).unwrap_or("?").to_owned(),
     };
@@ -476,6 +501,13 @@ fn unit_of(known: &Known, one: &Series) -> Option<String> {
         (of, kind) => format!("{of} {kind}"),
     };
     (unit.len() <= LONGEST_UNIT && !unit.contains(char::is_control)).then_some(unit)
+}
+
+/// `server:9000 /data1`: servers of a cluster have their drives at the same places.
+fn drive_of_server(one: &Series) -> Option<String> {
+    let label = |name: &str| one.label(name).filter(|value| !value.is_empty());
+    let drive = label("drive").or_else(|| label("disk"))?;
+    Some(label("server").map_or_else(|| drive.to_owned(), |server| format!("{server} {drive}")))
 }
 
 /// `namespace/pod`.

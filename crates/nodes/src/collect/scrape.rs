@@ -99,7 +99,8 @@ impl Exporter {
                  MinIO's metrics"
             ));
         }
-        let time = exposition.series.iter().find(|one| one.name == "node_time_seconds");
+        let is_time = |one: &&Series| ["node_time_seconds", "node_time"].contains(&one.name.as_str());
+        let time = exposition.series.iter().find(is_time);
         let ahead_ns = time.and_then(|time| ahead(time.value, at_ns)).map(|ahead_ns| {
             let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
             clock.compare(answered_ns.saturating_sub(asked_ns), ahead_ns)

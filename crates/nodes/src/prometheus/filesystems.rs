@@ -6,27 +6,32 @@ use crate::reading::Reading;
 
 const SIZE: &str = "node_filesystem_size_bytes";
 const FREE: &str = "node_filesystem_free_bytes";
+/// Those of before 0.16.
+const OLDER_SIZE: &str = "node_filesystem_size";
+const OLDER_FREE: &str = "node_filesystem_free";
 
 /// The series that are read.
-pub static NAMES: [&str; 2] = [SIZE, FREE];
+pub static NAMES: [&str; 4] = [SIZE, FREE, OLDER_SIZE, OLDER_FREE];
 
 /// Adds those that are mounted at these directories or below; gives how many there are.
 pub fn add(series: &[Series], directories: &[String], reading: &mut Reading) -> usize {
+    let is_there = |name: &str| series.iter().any(|one| one.name == name);
+    let (size, free) = if is_there(SIZE) { (SIZE, FREE) } else { (OLDER_SIZE, OLDER_FREE) };
     let one = |one: &Series| {
         let (device, place) = (one.label("device")?, one.label("mountpoint")?);
         if !filesystems::is_below(place, directories) {
             return None;
         }
         let of_it = |other: &&Series| {
-            other.name == FREE
+            other.name == free
                 && other.label("device") == Some(device)
                 && other.label("mountpoint") == Some(place)
         };
-        let free = series.iter().find(of_it)?.value;
-        Some(FileSystem { device: device.to_owned(), place: place.to_owned(), size: one.value, free })
+        let rest = series.iter().find(of_it)?.value;
+        Some(FileSystem { device: device.to_owned(), place: place.to_owned(), size: one.value, free: rest })
     };
-    let mounted = series.iter().filter(|one| one.name == SIZE).filter_map(one);
-    filesystems::add(mounted, directories, (SIZE, FREE), reading)
+    let mounted = series.iter().filter(|one| one.name == size).filter_map(one);
+    filesystems::add(mounted, directories, (size, free), reading)
 }
 
 #[cfg(test)]
@@ -67,6 +72,11 @@ mod tests {
                 ("store_free_bytes", "/srv/node/d2", 0.0),
             ]
         );
+        let older = parse(&text.replace("_bytes{", "{")).series;
+        let mut same = Reading::default();
+        assert_eq!(add(&older, &["/srv/node".to_owned()], &mut same), 2);
+        let values = |reading: &Reading| -> Vec<f64> { reading.samples.iter().map(|s| s.value).collect() };
+        assert_eq!(values(&same), values(&reading));
         let mut memory = Reading::default();
         assert_eq!(add(&series, &["/mem".to_owned()], &mut memory), 2);
         let mut none = Reading::default();

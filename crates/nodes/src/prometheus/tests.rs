@@ -157,6 +157,90 @@ fn minio_tells_what_failed_how_soon_it_answered_and_how_long_its_drives_took() {
     );
 }
 
+/// As `node_exporter` 0.15 prints them: processors with their whole name, times of disks in milliseconds.
+#[test]
+fn an_exporter_of_before_units_in_names_says_the_same() {
+    let older = "node_cpu{cpu=\"cpu0\",mode=\"idle\"} 100\nnode_cpu{cpu=\"cpu0\",mode=\"user\"} 7\n\
+                 node_cpu{cpu=\"cpu0\",mode=\"softirq\"} 2\nnode_cpu{cpu=\"cpu10\",mode=\"system\"} 4\n\
+                 node_disk_io_time_ms{device=\"sda\"} 3000\nnode_disk_io_time_ms{device=\"sda1\"} 3000\n\
+                 node_disk_io_time_weighted{device=\"sda\"} 9000\nnode_disk_bytes_read{device=\"sda\"} 4096\n\
+                 node_network_transmit_errs{device=\"eth0\"} 2\nnode_network_receive_errs{device=\"eth0\"} 1\n\
+                 node_memory_MemTotal 8e+09\nnode_boot_time 1.5e+09\nnode_vmstat_pgmajfault 7\n";
+    let expected = [
+        ("boot_time_s", "", 1.5e9),
+        ("cpu_busy_s", "cpu0", 9.0),
+        ("cpu_busy_s", "cpu10", 4.0),
+        ("cpu_interrupts_s", "cpu0", 2.0),
+        ("disk_busy_s", "sda", 3.0),
+        ("disk_queue_s", "sda", 9.0),
+        ("disk_read_bytes", "sda", 4096.0),
+        ("major_faults", "", 7.0),
+        ("memory_total_bytes", "", 8e9),
+        ("network_errors", "eth0", 3.0),
+    ];
+    expect(older, &expected);
+    // Rules may have made the older names of today's, or today's of the older ones.
+    let both = format!("{older}node_cpu_seconds_total{{cpu=\"0\",mode=\"user\"}} 7\n");
+    expect(&both, &[("cpu_busy_s", "cpu0", 7.0), ("major_faults", "", 7.0)]);
+}
+
+/// As the page `/minio/v2/metrics/cluster` of two servers with drives at the same places.
+#[test]
+fn minio_tells_the_same_by_its_metrics_of_before() {
+    let text = "minio_s3_requests_total{api=\"getobject\",server=\"h1:9000\"} 12\n\
+                minio_s3_requests_total{api=\"getobject\",server=\"h2:9000\"} 8\n\
+                minio_s3_requests_inflight_total{api=\"getobject\",server=\"h1:9000\"} 3\n\
+                minio_s3_requests_inflight_total{api=\"putobject\",server=\"h1:9000\"} 1\n\
+                minio_s3_requests_5xx_errors_total{api=\"putobject\",server=\"h1:9000\"} 2\n\
+                minio_s3_requests_ttfb_seconds_distribution{api=\"getobject\",le=\"0.050\",server=\"h1:9000\"} 11\n\
+                minio_s3_traffic_sent_bytes{server=\"h1:9000\"} 4096\nminio_cluster_drive_offline_total{server=\"h1:9000\"} 0\n\
+                minio_cluster_capacity_raw_total_bytes{server=\"h1:9000\"} 9e12\n\
+                minio_cluster_health_erasure_set_healing_drives{pool=\"0\",server=\"h1:9000\",set=\"0\"} 1\n\
+                minio_cluster_health_erasure_set_online_drives{pool=\"0\",server=\"h1:9000\",set=\"0\"} 4\n\
+                minio_cluster_health_erasure_set_online_drives{pool=\"0\",server=\"h1:9000\",set=\"1\"} 3\n\
+                minio_node_drive_used_bytes{drive=\"/d1\",server=\"h1:9000\"} 20\n\
+                minio_node_drive_used_bytes{drive=\"/d1\",server=\"h2:9000\"} 30\n\
+                minio_node_disk_total_bytes{disk=\"/d1\",server=\"h1:9000\"} 90\n\
+                minio_node_drive_latency_us{api=\"storage.ReadVersion\",drive=\"/d1\",server=\"h1:9000\"} 1500\n";
+    let expected = [
+        ("server_errors", "putobject 5xx", 2.0),
+        ("server_first_bytes_within", "getobject 0.050 s", 11.0),
+        ("server_queue", "in flight", 4.0),
+        ("server_requests", "getobject", 20.0),
+        ("server_sent_bytes", "", 4096.0),
+        ("store_capacity_bytes", "", 9e12),
+        ("store_capacity_bytes", "h1:9000 /d1", 90.0),
+        ("store_drive_call_s", "h1:9000 /d1 ReadVersion", 0.0015),
+        ("store_drives_healing", "0", 1.0),
+        ("store_drives_offline", "", 0.0),
+        ("store_drives_online", "", 7.0),
+        ("store_used_bytes", "h1:9000 /d1", 20.0),
+        ("store_used_bytes", "h2:9000 /d1", 30.0),
+    ];
+    expect(text, &expected);
+    // A Prometheus server may scrape both pages.
+    let today = "minio_api_requests_total{name=\"GetObject\",server=\"h1:9000\",type=\"s3\"} 20\n";
+    expect(&format!("{text}{today}"), &[("server_requests", "GetObject", 20.0)]);
+    let left_out = [
+        ("minio_s3_requests_total", true),
+        ("minio_cluster_capacity_raw_free_bytes", false),
+        ("minio_node_drive_latency_us", false),
+        ("minio_cluster_health_drives_offline_count", true),
+    ];
+    for (name, leaves) in left_out {
+        assert_eq!((names().contains(name), leaves_zeros_out(name)), (true, leaves), "{name}");
+    }
+}
+
+#[test]
+fn gateways_of_ceph_are_read_by_the_names_of_each_release() {
+    for name in ["ceph_rgw_get_initial_lat", "ceph_rgw_op_get_obj_lat", "ceph_rgw_op_global_get_obj_lat"] {
+        let text =
+            format!("{name}_sum{{instance_id=\"4711\"}} 2.5\n{name}_count{{instance_id=\"4711\"}} 50\n");
+        expect(&text, &[("server_request_s", "4711 get", 2.5), ("server_requests", "4711 get", 50.0)]);
+    }
+}
+
 #[test]
 fn a_store_says_how_full_it_is_as_a_whole_and_device_by_device() {
     let text = "ceph_cluster_total_bytes 3000\nceph_cluster_total_used_bytes 900\nceph_cluster_total_used_raw_bytes 1000\n\
