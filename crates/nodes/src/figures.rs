@@ -59,13 +59,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     // What a server has scraped comes as it was written down, and not as it was true.
     inside.sort_by_key(|reading| reading.at_ns);
     let used = renewed(&inside);
-    let mut series: BTreeMap<(&'static str, String), Points> = BTreeMap::new();
-    for reading in &used {
-        for sample in &reading.samples {
-            let key = (sample.quantity.id, sample.unit.clone());
-            series.entry(key).or_insert((sample.quantity, Vec::new())).1.push((reading.at_ns, sample.value));
-        }
-    }
+    let mut series = series_of(&used, from_ns, to_ns);
     let mut found = NodeFigures {
         readings: if used.len() < 2 { used.len() } else { inside.len() },
         renewed_every_s: renewed_every_s(&inside),
@@ -115,6 +109,24 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     // Most counters of a large machine never move; that a drop or an error did not happen is no figure of its own.
     found.quantities.retain(|figure| figure.highest > 0.0);
     found
+}
+
+/// The course of each quantity of each unit. A number that bears a time counts at that time, and once, however often it
+/// was read since.
+fn series_of(readings: &[&Reading], from_ns: u64, to_ns: u64) -> BTreeMap<(&'static str, String), Points> {
+    let mut series: BTreeMap<(&'static str, String), Points> = BTreeMap::new();
+    for reading in readings {
+        for sample in &reading.samples {
+            let key = (sample.quantity.id, sample.unit.clone());
+            let points = &mut series.entry(key).or_insert((sample.quantity, Vec::new())).1;
+            let at_ns = sample.at_ns.unwrap_or(reading.at_ns);
+            let is_later = points.last().is_none_or(|(last_ns, _)| at_ns > *last_ns);
+            if sample.at_ns.is_none() || (is_later && (from_ns..=to_ns).contains(&at_ns)) {
+                points.push((at_ns, sample.value));
+            }
+        }
+    }
+    series
 }
 
 /// `nvme0n1` of `nvme0c1n1`, which is one of the ways to it (`CONFIG_NVME_MULTIPATH`).
@@ -261,7 +273,8 @@ fn seen(inside: &[&Reading]) -> Option<(u64, u64, f64)> {
 fn part_without_zeros<'a>(readings: &[&'a Reading], id: &str, unit: &str) -> Option<&'a str> {
     let mut samples = readings.iter().copied().flat_map(|reading| &reading.samples);
     let own = samples.find(|sample| sample.quantity.id == id && sample.unit == unit)?;
-    prometheus::leaves_zeros_out(&own.name).then(|| part_of(&own.name))
+    let leaves = own.at_ns.is_none() && prometheus::leaves_zeros_out(&own.name);
+    leaves.then(|| part_of(&own.name))
 }
 
 /// The part of an exporter's answers that has numbers of this name: the first three words of it.

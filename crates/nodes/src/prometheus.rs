@@ -401,7 +401,7 @@ const LONGEST_UNIT: usize = 200;
 #[must_use]
 pub fn reading(series: &[Series], at_ns: u64) -> Reading {
     let known = |one: &&Series| one.value.is_finite() && one.value >= 0.0;
-    let mut sums: BTreeMap<(&'static str, String), (&'static Known, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&'static str, String), (&'static Known, f64, Option<u64>)> = BTreeMap::new();
     let (divisors, mut seen) = (divisors(series), BTreeSet::new());
     let disks = disks(series);
     let is_there = |name: &&str| series.iter().any(|one| one.name == **name);
@@ -435,15 +435,29 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
                 },
             };
             let value = one.value * known.factor / divisor;
-            let sum = sums.entry((known.quantity.id, unit)).or_insert((known, 0.0));
+            let sum = sums.entry((known.quantity.id, unit)).or_insert((known, 0.0, None));
             sum.1 = if known.most { sum.1.max(value) } else { sum.1 + value };
+            // Of several times the newest one counts.
+            sum.2 = sum.2.max(time_ns(one));
         }
     }
     let mut reading = Reading { at_ns, samples: Vec::new() };
-    for ((_, unit), (known, value)) in sums {
-        reading.add_named(known.quantity, &unit, known.name, value);
+    for ((_, unit), (known, value, at_ns)) in sums {
+        reading.add_at(known.quantity, &unit, known.name, value, at_ns);
     }
     reading
+}
+
+/// When a series was true, by its own word. Milliseconds beyond the latest are in the year 2255.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "within the range that is asked for"
+)]
+fn time_ns(one: &Series) -> Option<u64> {
+    const LATEST_MS: f64 = 9e12;
+    let at_ms = one.at_ms.filter(|at_ms| (0.0..=LATEST_MS).contains(at_ms))?;
+    Some(at_ms.round() as u64 * 1_000_000)
 }
 
 /// How the names begin of what disks and, where somebody wants them, their partitions do: a disk has what its

@@ -272,7 +272,10 @@ impl Watched {
     fn take(&mut self, news: News) {
         match news {
             News::Reading(mut reading) => {
-                reading.at_ns = reading.at_ns.saturating_add_signed(self.shift_ns);
+                let times = reading.samples.iter_mut().filter_map(|sample| sample.at_ns.as_mut());
+                for at_ns in times.chain([&mut reading.at_ns]) {
+                    *at_ns = at_ns.saturating_add_signed(self.shift_ns);
+                }
                 if let Some(gap) = self.gaps.last_mut().filter(|gap| gap.to_ns.is_none()) {
                     gap.to_ns = Some(reading.at_ns);
                 }

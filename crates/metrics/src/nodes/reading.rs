@@ -17,6 +17,8 @@ pub struct Sample {
     pub name: Cow<'static, str>,
     /// In the unit of the quantity.
     pub value: f64,
+    /// When it was true, by the clock of its reading, where its source says so of each number.
+    pub at_ns: Option<u64>,
 }
 
 /// Samples of one reading beyond these are left out: no machine has so many parts, whatever its exporter says.
@@ -45,8 +47,20 @@ impl Reading {
         name: impl Into<Cow<'static, str>>,
         value: f64,
     ) {
+        self.add_at(quantity, unit, name, value, None);
+    }
+
+    /// The same of a number that was true at a time of its own.
+    pub fn add_at(
+        &mut self,
+        quantity: &'static Quantity,
+        unit: &str,
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+        at_ns: Option<u64>,
+    ) {
         if value.is_finite() && value >= 0.0 && self.samples.len() < MOST_SAMPLES {
-            self.samples.push(Sample { quantity, unit: unit.to_owned(), name: name.into(), value });
+            self.samples.push(Sample { quantity, unit: unit.to_owned(), name: name.into(), value, at_ns });
         }
     }
 }

@@ -103,6 +103,19 @@ impl HttpSource {
     /// # Errors
     /// One sentence that names the URL and the remedy.
     pub fn ask(&self, url: &str, accept: &str, form: Option<&[(&str, &str)]>) -> Result<String, String> {
+        self.ask_dated(url, accept, form).map(|(body, _)| body)
+    }
+
+    /// The same, and what the server's clock showed, seconds since 1970, where it says so.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn ask_dated(
+        &self,
+        url: &str,
+        accept: &str,
+        form: Option<&[(&str, &str)]>,
+    ) -> Result<(String, Option<i64>), String> {
         self.answer(url, accept, form).map_err(|why| {
             // What comes of it is shown, and stands in the archive of the run.
             let place = without_login(url);
@@ -111,7 +124,12 @@ impl HttpSource {
     }
 
     /// The same; an error is what stands behind the URL.
-    fn answer(&self, url: &str, accept: &str, form: Option<&[(&str, &str)]>) -> Result<String, String> {
+    fn answer(
+        &self,
+        url: &str,
+        accept: &str,
+        form: Option<&[(&str, &str)]>,
+    ) -> Result<(String, Option<i64>), String> {
         let known = |name: &'static str| self.authorization.as_deref().map(|value| (name, value));
         let answer = match form {
             None => {
@@ -137,7 +155,8 @@ impl HttpSource {
         let status = answer.status().as_u16();
         let headers = answer.headers();
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let (encoding, ends_with_it) = (
+        let (date_s, encoding, ends_with_it) = (
+            date_s(header("date")),
             shown(header("content-encoding")),
             header("content-length").is_empty() && !headers.contains_key("transfer-encoding"),
         );
@@ -151,7 +170,7 @@ impl HttpSource {
             if ends_with_it && accept.starts_with("text/") && !body.ends_with('\n') {
                 return Err(": the answer is cut off: its last line has no end".to_owned());
             }
-            return Ok(body);
+            return Ok((body, date_s));
         }
         let hint = match status {
             401 | 403 => "; give its `token`, or `username` and `password`".to_owned(),
@@ -160,6 +179,26 @@ impl HttpSource {
         };
         Err(format!(" answers {status}{hint}"))
     }
+}
+
+/// `Fri, 27 Nov 2026 16:45:09 GMT` (RFC 9110, section 5.6.7), seconds since 1970.
+fn date_s(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let number = |text: &str| text.parse::<i64>().ok().filter(|number| (0..=9999).contains(number));
+    let mut words = text.split_ascii_whitespace().skip(1);
+    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    if words.next() != Some("GMT") {
+        return None;
+    }
+    let (month, _) = (1_i64..).zip(MONTHS).find(|(_, name)| *name == month)?;
+    let (day, year) = (number(day)?, number(year)?);
+    let parts: Vec<i64> = time.split(':').map(number).collect::<Option<_>>()?;
+    let [hours, minutes, seconds] = parts.as_slice() else { return None };
+    // Years begin in March, so that a leap day is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
+    Some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 }
 
 /// What a server says of why it answers as it does.
@@ -259,6 +298,22 @@ pub(crate) mod tests {
         );
         assert!(login(Some("t"), Some("u"), None).is_err() && login(None, None, Some("p")).is_err());
         assert!(login(None, Some("a:b"), None).is_err());
+    }
+
+    #[test]
+    fn a_date_of_http_is_seconds_since_1970() {
+        for (text, seconds) in [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", Some(0)),
+            ("Thu, 29 Feb 2024 23:59:59 GMT", Some(1_709_251_199)),
+            ("Fri, 01 Mar 2024 00:00:00 GMT", Some(1_709_251_200)),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", None),
+            ("Sun, 06 Nov 1994 08:49 GMT", None),
+            ("Sun, 06 Nov 99999 08:49:37 GMT", None),
+            ("", None),
+        ] {
+            assert_eq!(super::date_s(text), seconds, "{text}");
+        }
     }
 
     #[test]

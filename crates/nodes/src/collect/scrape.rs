@@ -1,5 +1,7 @@
 //! An exporter that answers with the text of Prometheus.
 
+mod stamps;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +12,7 @@ use super::http::{HttpSource, Login, poll, without_login};
 use super::{News, now_ns};
 use crate::prometheus::{self, Series, filesystems};
 use crate::reading::Reading;
+use stamps::Stamps;
 
 /// Where and how to ask.
 #[derive(Debug)]
@@ -20,6 +23,7 @@ pub struct Exporter {
     /// Where the file systems are mounted that hold what the store stores.
     directories: Vec<String>,
     clock: Mutex<Clock>,
+    stamps: Mutex<Stamps>,
 }
 
 /// The last comparisons of the machine's clock with this one: how long the answer took, and by how much the other is ahead.
@@ -47,8 +51,8 @@ impl Exporter {
     /// As [`HttpSource::new`].
     pub fn new(url: &str, login: Login<'_>, interval: Duration) -> Result<Self, String> {
         let http = HttpSource::new(url, login)?;
-        let (directories, clock) = (Vec::new(), Mutex::default());
-        Ok(Self { http, url: url.to_owned(), interval, directories, clock })
+        let (directories, clock, stamps) = (Vec::new(), Mutex::default(), Mutex::default());
+        Ok(Self { http, url: url.to_owned(), interval, directories, clock, stamps })
     }
 
     /// The same, and the file systems that are mounted at these directories or below are the store's.
@@ -70,14 +74,20 @@ impl Exporter {
     fn ask(&self) -> Result<(Reading, Option<i64>), String> {
         let url = without_login(&self.url);
         let asked_ns = now_ns();
-        let body = self.http.ask(&self.url, "text/plain;version=0.0.4", None)?;
+        let (body, date_s) = self.http.ask_dated(&self.url, "text/plain;version=0.0.4", None)?;
         // The exporter looked at its machine somewhere between the question and the answer.
         let answered_ns = now_ns();
         let at_ns = u64::midpoint(asked_ns, answered_ns);
-        let exposition = prometheus::parse(&body);
+        let mut exposition = prometheus::parse(&body);
         if let Some(machines) = several_machines(&exposition.series) {
             return Err(format!("{url} {machines}"));
         }
+        let is_time = |one: &&Series| {
+            one.at_ms.is_none() && ["node_time_seconds", "node_time"].contains(&one.name.as_str())
+        };
+        let time_s = exposition.series.iter().find(is_time).map(|time| time.value);
+        let (stamps, here_ms) = (self.stamps.lock(), (at_ns / 1_000_000).cast_signed());
+        stamps.unwrap_or_else(PoisonError::into_inner).place(&mut exposition.series, here_ms, date_s);
         let mut reading = prometheus::reading(&exposition.series, at_ns);
         let found = filesystems::add(&exposition.series, &self.directories, &mut reading);
         if found == 0 && !self.directories.is_empty() {
@@ -88,25 +98,26 @@ impl Exporter {
             ));
         }
         if reading.samples.is_empty() {
-            let what = match exposition.first_unreadable {
-                Some((line, text)) if exposition.series.is_empty() => {
-                    format!("no exposition (line {line}: {text})")
-                }
-                _ => format!("{} series, none of them one of a machine's", exposition.series.len()),
-            };
-            return Err(format!(
-                "{url} answers {what}; give the URL of a node_exporter, a kubelet's cAdvisor, an snmp_exporter, or of Ceph's or \
-                 MinIO's metrics"
-            ));
+            return Err(nothing(&url, exposition.series.len(), exposition.first_unreadable));
         }
-        let is_time = |one: &&Series| ["node_time_seconds", "node_time"].contains(&one.name.as_str());
-        let time = exposition.series.iter().find(is_time);
-        let ahead_ns = time.and_then(|time| ahead(time.value, at_ns)).map(|ahead_ns| {
+        let ahead_ns = time_s.and_then(|time_s| ahead(time_s, at_ns)).map(|ahead_ns| {
             let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
             clock.compare(answered_ns.saturating_sub(asked_ns), ahead_ns)
         });
         Ok((reading, ahead_ns))
     }
+}
+
+/// That nothing of an answer is known, and what it is instead.
+fn nothing(url: &str, series: usize, unreadable: Option<(usize, String)>) -> String {
+    let what = match unreadable {
+        Some((line, text)) if series == 0 => format!("no exposition (line {line}: {text})"),
+        _ => format!("{series} series, none of them one of a machine's"),
+    };
+    format!(
+        "{url} answers {what}; give the URL of a node_exporter, a kubelet's cAdvisor, an snmp_exporter, or of Ceph's or \
+         MinIO's metrics"
+    )
 }
 
 /// Seconds since 1970 there, against this machine's clock at that moment.
@@ -229,6 +240,36 @@ mod tests {
             clock.compare(20, -3);
         }
         assert_eq!(clock.compare(20, -3), -3);
+    }
+
+    /// As a kubelet's cAdvisor does, here by a clock of long ago: each container has a time of its own, quotas have
+    /// none.
+    #[test]
+    fn numbers_bear_the_times_that_their_exporter_says() {
+        let labels = |name: &str| format!("{{container=\"{name}\",namespace=\"n\",pod=\"p\"}}");
+        let (a, b) = (labels("a"), labels("b"));
+        let body = format!(
+            "container_cpu_usage_seconds_total{a} 10 784111775000\ncontainer_cpu_usage_seconds_total{b} 5 784111770000\n\
+             container_spec_cpu_quota{a} 50000\ncontainer_spec_cpu_period{a} 100000\n"
+        );
+        let head = "HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\nconnection: close\r\n\r\n";
+        let reading = ask(&server(vec![format!("{head}{body}")]).0, None).unwrap();
+        let found: Vec<(&str, &str, f64)> =
+            reading.samples.iter().map(|one| (one.quantity.id, one.unit.as_str(), one.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("quota_processors", "n/p/a", 0.5),
+                ("quota_used_s", "n/p/a", 10.0),
+                ("quota_used_s", "n/p/b", 5.0)
+            ]
+        );
+        let times: Vec<Option<u64>> = reading.samples.iter().map(|one| one.at_ns).collect();
+        assert_eq!((times[0], times[1].unwrap() - times[2].unwrap()), (None, 5_000_000_000));
+        // By the date of the answer these are of 2 and of 7 seconds before.
+        assert!(times[1].unwrap() < reading.at_ns, "{times:?}");
+        let undated = ask(&server(vec![format!("HTTP/1.1 200 OK\r\n\r\n{body}")]).0, None).unwrap();
+        assert!(undated.samples.iter().all(|one| one.at_ns.is_none()), "{undated:?}");
     }
 
     #[tokio::test]

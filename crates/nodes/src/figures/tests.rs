@@ -49,6 +49,40 @@ fn a_small_step_back_is_no_restart_and_a_counter_of_energy_that_wraps_is_none_ei
     assert_eq!(over(&read, ALL.0, ALL.1).quantities[0].mean, 150_000.0);
 }
 
+/// Two containers of a kubelet, each looked at every 12 s at a time of its own, and read every second.
+#[test]
+fn a_number_that_bears_a_time_counts_at_that_time_and_once() {
+    let rate = |phase: u64| {
+        let reading = |at_s: u64| {
+            let mut reading = Reading { at_ns: at_s * 1_000_000_000, samples: Vec::new() };
+            for (unit, phase, used) in [("a", phase, 0.5), ("b", phase + 5, 0.25)] {
+                let looked_s = (at_s - phase) / 12 * 12 + phase;
+                let value = looked_s as f64 * used;
+                reading.add_at(&q::QUOTA_USED, unit, "", value, Some(looked_s * 1_000_000_000));
+            }
+            reading.add(&q::QUOTA_PROCESSORS, "a", 1.0);
+            reading
+        };
+        let readings: Vec<Reading> = (990..=1070).map(reading).collect();
+        let found = over(&readings, 1_000_000_000_000, 1_060_000_000_000);
+        assert_eq!(found.resets, 0);
+        let of = |unit: &str| {
+            let mut own = found.quantities.iter().filter(|one| one.quantity == q::QUOTA_USED.id);
+            let own = own.find(|one| one.unit == unit).unwrap();
+            (own.mean, own.highest)
+        };
+        let busy = found.units.iter().find(|unit| unit.kind == Kind::CpuQuota).map(|unit| unit.busy);
+        (of("a"), of("b"), busy)
+    };
+    for phase in 0..12 {
+        let (a, b, busy) = rate(phase);
+        let is =
+            |found: (f64, f64), rate: f64| (found.0 - rate).abs() < 1e-9 && (found.1 - rate).abs() < 1e-9;
+        assert!(is(a, 0.5) && is(b, 0.25), "phase {phase}: {a:?} {b:?}");
+        assert!(busy.is_some_and(|busy| (busy - 0.5).abs() < 1e-9), "phase {phase}: {busy:?}");
+    }
+}
+
 /// What goes to a namespace of NVMe by two controllers.
 #[test]
 fn the_ways_to_a_disk_are_not_counted_beside_it() {

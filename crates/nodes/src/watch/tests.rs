@@ -42,6 +42,19 @@ async fn a_machine_is_read_and_one_that_does_not_answer_is_named() {
     assert!(watch.figures().take().len() < looks.len(), "what was taken does not come again");
 }
 
+#[test]
+fn times_of_readings_and_of_their_numbers_come_to_the_clock_of_the_run() {
+    let name = NodeName { name: "n".to_owned(), role: "r".to_owned(), source: "prometheus".to_owned() };
+    let mut watched = Watched::new(name, -7);
+    let mut reading = Reading { at_ns: 100, samples: Vec::new() };
+    reading.add_at(&q::QUOTA_USED, "a", "", 1.0, Some(90));
+    reading.add(&q::QUOTA_PROCESSORS, "a", 1.0);
+    watched.take(News::Reading(reading));
+    let own = watched.readings.last().unwrap();
+    let times: Vec<Option<u64>> = own.samples.iter().map(|sample| sample.at_ns).collect();
+    assert_eq!((own.at_ns, times), (93, vec![Some(83), None]));
+}
+
 /// An exporter over TLS that wants a token and is killed when `alive` says so; gives its address and its certificate.
 fn exporter(alive: &Arc<AtomicBool>) -> (SocketAddr, String, JoinHandle<()>) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
