@@ -155,15 +155,25 @@ pub fn shares_text(record: &RunRecord) -> String {
         return String::new();
     }
     let from = record.raw_limits.as_deref().unwrap_or("the baseline");
+    let is_above = record.stages.iter().flat_map(|stage| &stage.efficiency).any(|one| one.share > 1.0);
     format!(
-        "shares of what the machines can do by themselves ({from}); of copies only one counts:\n{}",
-        fit::plain(&["stage", "direction", "of", "users get", "machines can", "share"], 3, &rows)
+        "shares of what the machines can do by themselves ({from}); of copies only one counts:\n{}{}",
+        fit::plain(&["stage", "direction", "of", "users get", "machines can", "share"], 3, &rows),
+        if is_above { ABOVE } else { "" }
     )
 }
 
+/// What a share above 100 % says.
+const ABOVE: &str = "\nmore than 100 %: what users got came out of memory or went into it, or the baseline is of fewer disks or \
+                     links, or asked them for less at a time";
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+    use cosmark_archive::StageRecord;
+    use cosmark_metrics::EfficiencyResult;
+    use serde_json::json;
 
     fn limits(speed: f64) -> RawLimits {
         let node = RawNode {
@@ -174,6 +184,30 @@ mod tests {
             ..RawNode::default()
         };
         RawLimits { nodes: vec![node], ..RawLimits::default() }
+    }
+
+    #[test]
+    fn a_share_of_more_than_everything_says_what_that_means() {
+        let with = |share: f64| {
+            let mut record: RunRecord = serde_json::from_value(json!({"schema": 1, "cosmark": "0", "id": "w1",
+                "name": "n", "description": null, "state": "finished", "reason": null, "seed": 1, "submitted": null,
+                "started": null, "ended": null, "process": null}))
+            .unwrap();
+            let mut stage: StageRecord =
+                serde_json::from_value(json!({"id": "s1-main", "name": "main", "state": "completed"}))
+                    .unwrap();
+            stage.efficiency = vec![EfficiencyResult {
+                direction: "read".into(),
+                of: "disk_bytes".into(),
+                user_per_s: share * 1e8,
+                raw_per_s: 1e8,
+                share,
+            }];
+            record.stages = vec![stage];
+            shares_text(&record)
+        };
+        assert!(with(0.999).contains("99.9 %") && !with(1.0).contains("more than 100 %"), "{}", with(1.0));
+        assert!(with(3.12).contains("312.0 %") && with(3.12).ends_with(ABOVE), "{}", with(3.12));
     }
 
     #[test]
