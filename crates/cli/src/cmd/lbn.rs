@@ -1,5 +1,6 @@
 //! `cosmark lbn`: how far apart on a disk successive requests lie, from a trace or while it happens.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -20,8 +21,7 @@ pub fn run(args: &LbnArgs) -> Outcome {
         Some(file) => offline(file)?,
         None => live(args.seconds)?,
     };
-    let disks: Vec<(&String, &Distances)> =
-        trace.disks().iter().filter(|(disk, _)| only.as_ref().is_none_or(|only| *only == **disk)).collect();
+    let disks = chosen(&trace, only.as_deref());
     if disks.is_empty() {
         let place =
             args.file.as_ref().map_or_else(|| "the time".to_owned(), |file| file.display().to_string());
@@ -31,12 +31,18 @@ pub fn run(args: &LbnArgs) -> Outcome {
         )));
     }
     if args.json {
-        verbatim!("{}", crate::output::json(trace.disks())?);
+        verbatim!("{}", crate::output::json(&disks)?);
     } else {
         let parts: Vec<String> = disks.iter().map(|(disk, distances)| text(disk, distances)).collect();
         println!("{}", parts.join("\n"));
     }
     Ok(Exit::Done)
+}
+
+/// The disk that was asked for, or all.
+fn chosen<'a>(trace: &'a Trace, only: Option<&str>) -> BTreeMap<&'a str, &'a Distances> {
+    let all = trace.disks().iter().map(|(disk, distances)| (disk.as_str(), distances));
+    all.filter(|(disk, _)| only.is_none_or(|only| only == *disk)).collect()
 }
 
 fn offline(file: &Path) -> Result<Trace, Problem> {
@@ -118,4 +124,21 @@ fn text(disk: &str, found: &Distances) -> String {
         lines.push(format!("  {blocks:>6} blocks {:>10}  {:>7}  {bar}", units::grouped(*many), share(*many)));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_one_disk_gets_no_other() {
+        let mut trace = Trace::default();
+        for disk in ["8,0", "8,16", "8,16"] {
+            trace.add_line(&format!("x: block_rq_issue: {disk} R 4096 () 8 + 8 [x]"));
+        }
+        let names = |only: Option<&str>| chosen(&trace, only).into_keys().collect::<Vec<&str>>();
+        assert_eq!(names(None), ["8,0", "8,16"]);
+        assert_eq!(names(Some("8,16")), ["8,16"]);
+        assert!(names(Some("8,1")).is_empty());
+    }
 }
