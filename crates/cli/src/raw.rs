@@ -157,6 +157,14 @@ fn free_port() -> Option<u16> {
 /// iperf3's own.
 const IPERF3_PORT: u16 = 5201;
 
+/// `HOST[:PORT]`; an address with colons has its port behind brackets.
+fn host_and_port(text: &str) -> (String, u16) {
+    let split = text.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    let (host, port) =
+        split.and_then(|(host, port)| Some((host, port.parse().ok()?))).unwrap_or((text, IPERF3_PORT));
+    (host.trim_start_matches('[').trim_end_matches(']').to_owned(), port)
+}
+
 impl Task {
     fn of(node: &NodeSpec, args: &BaselineArgs) -> Result<Self, Problem> {
         let (shell, host) = match Source::of(node) {
@@ -187,10 +195,7 @@ impl Task {
             imported.push(import(&text, "").map_err(|why| wrong("import", file, why))?);
         }
         let server = of_node(&args.iperf3, &node.name).last().map(|text| {
-            let (host, port) = text.rsplit_once(':').map_or((text, IPERF3_PORT), |(host, port)| {
-                port.parse().map_or((text, IPERF3_PORT), |port| (host, port))
-            });
-            let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+            let (host, port) = host_and_port(text);
             Iperf3 { host, port, seconds: args.seconds }
         });
         Ok(Self {
@@ -279,4 +284,24 @@ async fn with_server(
     let said = Shell::local().run(&script, std::time::Duration::from_secs(20)).await?;
     let name = said.lines().find_map(|line| line.strip_prefix("hostname ")).unwrap_or(host).trim().to_owned();
     Iperf3 { host: name, port: IPERF3_PORT, seconds }.measure_with(shell).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_colons_has_a_port_only_behind_brackets() {
+        for (text, host, port) in [
+            ("s1", "s1", IPERF3_PORT),
+            ("s1:5302", "s1", 5302),
+            ("192.0.2.7:5302", "192.0.2.7", 5302),
+            ("2001:db8::7", "2001:db8::7", IPERF3_PORT),
+            ("[2001:db8::7]", "2001:db8::7", IPERF3_PORT),
+            ("[2001:db8::7]:5302", "2001:db8::7", 5302),
+            ("::1", "::1", IPERF3_PORT),
+        ] {
+            assert_eq!(host_and_port(text), (host.to_owned(), port), "{text}");
+        }
+    }
 }
