@@ -77,9 +77,10 @@ fn series(line: &str) -> Option<Series> {
     if first.is_ascii_digit() || !name.bytes().all(of_a_name) {
         return None;
     }
-    let (labels, rest) = match line[end..].strip_prefix('{') {
+    let rest = line[end..].trim_start();
+    let (labels, rest) = match rest.strip_prefix('{') {
         Some(inner) => labels(inner)?,
-        None => (Vec::new(), &line[end..]),
+        None => (Vec::new(), rest),
     };
     // Behind ` # ` stands an exemplar.
     let rest = rest.split_once(" # ").map_or(rest, |(rest, _)| rest);

@@ -15,6 +15,24 @@ fn both_formats_are_read() {
     assert!(read.series[3].value.is_nan() && read.series[4].value.is_infinite());
 }
 
+/// Any number of blanks and tabs separates what stands in a line.
+#[test]
+fn blanks_separate_and_say_nothing() {
+    let lines = [
+        "m{a=\"b\"} 7 1700000000000",
+        "m {a=\"b\"}\t7  1700000000000",
+        "  m\t{ a = \"b\" , } 7\t1700000000000\r",
+    ];
+    for line in lines {
+        let read = parse(line);
+        assert_eq!(read.series.len(), 1, "{line}: {read:?}");
+        let one = &read.series[0];
+        assert_eq!((one.name.as_str(), one.label("a"), one.value), ("m", Some("b"), 7.0), "{line}");
+        assert_eq!(one.at_ms, Some(1.7e12), "{line}");
+    }
+    assert_eq!(parse("m\t7").series.first().map(|one| one.value), Some(7.0));
+}
+
 #[test]
 fn what_is_no_series_is_counted_and_the_first_is_named() {
     let text = "ok 1\n{\"json\": true}\n<html>\na{x=\"1} 2\na{x=1} 2\na 1 2 3\na one\n9a 1\na{x=\"1\" y=\"2\"} 1\na\n";
