@@ -1,5 +1,7 @@
 //! The file systems of a machine that hold what a store stores, by the collector `filesystem` of `node_exporter`.
 
+use std::collections::BTreeMap;
+
 use super::Series;
 use crate::filesystems::{self, FileSystem};
 use crate::reading::Reading;
@@ -15,20 +17,22 @@ pub static NAMES: [&str; 4] = [SIZE, FREE, OLDER_SIZE, OLDER_FREE];
 
 /// Adds those that are mounted at these directories or below; gives how many there are.
 pub fn add(series: &[Series], directories: &[String], reading: &mut Reading) -> usize {
+    if directories.is_empty() {
+        return 0;
+    }
     let is_there = |name: &str| series.iter().any(|one| one.name == name);
     let (size, free) = if is_there(SIZE) { (SIZE, FREE) } else { (OLDER_SIZE, OLDER_FREE) };
-    let one = |one: &Series| {
-        let (device, place) = (one.label("device")?, one.label("mountpoint")?);
-        if !filesystems::is_below(place, directories) {
-            return None;
+    let of = |one: &'_ Series| Some((one.label("device")?.to_owned(), one.label("mountpoint")?.to_owned()));
+    let mut rest = BTreeMap::new();
+    for one in series.iter().filter(|one| one.name == free) {
+        if let Some(own) = of(one).filter(|(_, place)| filesystems::is_below(place, directories)) {
+            rest.entry(own).or_insert(one.value);
         }
-        let of_it = |other: &&Series| {
-            other.name == free
-                && other.label("device") == Some(device)
-                && other.label("mountpoint") == Some(place)
-        };
-        let rest = series.iter().find(of_it)?.value;
-        Some(FileSystem { device: device.to_owned(), place: place.to_owned(), size: one.value, free: rest })
+    }
+    let one = |one: &Series| {
+        let own = of(one)?;
+        let free = *rest.get(&own)?;
+        Some(FileSystem { device: own.0, place: own.1, size: one.value, free })
     };
     let mounted = series.iter().filter(|one| one.name == size).filter_map(one);
     filesystems::add(mounted, directories, (size, free), reading)
@@ -82,5 +86,21 @@ mod tests {
         let mut none = Reading::default();
         assert_eq!((add(&series, &["/var".to_owned()], &mut none), none.samples.len()), (0, 0));
         assert_eq!(add(&series, &[], &mut none), 0);
+    }
+
+    #[test]
+    fn each_of_many_file_systems_finds_its_own_numbers() {
+        let mut text = String::new();
+        for at in 0..50_000 {
+            for (name, value) in [("size_bytes", 90_000), ("free_bytes", at)] {
+                text += &format!(
+                    "node_filesystem_{name}{{device=\"/dev/d{at}\",mountpoint=\"/d/{at}\"}} {value}\n"
+                );
+            }
+        }
+        let (series, mut reading) = (parse(&text).series, Reading::default());
+        assert_eq!(add(&series, &["/d".to_owned()], &mut reading), 50_000);
+        let free = reading.samples.iter().filter(|one| one.name == FREE);
+        assert!(free.enumerate().all(|(at, one)| one.value == at as f64 && *one.unit == *format!("/d/{at}")));
     }
 }
