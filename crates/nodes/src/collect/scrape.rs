@@ -112,6 +112,9 @@ impl Exporter {
 fn nothing(url: &str, series: usize, unreadable: Option<(usize, String)>) -> String {
     let what = match unreadable {
         Some((line, text)) if series == 0 => format!("no exposition (line {line}: {text})"),
+        None if series == 0 => {
+            "no series at all, as a manager of Ceph on standby does: the active one has them".to_owned()
+        }
         _ => format!("{series} series, none of them one of a machine's"),
     };
     format!(
@@ -156,6 +159,7 @@ mod tests {
     const REFUSED: &str = "HTTP/1.1 401 no\r\nconnection: close\r\n\r\n";
     const PAGE: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n<html>metrics</html>\n";
     const FOREIGN: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nup 1\n";
+    const EMPTY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     const SEVERAL: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nnode_procs_running{instance=\"a:9100\"} 7\n\
                            node_procs_running{instance=\"b:9100\"} 1\n";
     const ZIPPED: &str =
@@ -182,6 +186,7 @@ mod tests {
         for (answer, words) in [
             (REFUSED, "answers 401; give its `token`"),
             (PAGE, "no exposition (line 1: <html>"),
+            (EMPTY, "no series at all, as a manager of Ceph on standby does"),
             (FOREIGN, "1 series, none of them one of a machine's"),
             (SEVERAL, "knows 2 machines (a:9100, b:9100, ..); select one: ?match[]={instance=\"a:9100\"}"),
             (MOVED, "answers 302; give the URL"),
