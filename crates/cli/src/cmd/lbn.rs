@@ -25,6 +25,9 @@ pub fn run(args: &LbnArgs) -> Outcome {
     if disks.is_empty() {
         let place =
             args.file.as_ref().map_or_else(|| "the time".to_owned(), |file| file.display().to_string());
+        if let Some((program, remedy)) = args.file.as_deref().and_then(written_by) {
+            return Err(Problem::usage(format!("{place} is what {program} writes: {remedy}")));
+        }
         return Err(Problem::usage(format!(
             "no request in {place}: a trace has lines of block_rq_issue (tracefs, perf script, trace-cmd) or of blkparse \
              with action D"
@@ -58,6 +61,22 @@ fn offline(file: &Path) -> Result<Trace, Problem> {
         }
         trace.add_line(&String::from_utf8_lossy(&line));
     }
+}
+
+/// How traces begin that are no text, who writes them, and what makes text of them.
+const BINARY: [(&[u8], &str, &str); 4] = [
+    (b"\x07tae", "blktrace", "make text of it by `blkparse -i FILE > trace.txt`"),
+    (b"eat\x07", "blktrace", "make text of it by `blkparse -i FILE > trace.txt`"),
+    (b"\x17\x08Dtracing", "trace-cmd", "make text of it by `trace-cmd report -i FILE > trace.txt`"),
+    (b"PERFILE2", "perf", "make text of it by `perf script -i FILE > trace.txt`"),
+];
+
+/// Who wrote a trace that is no text, and what to do.
+fn written_by(file: &Path) -> Option<(&'static str, &'static str)> {
+    let mut begins = Vec::new();
+    File::open(file).ok()?.take(16).read_to_end(&mut begins).ok()?;
+    let row = BINARY.iter().find(|(magic, ..)| begins.starts_with(magic))?;
+    Some((row.1, row.2))
 }
 
 const LONGEST_LINE: u64 = 64 << 10;
@@ -127,8 +146,27 @@ fn text(disk: &str, found: &Distances) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binary_trace_is_known_by_how_it_begins() {
+        let file = std::env::temp_dir().join(format!("cosmark-lbn-{}", std::process::id()));
+        let cases: [(&[u8], Option<&str>); 5] = [
+            (b"\x07tae\x01\x00\x00\x00\x00", Some("blktrace")),
+            (b"\x17\x08Dtracing6\x00", Some("trace-cmd")),
+            (b"PERFILE2\x68\x00", Some("perf")),
+            (b"8,16 3 11 0.1 697 C W 223490 + 8 [0]\n", None),
+            (b"", None),
+        ];
+        for (bytes, program) in cases {
+            fs::write(&file, bytes).unwrap();
+            assert_eq!(written_by(&file).map(|(program, _)| program), program, "{bytes:?}");
+        }
+        fs::remove_file(&file).unwrap();
+        assert_eq!(written_by(&file), None);
+    }
 
     #[test]
     fn who_asks_for_one_disk_gets_no_other() {
