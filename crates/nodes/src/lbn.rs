@@ -3,6 +3,8 @@
 //! than 2.5 million blocks apart, 9 % for 1 MB. Formats: the kernel's event `block_rq_issue` (tracefs, perf script,
 //! trace-cmd), and blkparse(1) in its default form.
 
+pub mod by_time;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -92,16 +94,28 @@ pub struct Trace {
 impl Trace {
     /// Takes one line, whatever it is.
     pub fn add_line(&mut self, line: &str) {
-        // How far the next one is from one that nobody saw is not known.
-        if line.trim_start().starts_with("CPU:") && line.contains("[LOST ") {
-            self.disks.values_mut().for_each(|disk| disk.end = None);
-            return;
+        if Self::is_loss(line) {
+            self.forget_ends();
+        } else if let Some(one) = issued(line) {
+            self.add(one.disk, one.start, one.blocks);
         }
-        let Some(one) = issued(line) else { return };
-        if let Some(disk) = self.disks.get_mut(one.disk) {
-            disk.add(one.start, one.blocks);
+    }
+
+    /// Whether a line says that others were lost before it.
+    fn is_loss(line: &str) -> bool {
+        line.trim_start().starts_with("CPU:") && line.contains("[LOST ")
+    }
+
+    /// How far the next one is from one that nobody saw is not known.
+    fn forget_ends(&mut self) {
+        self.disks.values_mut().for_each(|disk| disk.end = None);
+    }
+
+    fn add(&mut self, disk: &str, start: u64, blocks: u64) {
+        if let Some(own) = self.disks.get_mut(disk) {
+            own.add(start, blocks);
         } else if self.disks.len() < MOST_DISKS {
-            self.disks.entry(one.disk.to_owned()).or_default().add(one.start, one.blocks);
+            self.disks.entry(disk.to_owned()).or_default().add(start, blocks);
         }
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use cosmark_nodes::lbn::by_time::ByTime;
 use cosmark_nodes::lbn::{Distances, Trace};
 use cosmark_nodes::requests::{PAUSE, Requests, TRACING};
 
@@ -51,12 +52,21 @@ fn chosen<'a>(trace: &'a Trace, only: Option<&str>) -> BTreeMap<&'a str, &'a Dis
 fn offline(file: &Path) -> Result<Trace, Problem> {
     let wrong = |cause: std::io::Error| Problem::usage(format!("cannot read {}: {cause}", file.display()));
     let mut lines = BufReader::new(File::open(file).map_err(wrong)?);
-    let (mut trace, mut line) = (Trace::default(), Vec::new());
+    let (mut trace, mut line) = (ByTime::default(), Vec::new());
     loop {
         line.clear();
         // A line without an end, as of a binary trace, is taken in pieces, none of which is a request.
         let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(wrong)?;
         if read == 0 {
+            let (trace, steps_back) = trace.end();
+            if steps_back > 0 {
+                eprintln!(
+                    "cosmark: the times of {} go back {}: another trace begins there, which is no distance, or what one processor \
+                     wrote stands behind what another did, so that the order is lost: merge these by time",
+                    file.display(),
+                    units::count(steps_back, "time")
+                );
+            }
             return Ok(trace);
         }
         trace.add_line(&String::from_utf8_lossy(&line));
