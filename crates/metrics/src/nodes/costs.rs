@@ -143,14 +143,17 @@ pub(super) fn is_stacked(name: &str) -> bool {
     STACKED.iter().any(|stacked| name.starts_with(stacked))
 }
 
+/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`; `nvme0n10` is another one than `nvme0n1`.
+fn is_part(name: &str, disk: &str) -> bool {
+    let ends_in_a_number = disk.ends_with(|last: char| last.is_ascii_digit());
+    let rest = name.strip_prefix(disk);
+    let number = if ends_in_a_number { rest.and_then(|rest| rest.strip_prefix('p')) } else { rest };
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Without partitions, and without what lies on other disks: volumes, arrays, loops. Where there is nothing else, these.
 fn whole_disks(units: Vec<&QuantityResult>) -> f64 {
-    let of_another = |name: &str| {
-        units.iter().any(|other| {
-            let rest = name.strip_prefix(other.unit.as_str()).map(|rest| rest.trim_start_matches('p'));
-            rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-        })
-    };
+    let of_another = |name: &str| units.iter().any(|other| is_part(name, &other.unit));
     let whole: Vec<_> =
         units.iter().copied().filter(|one| !is_stacked(&one.unit) && !of_another(&one.unit)).collect();
     if whole.is_empty() { total(units) } else { total(whole) }
@@ -316,6 +319,28 @@ mod tests {
             all.iter().find(|one| one.0.id == "client_cpu_ms_per_op").map(|one| one.1)
         };
         assert_eq!((own(1e9), own(2e9)), (Some(2.0), None));
+    }
+
+    /// Namespaces, drives of a controller and devices of a network that are numbered beyond nine.
+    #[test]
+    fn the_tenth_disk_is_no_part_of_the_first() {
+        let disks = [
+            "nvme0n1",
+            "nvme0n1p2",
+            "nvme0n10",
+            "cciss/c0d1",
+            "cciss/c0d1p1",
+            "cciss/c0d12",
+            "nbd1",
+            "nbd15",
+        ];
+        let disks: Vec<(&str, &str, f64)> = disks
+            .into_iter()
+            .chain(["sdb", "sdb2", "sdbc"])
+            .map(|unit| ("disk_read_bytes", unit, 1e6))
+            .collect();
+        assert_eq!(read_by_disks(&node(&disks)), Some(8e6));
+        assert_eq!(read_by_disks(&NodeResult::default()), None);
     }
 
     #[test]
