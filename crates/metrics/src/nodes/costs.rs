@@ -111,8 +111,11 @@ pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> Operati
     }
 }
 
+/// What goes to a disk of the client and not to the store.
+const LOCAL: &str = "localwrite";
+
 fn measured(operations: &[OperationResult]) -> impl Iterator<Item = &OperationResult> {
-    operations.iter().filter(|op| !SETUP.contains(&op.op.as_str()))
+    operations.iter().filter(|op| !SETUP.contains(&op.op.as_str()) && op.op != LOCAL)
 }
 
 fn per_s(operations: &[OperationResult]) -> f64 {
@@ -241,8 +244,13 @@ mod tests {
             ("disk_written_bytes", "nvme0n1p2", 1e6),
             ("energy_j", "package-0", 40.0),
         ]);
-        let operations =
-            [operation("write", 100.0, 1e6), operation("read", 300.0, 9e6), operation("prepare", 7e9, 7e9)];
+        let operations = [
+            operation("write", 60.0, 6e5),
+            operation("mwrite", 40.0, 4e5),
+            operation("read", 300.0, 9e6),
+            operation("prepare", 7e9, 7e9),
+            operation("localwrite", 7e9, 7e9),
+        ];
         assert_eq!(
             values(&[proxy, storage], &operations),
             [

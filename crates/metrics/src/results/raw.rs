@@ -137,6 +137,15 @@ pub struct EfficiencyResult {
 /// Smaller objects, and smaller requests of a disk, are limited by their number and not by bytes.
 const SMALL_BYTES: u32 = 65_536;
 
+/// Whether an operation moves its bytes in this direction between its client and the store, in one request or in parts,
+/// from memory or from files.
+fn is_of(op: &str, direction: &str) -> bool {
+    match direction {
+        "write" => ["write", "filewrite", "mwrite", "mfilewrite"].contains(&op),
+        _ => op == direction,
+    }
+}
+
 /// Requests per second of a disk; none where they were large ones, which say nothing of small ones.
 fn small_requests(disk: &RawDisk) -> f64 {
     if disk.block_bytes < u64::from(SMALL_BYTES) { disk.requests_per_s } else { 0.0 }
@@ -174,7 +183,7 @@ impl RawLimits {
     pub fn shares(&self, operations: &[OperationResult]) -> Vec<EfficiencyResult> {
         let mut found = Vec::new();
         for (direction, to_node) in [("read", false), ("write", true)] {
-            let own = operations.iter().filter(|operation| operation.op == direction);
+            let own = operations.iter().filter(|operation| is_of(&operation.op, direction));
             let (mut bytes, mut rate) = (0.0, 0.0);
             for operation in own {
                 bytes += operation.bandwidth_bytes_per_s.unwrap_or(0.0);
@@ -273,6 +282,22 @@ mod tests {
                 ("write", "network_bytes", 0.025)
             ]
         );
+    }
+
+    /// In parts, from files, and side by side; what is written to a disk of the client is no work of the store.
+    #[test]
+    fn all_writes_to_the_store_are_written() {
+        let of = |operations: &[OperationResult]| -> Vec<(String, f64)> {
+            limits().shares(operations).into_iter().map(|one| (one.of, one.user_per_s)).collect()
+        };
+        let bytes = |user: f64| [("disk_bytes".to_owned(), user), ("network_bytes".to_owned(), user)];
+        for op in ["write", "filewrite", "mwrite", "mfilewrite"] {
+            assert_eq!(of(&[operation(op, 50.0, 1e6)]), bytes(50e6), "{op}");
+        }
+        let all =
+            [operation("write", 10.0, 1e6), operation("mwrite", 5.0, 8e6), operation("localwrite", 9.0, 1e6)];
+        assert_eq!(of(&all), bytes(50e6));
+        assert_eq!(of(&all[2..]), []);
     }
 
     #[test]
