@@ -32,6 +32,14 @@ const SILENT: Duration = Duration::from_secs(5);
 const LONGEST_SENTENCE: usize = 400;
 /// Comparisons of clocks of which the best counts.
 const COMPARED: usize = 12;
+/// Two that lie further apart than their ways and this are of a clock that was set in between: none drifts so far in a
+/// minute.
+const DRIFT_NS: i64 = 50_000_000;
+/// A reading from the future, or one from so long ago, may be by a clock that was set since it was compared.
+const FUTURE_NS: u64 = 2_000_000_000;
+const LONG_AGO_NS: u64 = 10_000_000_000;
+/// It is compared anew after this.
+const SOON: Duration = Duration::from_millis(500);
 
 /// The agents of a NATS.
 #[derive(Debug, Default)]
@@ -149,6 +157,13 @@ impl Clock {
     fn compare(&mut self, sent_ns: i64, said_ns: i64, received_ns: i64) {
         let round_ns = received_ns.saturating_sub(sent_ns);
         let ahead_ns = said_ns.saturating_sub(sent_ns.saturating_add(round_ns / 2));
+        let was_set = |(known_round_ns, known_ns): &(i64, i64)| {
+            let apart_ns = ahead_ns.saturating_sub(*known_ns).saturating_abs();
+            apart_ns > (round_ns / 2).saturating_add(known_round_ns / 2).saturating_add(DRIFT_NS)
+        };
+        if self.0.iter().any(was_set) {
+            self.0.clear();
+        }
         self.0.push_back((round_ns, ahead_ns));
         if self.0.len() > COMPARED {
             self.0.pop_front();
@@ -198,8 +213,16 @@ async fn follow(bus: Bus, run: String, agent: AgentPresence, to: Sender<News>) {
                 let read = decode::<AgentReading>(&message.payload).ok().filter(|read| read.life == life);
                 let (Some(read), Some(ahead_ns)) = (read, clock.ahead_ns()) else { continue };
                 silent_at = Some(Instant::now() + SILENT);
+                let (reading, now_ns) = (reading_of(&read, ahead_ns), now_ns());
+                if reading.at_ns > now_ns.saturating_add(FUTURE_NS) {
+                    renew_at = renew_at.min(Instant::now() + SOON);
+                    continue;
+                }
+                if reading.at_ns.saturating_add(LONG_AGO_NS) < now_ns {
+                    renew_at = renew_at.min(Instant::now() + SOON);
+                }
                 let missing = read.missing.as_deref().map(shown);
-                for news in [News::Reading(reading_of(&read, ahead_ns)), News::Missing(missing)] {
+                for news in [News::Reading(reading), News::Missing(missing)] {
                     if to.send(news).await.is_err() {
                         return;
                     }
@@ -257,6 +280,24 @@ mod tests {
         assert_eq!(clock.ahead_ns(), Some(1_999_000));
         (0..20).for_each(|at| clock.compare(at, at - 500, at));
         assert_eq!(clock.ahead_ns(), Some(-500), "old comparisons go: clocks drift");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_compared_anew() {
+        let mut clock = Clock::default();
+        clock.compare(1_000_000, 1_500_000, 2_000_000);
+        assert_eq!(clock.ahead_ns(), Some(0));
+        let hour_ns = 3_600_000_000_000;
+        // By a slower answer than those of before.
+        clock.compare(10_000_000, hour_ns + 15_000_000, 20_000_000);
+        assert_eq!(clock.ahead_ns(), Some(hour_ns));
+        clock.compare(30_000_000, 130_000_000, 50_000_000);
+        assert_eq!(clock.ahead_ns(), Some(90_000_000));
+        // What may be the way of an answer says nothing.
+        clock.compare(60_000_000, 140_000_000, 160_000_000);
+        assert_eq!(clock.ahead_ns(), Some(90_000_000));
+        clock.compare(0, i64::MAX, i64::MAX);
+        clock.compare(i64::MIN, i64::MIN, i64::MAX);
     }
 
     #[test]
