@@ -293,7 +293,11 @@ fn iperf3(value: &Value) -> Result<RawNetwork, String> {
         return Err(format!("iperf3: {bytes} bytes in {seconds} s are not {received} bits per second"));
     }
     let reverse = test("reverse").unwrap_or(0.0);
-    let host = value.pointer("/start/connecting_to/host").and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let host = text("/start/connecting_to/host").unwrap_or_default();
+    // Whoever asks its own address, by whatever name, reaches itself by no link.
+    let ends = ["/start/connected/0/local_host", "/start/connected/0/remote_host"].map(text);
+    let is_itself = ends[0].is_some() && ends[0] == ends[1];
     let resent = amount(value, &["end", "sum_sent", "retransmits"]).ok();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let resent = resent.map(|count| count as u64);
@@ -301,7 +305,7 @@ fn iperf3(value: &Value) -> Result<RawNetwork, String> {
         to_node: reverse <= 0.0,
         bytes_per_s: speed(received / 8.0, "iperf3")?,
         resent,
-        loopback: host == "localhost" || host == "::1" || host.starts_with("127."),
+        loopback: is_itself || host == "localhost" || host == "::1" || host.starts_with("127."),
     })
 }
 
@@ -384,6 +388,21 @@ mod tests {
             r#"{"total_time_run": 5.1, "total_writes_made": 100, "bandwidth": "80", "average_iops": 20}"#;
         let Ok(Imported::Cluster(rados)) = import(text, "") else { panic!("no cluster") };
         assert_eq!((rados.what.as_str(), rados.bytes_per_s), ("rados bench write", 80.0 * 1_048_576.0));
+    }
+
+    #[test]
+    fn whoever_measures_the_way_to_itself_measures_no_link() {
+        let between = |host: &str, local: &str, remote: &str| {
+            let text = serde_json::json!({"start": {"connecting_to": {"host": host}, "connected":
+                [{"socket": 5, "local_host": local, "local_port": 40_000, "remote_host": remote, "remote_port": 5201}]},
+                "end": {"sum_received": {"bits_per_second": 8e9}}});
+            match import(&text.to_string(), "") {
+                Ok(Imported::Network(network)) => network.loopback,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(between("s1", "192.0.2.7", "192.0.2.7") && between("localhost", "192.0.2.7", "192.0.2.8"));
+        assert!(!between("s1", "192.0.2.7", "192.0.2.8"));
     }
 
     const RADOS: &str = "hints = 1\nMaintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304 for up to 10 \
