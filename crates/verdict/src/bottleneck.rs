@@ -1,6 +1,8 @@
 //! What limits the store, from a run whose stages measured one load at several rates: the ladder of its records, put before
 //! `cosmark_capacity`.
 
+mod volumes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{CheckStatus, ClientRecord, RunRecord, StageRecord};
@@ -315,7 +317,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     });
     let steps = steps.collect();
     let idle = usage_in(&run.idle_nodes).into_iter().map(|usage| usage.busy).collect();
-    Ladder { units, idle, steps }
+    volumes::left_out(Ladder { units, idle, steps })
 }
 
 fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {

@@ -141,7 +141,8 @@ pub fn read_by_disks(node: &NodeResult) -> Option<f64> {
 }
 
 /// A volume (of ZFS: `zd`), an array, a cache or a loop: it may lie on other disks.
-pub(super) fn is_stacked(name: &str) -> bool {
+#[must_use]
+pub fn is_stacked(name: &str) -> bool {
     const STACKED: [&str; 7] = ["dm-", "md", "loop", "drbd", "zram", "zd", "bcache"];
     STACKED.iter().any(|stacked| name.starts_with(stacked))
 }

@@ -68,6 +68,63 @@ fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_l
     assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
 }
 
+/// As ceph-volume makes them: each OSD on a logical volume of its own.
+#[test]
+fn a_volume_that_is_as_busy_as_its_disk_is_no_second_one() {
+    let with = |name: &str, times: f64| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        for stage in &mut stages {
+            let disk = &stage.nodes[0].units[0];
+            let other =
+                UnitResult { name: name.to_owned(), busy: (disk.busy * times).min(1.0), ..disk.clone() };
+            stage.nodes[0].units.push(other);
+        }
+        let run = run(stages);
+        let units = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).units;
+        let mut disks: Vec<String> =
+            units.into_iter().filter(|unit| unit.kind == ResourceKind::Disk).map(|unit| unit.name).collect();
+        disks.sort();
+        let found = bottlenecks(&run);
+        (disks, found[0].units.clone())
+    };
+    for (name, times) in [("dm-0", 1.0), ("dm-3", 0.97), ("bcache0", 1.04)] {
+        let (disks, named) = with(name, times);
+        assert_eq!(
+            (disks, named),
+            (vec!["sda".to_owned()], vec!["s1 disk sda".to_owned()]),
+            "{name} {times}"
+        );
+    }
+    // A slow one, one on part of which something else is, and another disk.
+    for (name, times) in [("dm-1", 1.5), ("dm-0", 0.6), ("loop0", 1.0), ("sdb", 1.0)] {
+        assert_eq!(with(name, times).0.len(), 2, "{name} {times}");
+    }
+}
+
+#[test]
+fn a_link_that_others_carry_for_is_no_second_one() {
+    let links = |names: &[(&str, ResourceKind, f64)]| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8].map(|workers| stage(workers, 4096)).into();
+        for stage in &mut stages {
+            let rate = load_of(stage).unwrap().0;
+            let one = |(name, kind, times): &(&str, ResourceKind, f64)| {
+                unit(*kind, name, (rate / 500.0 * times).min(1.0), 0.0)
+            };
+            stage.nodes = vec![node(names.iter().map(one).collect())];
+        }
+        let run = run(stages);
+        let units = ladder(&run, &run.stages.iter().collect::<Vec<_>>()).units;
+        units.into_iter().map(|unit| unit.name).collect::<BTreeSet<String>>()
+    };
+    let (sends, receives) = (ResourceKind::NetworkTransmit, ResourceKind::NetworkReceive);
+    let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let all = [("eth0", sends, 0.9), ("eth0.7", sends, 0.9), ("br0", sends, 0.88), ("bond0", sends, 0.9)];
+    assert_eq!(links(&all), of(&["eth0"]));
+    // Another direction, one that carries for several, and two links of their own.
+    let others = [("eth0", sends, 0.9), ("br0", receives, 0.9), ("bond1", sends, 0.4), ("eth1", sends, 0.9)];
+    assert_eq!(links(&others), of(&["bond1", "br0", "eth0", "eth1"]));
+}
+
 #[test]
 fn a_ceiling_by_the_cost_where_a_quota_is_full_is_called_no_prediction_and_has_no_interval() {
     let loads = [
