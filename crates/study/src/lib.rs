@@ -4,6 +4,7 @@
 //! an [`engine::Runner`] does.
 
 mod balanced;
+mod bottleneck;
 pub mod claims;
 pub mod course;
 pub mod design;

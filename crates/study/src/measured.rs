@@ -445,7 +445,7 @@ fn observation(
 }
 
 /// What the checks of a run leave possible for one of its stages.
-fn verdict_of(record: &RunRecord, stage: &StageRecord) -> (Overall, Option<String>) {
+pub(crate) fn verdict_of(record: &RunRecord, stage: &StageRecord) -> (Overall, Option<String>) {
     if stage.state != StageState::Completed {
         let why = stage.reason.clone().unwrap_or_else(|| format!("the stage is {}", stage.state.word()));
         return (Overall::False, Some(why));

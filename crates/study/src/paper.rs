@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cosmark_archive::{Timestamp, open_run};
+use cosmark_archive::Timestamp;
 
+use crate::bottleneck;
 use crate::claims::{Finding, Judged, judge, short};
 use crate::course::Courses;
 use crate::design::Design;
@@ -56,7 +57,7 @@ pub fn paper(
     parts.extend(tables::verdicts(design, &all).map(Part::Text));
     claims(design, &all, parts);
     parts.extend(results(design, &all, published, files));
-    bottlenecks(design, steps, files, parts);
+    parts.extend(bottleneck::section(design, steps, files));
     parts.push(Part::Heading(2, "Every cell".to_owned()));
     parts.push(tables::cells(design, &all));
     failures(steps, &all, parts);
@@ -250,44 +251,6 @@ fn between_systems(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Par
         caption: "Ratio of throughput, paired by repetition; the intervals hold for all rows together with 95 % confidence."
             .to_owned(),
         columns: ["cell", "ratio of", "ratio", "pairs", "finding"].map(str::to_owned).to_vec(),
-        rows,
-    });
-}
-
-/// What limits each system, where its machines were looked at.
-fn bottlenecks(design: &Design<'_>, steps: &[Step], files: &Files<'_>, parts: &mut Vec<Part>) {
-    if design.spec.fio.is_some() {
-        return;
-    }
-    let ended = ended(steps);
-    let mut rows = Vec::new();
-    let most = design.scale.repetitions.most.unwrap_or(design.scale.repetitions.least);
-    for cell in &design.cells {
-        for repetition in 1..=most {
-            let run = cell.run_name(&design.spec.name, repetition);
-            let Some(end) = ended.get(run.as_str()) else { continue };
-            let place = files.run_directory(&end.place);
-            let Some(run) = place.and_then(|place| open_run(&place).ok()) else { continue };
-            let said: BTreeSet<String> =
-                run.record.bottlenecks.iter().map(|found| found.text.clone()).collect();
-            rows.extend(
-                said.into_iter()
-                    .map(|text| vec![Field::new(format!("{} r{repetition}", cell.id)), Field::new(text)]),
-            );
-        }
-    }
-    if ended.is_empty() {
-        return;
-    }
-    parts.push(Part::Heading(2, "What limits each system".to_owned()));
-    if rows.is_empty() {
-        let text = "Not known here: it takes several loads in one run, with the machines of the store among its `nodes:`.";
-        parts.push(Part::Text(text.to_owned()));
-        return;
-    }
-    parts.push(Part::Table {
-        caption: "From the machines of the store while the load rose, one sentence for each run.".to_owned(),
-        columns: ["cell", "what limits it"].map(str::to_owned).to_vec(),
         rows,
     });
 }
