@@ -14,6 +14,7 @@ bed_init "ceph${CEPH_BED:+-$CEPH_BED}"
 
 # shellcheck disable=SC2034 # read by a test
 CEPH_VERSION=16.2.15 # what the bed was made with; later ones differ little
+FILESTORE_LAST=17    # the last Ceph that has FileStore
 OSDS=(0 1 2 3)
 MON_PORT=23500
 MON_PORT_V1=23501
@@ -114,8 +115,26 @@ bed_limits() {
   limits_lines "$(osd_dir 0)"
 }
 
+# filestore_possible: die where the Ceph that is here, or else that which up would install, has no FileStore any more.
+# One that does not say its version is left to up.
+filestore_possible() {
+  local version
+  if command -v ceph-osd >/dev/null; then
+    version=$(timeout 30 ceph-osd --version 2>/dev/null </dev/null |
+      awk '$1 == "ceph" && $2 == "version" && !said++ { print $3 }') || return 0
+  else
+    version=$(LC_ALL=C apt-cache policy ceph-osd 2>/dev/null |
+      awk '$1 == "Candidate:" && !said++ { sub(/^[0-9]+:/, "", $2); print $2 }') || return 0
+  fi
+  [[ $version =~ ^[0-9]{1,6} ]] || return 0
+  ((10#${BASH_REMATCH[0]} <= FILESTORE_LAST)) ||
+    die "CEPH_STORE=filestore: Ceph $version has no FileStore, which ended with Ceph $FILESTORE_LAST; use CEPH_STORE=xfs \
+(BlueStore on the same devices), or a machine with Ceph $FILESTORE_LAST or earlier, such as Debian 12"
+}
+
 bed_check_knobs() {
   settings_choose
+  [[ $CEPH_STORE != filestore ]] || filestore_possible
   ! has_images || is_root || die "CEPH_STORE=$CEPH_STORE mounts loop devices and needs root; use CEPH_STORE=file"
 }
 
@@ -134,6 +153,7 @@ bed_prepare() {
   fi
   if has_images; then need_packages mkfs.xfs=xfsprogs; fi
   bed_install
+  [[ $CEPH_STORE != filestore ]] || filestore_possible
   {
     printf '%s\n' "CEPH_STORE=$CEPH_STORE" "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE" "CEPH_JOURNAL=$CEPH_JOURNAL"
     limits_settings

@@ -3,6 +3,8 @@
 
 #[path = "gate/console.rs"]
 mod console;
+#[path = "gate/filestore.rs"]
+mod filestore;
 #[path = "gate/lanes.rs"]
 mod lanes;
 #[path = "gate/limits.rs"]
