@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cosmark_stats::bootstrap::Random;
 use cosmark_workload::units::{parse_duration, parse_size};
 
+use crate::index::Index;
 use crate::journal::digest;
 use crate::selected::{FactorAtScale, Selected};
 use crate::spec::{Factor, Scale, Spec, System, Text, Values, Where};
@@ -91,6 +92,8 @@ pub struct Design<'a> {
     pub selected: Option<Selected>,
     /// Its cells.
     pub cells: Vec<Cell>,
+    /// Where its levels are found.
+    index: Index<'a>,
 }
 
 /// Rows of container databases that a cell finds.
@@ -175,17 +178,17 @@ impl<'a> Design<'a> {
         let at_scale: Vec<FactorAtScale> = spec.factors.iter().map(|factor| factor.at_scale(scale)).collect();
         let of = |fraction| Selected::new(&at_scale, fraction, choice.seed);
         let selected = scale.fraction.as_ref().map(of).transpose()?;
-        let mut design = Self { spec, choice, scale, selected, cells: Vec::new() };
+        let index = Index::new(spec, scale);
+        let mut design = Self { spec, choice, scale, selected, cells: Vec::new(), index };
         design.check_only()?;
-        let outer: Vec<&Factor> = spec.factors.iter().filter(|factor| !factor.within).collect();
-        let inner: Vec<&Factor> = spec.factors.iter().filter(|factor| factor.within).collect();
+        let (outer, inner) = (design.combinations(false), design.combinations(true));
         for (at, system) in spec.systems.iter().enumerate() {
             let of_system = Levels::from([("system".to_owned(), system.name.clone())]);
             if !matches(&design.choice.only, &of_system) || !matches(&scale.levels, &of_system) {
                 continue;
             }
-            for levels in design.combinations(&outer) {
-                let cell = design.cell(at, system, levels, &inner)?;
+            for levels in &outer {
+                let cell = design.cell(at, system, levels.clone(), &inner)?;
                 if !cell.points.is_empty() {
                     design.cells.push(cell);
                 }
@@ -237,7 +240,8 @@ impl<'a> Design<'a> {
                 })?;
                 found.levels.iter().map(crate::spec::Level::name).collect()
             };
-            if let Some(level) = levels.0.iter().find(|level| !known.contains(&level.as_str())) {
+            let names: BTreeSet<&str> = known.iter().copied().collect();
+            if let Some(level) = levels.0.iter().find(|level| !names.contains(level.as_str())) {
                 return Err(format!("--only {factor}={level}: its levels are {}", known.join(", ")));
             }
         }
@@ -247,13 +251,15 @@ impl<'a> Design<'a> {
     /// The levels of a factor at this scale.
     fn levels_of<'f>(&self, factor: &'f Factor) -> Vec<&'f str> {
         let chosen = self.choice.only.get(&factor.name);
-        let is_chosen = |level: &&str| chosen.is_none_or(|some| some.0.iter().any(|one| one == level));
+        let chosen: Option<BTreeSet<&str>> = chosen.map(|some| some.0.iter().map(String::as_str).collect());
+        let is_chosen = |level: &&str| chosen.as_ref().is_none_or(|some| some.contains(*level));
         factor.levels_at(self.scale).filter(is_chosen).collect()
     }
 
-    fn combinations(&self, factors: &[&Factor]) -> Vec<Levels> {
+    /// All combinations of the factors that are within a run, or of those that are not.
+    fn combinations(&self, within: bool) -> Vec<Levels> {
         let mut all = vec![Levels::new()];
-        for factor in factors {
+        for factor in self.spec.factors.iter().filter(|factor| factor.within == within) {
             let levels = self.levels_of(factor);
             let one = |before: &Levels, level: &str| {
                 let mut more = before.clone();
@@ -268,19 +274,20 @@ impl<'a> Design<'a> {
         all
     }
 
-    fn cell(&self, at: usize, system: &System, levels: Levels, inner: &[&Factor]) -> Result<Cell, String> {
+    fn cell(&self, at: usize, system: &System, levels: Levels, inner: &[Levels]) -> Result<Cell, String> {
         let id = std::iter::once(system.name.as_str())
             .chain(self.spec.factors.iter().filter_map(|factor| levels.get(&factor.name)).map(String::as_str))
             .collect::<Vec<_>>()
             .join(".");
         let mut points = Vec::new();
-        for more in self.combinations(inner) {
+        for more in inner {
             let mut all = levels.clone();
             all.extend(more.clone());
             if self.selected.as_ref().is_some_and(|selected| !selected.has(&all)) {
                 continue;
             }
-            points.push(self.point(system, &levels, more).map_err(|why| format!("cell {id}: {why}"))?);
+            points
+                .push(self.point(system, &levels, more.clone()).map_err(|why| format!("cell {id}: {why}"))?);
         }
         let values = self.values(system, &levels);
         Ok(Cell { id, system: at, levels, values, points })
@@ -293,10 +300,8 @@ impl<'a> Design<'a> {
         let measured = self.spec.workload.as_ref().map_or("", |template| template.measured.as_str());
         let stage = fill(measured, &values)?;
         all.insert("system".to_owned(), system.name.clone());
-        let skipped =
-            self.spec.skip.iter().find(|skip| matches(&skip.when, &all)).map(|skip| skip.why.clone());
-        let refused = match skipped {
-            Some(why) => Some(why),
+        let refused = match self.index.why_skipped(&all) {
+            Some(why) => Some(why.to_owned()),
             None => self.too_few_keys(&values)?,
         };
         Ok(Point { levels: own, values, stage, refused })
@@ -325,13 +330,12 @@ impl<'a> Design<'a> {
         for factor in &self.spec.factors {
             let Some(name) = levels.get(&factor.name) else { continue };
             values.insert(factor.name.clone(), name.as_str().into());
-            let level = factor.levels.iter().find(|level| level.name() == name);
-            values.extend(level.and_then(crate::spec::Level::set).cloned().unwrap_or_default());
+            values.extend(self.index.set(&factor.name, name).cloned().unwrap_or_default());
         }
         let mut all = levels.clone();
         all.insert("system".to_owned(), system.name.clone());
-        for adjust in self.scale.adjust.iter().filter(|adjust| matches(&adjust.when, &all)) {
-            values.extend(adjust.set.clone());
+        for set in self.index.adjusted(&all) {
+            values.extend(set.clone());
         }
         if self.choice.as_published {
             values.extend(self.spec.as_published.iter().flat_map(|variant| variant.set.clone()));
@@ -442,13 +446,14 @@ impl<'a> Design<'a> {
     #[must_use]
     pub fn refused(&self) -> Vec<Refused> {
         let mut all: Vec<Refused> = Vec::new();
+        let mut places: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         for cell in &self.cells {
             for point in &cell.points {
                 let Some(why) = &point.refused else { continue };
                 let mut levels = cell.levels.clone();
                 levels.extend(point.levels.clone());
-                let same = all.iter_mut().find(|one| one.system == cell.system && one.why == *why);
-                if let Some(one) = same {
+                let place = *places.entry((cell.system, why.as_str())).or_insert(all.len());
+                if let Some(one) = all.get_mut(place) {
                     one.points.push(levels);
                 } else {
                     all.push(Refused { system: cell.system, why: why.clone(), points: vec![levels] });
@@ -502,13 +507,7 @@ impl<'a> Design<'a> {
     /// Every value of a factor in the order of the study.
     #[must_use]
     pub fn rank(&self, factor: &str, level: &str) -> usize {
-        let position = if factor == "system" {
-            self.spec.systems.iter().position(|system| system.name == level)
-        } else {
-            let factor = self.spec.factors.iter().find(|one| one.name == factor);
-            factor.and_then(|factor| factor.levels.iter().position(|one| one.name() == level))
-        };
-        position.unwrap_or(usize::MAX)
+        self.index.rank(factor, level).unwrap_or(usize::MAX)
     }
 }
 

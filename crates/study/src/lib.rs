@@ -16,6 +16,7 @@ mod failure;
 pub mod figures;
 pub mod formula;
 pub mod grid;
+mod index;
 pub mod journal;
 mod knee;
 pub mod library;

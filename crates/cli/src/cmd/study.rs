@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cosmark_archive::{ArchiveError, Timestamp, write_whole};
 use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_study::claims::judge;
-use cosmark_study::design::{Choice, Design};
+use cosmark_study::design::{Cell, Choice, Design};
 use cosmark_study::engine::{Engine, Limits, Outcome as Ending, belongs, how_far, observations};
 use cosmark_study::estimate::{Cost, cell_s, cost};
 use cosmark_study::journal::{Call, CellState, DISK_FULL, Journal, Step, digest, ended, steps};
@@ -359,9 +359,12 @@ fn check_workloads(design: &Design<'_>, allowed: Option<bool>) -> Result<(), Pro
         if let Some(allowed) = allowed {
             faults::check(&loaded.workload, true, allowed)?;
         }
-        let stages = &loaded.workload.stages;
+        let mut stages: BTreeMap<&str, usize> = BTreeMap::new();
+        for stage in &loaded.workload.stages {
+            *stages.entry(stage.name.as_str()).or_default() += 1;
+        }
         for point in cell.points.iter().filter(|point| point.refused.is_none()) {
-            let found = stages.iter().filter(|stage| stage.name == point.stage).count();
+            let found = stages.get(point.stage.as_str()).copied().unwrap_or(0);
             if found != 1 {
                 return Err(Problem::usage(format!(
                     "{shown} has {found} stages called {}: workload.measured names one stage for each point",
@@ -499,6 +502,8 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
         let _ = writeln!(out, "  - {line}");
     }
     let all = (0..design.cells.len()).collect();
+    let time_of = |cell| if Cell::is_run(cell) { cell_s(design, cell) } else { Ok(0.0) };
+    let times = design.cells.iter().map(time_of).collect::<Result<Vec<f64>, String>>()?;
     for repetition in 1..=repetitions.least {
         for block in design.blocks(repetition, &all) {
             let system = &spec.systems[block.system];
@@ -507,20 +512,14 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
             let blocks = design.selected.as_ref().map_or(1, Selected::count_of_blocks);
             let part = if blocks > 1 { format!(", block {}", block.part + 1) } else { String::new() };
             let _ = writeln!(out, "\nrepetition {repetition}{part}, on {on}");
-            for cell in block.cells.iter().map(|at| &design.cells[*at]) {
+            for (cell, time_s) in block.cells.iter().map(|at| (&design.cells[*at], times[*at])) {
                 let run: Vec<&str> = cell
                     .points
                     .iter()
                     .filter(|point| point.refused.is_none())
                     .map(|point| if point.stage.is_empty() { "one job" } else { point.stage.as_str() })
                     .collect();
-                let _ = writeln!(
-                    out,
-                    "  {:<28} {:>13}  {}",
-                    cell.id,
-                    minutes(cell_s(design, cell)?),
-                    run.join(" ")
-                );
+                let _ = writeln!(out, "  {:<28} {:>13}  {}", cell.id, minutes(time_s), run.join(" "));
             }
         }
     }

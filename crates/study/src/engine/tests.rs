@@ -308,6 +308,27 @@ fn a_journal_is_read_through_once_however_many_cells_a_study_has_and_goes_on_wit
 }
 
 #[test]
+fn the_levels_of_a_factor_are_gone_through_a_few_times_however_many_it_has() {
+    let named = || crate::spec::NAMED.with(std::cell::Cell::get);
+    let asked = |factor: &str, count: usize| {
+        let levels: Vec<String> = (1..=count).map(|level| level.to_string()).collect();
+        let text = TEXT.replace(&format!("levels: [{factor}]"), &format!("levels: [{}]", levels.join(", ")));
+        let study = spec(&text);
+        let before = named();
+        let design = design(&study, "quick", 3);
+        assert_eq!(estimate::cost(&design).unwrap().points, 3 * 2 * 2 * count as u64);
+        for cell in &design.cells {
+            assert!(design.rank("size", &cell.levels["size"]) < count);
+        }
+        named() - before
+    };
+    for factor in ["4KB, 1MB", "1, 8"] {
+        let (few, many) = (asked(factor, 20), asked(factor, 200));
+        assert!(many <= 11 * few, "{factor}: {few} of 20 levels, {many} of 200");
+    }
+}
+
+#[test]
 fn a_choice_of_levels_within_runs_is_the_same_in_any_order_and_another_one_is_refused() {
     let spec = spec(&TEXT.replace("levels: [1, 8]", "levels: [1, 8, 64]"));
     let spec: &'static Spec = Box::leak(Box::new(spec));

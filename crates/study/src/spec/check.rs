@@ -280,7 +280,8 @@ impl Check<'_> {
                 );
                 continue;
             };
-            for level in levels.0.iter().filter(|level| !known.contains(&level.as_str())) {
+            let names: BTreeSet<&str> = known.iter().copied().collect();
+            for level in levels.0.iter().filter(|level| !names.contains(level.as_str())) {
                 let span = self.at(key, item, level);
                 self.wrong(
                     span,

@@ -1,5 +1,7 @@
 //! What a study may say of the effects of its factors, and the levels of a factor at a scale.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -42,7 +44,8 @@ impl Factor {
     /// The names of its levels at a scale.
     pub fn levels_at<'f>(&'f self, scale: &Scale) -> impl Iterator<Item = &'f str> {
         let chosen = scale.levels.get(&self.name);
-        let is_chosen = move |level: &&str| chosen.is_none_or(|some| some.0.iter().any(|one| one == level));
+        let chosen: Option<BTreeSet<&str>> = chosen.map(|some| some.0.iter().map(String::as_str).collect());
+        let is_chosen = move |level: &&str| chosen.as_ref().is_none_or(|some| some.contains(*level));
         self.levels.iter().map(Level::name).filter(is_chosen)
     }
 

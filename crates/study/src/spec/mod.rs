@@ -205,10 +205,18 @@ pub struct FullLevel {
     pub set: Values,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often a level was asked for its name.
+    pub static NAMED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Level {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
+        #[cfg(test)]
+        NAMED.with(|count| count.set(count.get() + 1));
         match self {
             Self::Plain(name) => &name.0,
             Self::Full(full) => &full.name.0,
