@@ -268,6 +268,22 @@ impl Series {
         self.all.iter().filter_map(|one| one.values.get(metric).copied()).collect()
     }
 
+    /// Its operation; `None` where its run cannot be read.
+    #[must_use]
+    pub fn op(&self) -> Option<&str> {
+        self.levels.get("op").map(String::as_str)
+    }
+
+    /// Its levels but that of one factor.
+    #[must_use]
+    pub fn levels_without(&self, factor: &str) -> Levels {
+        #[cfg(test)]
+        LOOKED_AT.with(|count| count.set(count.get() + 1));
+        let mut levels = self.levels.clone();
+        levels.remove(factor);
+        levels
+    }
+
     /// True when one of them is FALSE.
     #[must_use]
     pub fn is_false(&self) -> bool {
@@ -275,18 +291,21 @@ impl Series {
     }
 }
 
-/// The sum of the operations of a point that did but one: it says the same again.
+/// Series without the sums of the operations of points that did but one: these say the same again.
 #[must_use]
-pub fn is_said_already(one: &Series, among: &[Series]) -> bool {
-    let op = |one: &Series| one.levels.get("op").cloned();
-    let place = |one: &Series| {
-        let mut levels = one.levels.clone();
-        levels.remove("op");
-        levels
-    };
-    let is_other =
-        |other: &&Series| op(other).is_some() && op(other) != op(one) && place(other) == place(one);
-    op(one).as_deref() == Some(SUM) && among.iter().filter(is_other).count() == 1
+pub fn without_repeats(all: &[Series]) -> Vec<&Series> {
+    let mut others: BTreeMap<Levels, usize> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.op().is_some_and(|op| op != SUM)) {
+        *others.entry(one.levels_without("op")).or_default() += 1;
+    }
+    let repeats = |one: &Series| one.op() == Some(SUM) && others.get(&one.levels_without("op")) == Some(&1);
+    all.iter().filter(|one| !repeats(one)).collect()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often the levels of a series were looked at.
+    pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Observations by point and operation, in the order of the study.

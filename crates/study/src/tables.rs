@@ -17,8 +17,8 @@ use crate::metric::is_bandwidth;
 use crate::page::{Field, Look, Part};
 use crate::published::Published;
 use crate::select::{
-    Found, MOST_FAILED_SHARE, Series, has_all_levels, is_said_already, one_sided, quantity, repetitions,
-    series, why_none,
+    Found, MOST_FAILED_SHARE, Series, has_all_levels, one_sided, quantity, repetitions, series, why_none,
+    without_repeats,
 };
 use crate::spec::{OneOrMore, Sla, Take, Where};
 use crate::statistics::{interval_of_amount, interval_of_ratio, median};
@@ -56,7 +56,7 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
         ["operation", "verdict", "op/s", "MB/s", "median ms", "p95 ms", "p99 ms", "failed", "runs", "why"];
     columns.extend(more.map(str::to_owned));
     let series = series(design, all);
-    let shown = series.iter().filter(|one| !is_said_already(one, &series));
+    let shown = without_repeats(&series).into_iter();
     let mut rows: Vec<Vec<Field>> = shown.map(|one| cell_row(design, one)).collect();
     for refused in design.refused() {
         let common = refused.common();
@@ -81,7 +81,7 @@ pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
 pub fn verdicts(design: &Design<'_>, all: &[Observation]) -> Option<String> {
     let series = series(design, all);
     let mut counts: BTreeMap<Overall, usize> = BTreeMap::new();
-    for one in series.iter().filter(|one| !is_said_already(one, &series)) {
+    for one in without_repeats(&series) {
         if let Some(worst) = one.all.iter().map(|one| one.verdict).max() {
             *counts.entry(worst).or_default() += 1;
         }
