@@ -56,8 +56,13 @@ pub fn read(text: &str) -> Result<Tables, String> {
     // Spreadsheets begin a file with a mark.
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let number = at + 1;
-        if let Some(head) = line.strip_prefix('#') {
-            let head = head.trim();
+        // A row of a spreadsheet is as long as the longest of the sheet.
+        let is_padding = |sign: char| sign == ',' || sign.is_whitespace();
+        let wrong = |why: String| format!("published.csv, line {number}: {why}");
+        let quoted =
+            if line.starts_with("\"# ") { fields_of(line).map_err(wrong)?.into_iter().next() } else { None };
+        if let Some(head) = quoted.as_deref().unwrap_or(line).strip_prefix('#') {
+            let head = head.trim().trim_end_matches(is_padding);
             let (name, remark) = head.split_once(char::is_whitespace).unwrap_or((head, ""));
             if name.is_empty() {
                 return Err(format!("published.csv, line {number}: a table needs a name: # NAME"));
@@ -71,13 +76,13 @@ pub fn read(text: &str) -> Result<Tables, String> {
             current = Some(name.to_owned());
             continue;
         }
-        if line.trim().is_empty() {
+        if line.chars().all(is_padding) {
             continue;
         }
         let table = current.as_ref().and_then(|name| tables.get_mut(name));
         let table =
             table.ok_or_else(|| format!("published.csv, line {number}: no table yet: begin with # NAME"))?;
-        let fields = fields_of(line).map_err(|why| format!("published.csv, line {number}: {why}"))?;
+        let mut fields = fields_of(line).map_err(wrong)?;
         if table.columns.is_empty() {
             let is_again = |(at, name): &(usize, &String)| !name.is_empty() && fields[..*at].contains(*name);
             if let Some((_, name)) = fields.iter().enumerate().find(is_again) {
@@ -85,6 +90,9 @@ pub fn read(text: &str) -> Result<Tables, String> {
             }
             table.columns = fields;
         } else {
+            while fields.len() > table.columns.len() && fields.last().is_some_and(String::is_empty) {
+                fields.pop();
+            }
             // A row may leave out what stands last.
             if fields.len() > table.columns.len() {
                 return Err(format!(
@@ -100,6 +108,10 @@ pub fn read(text: &str) -> Result<Tables, String> {
 }
 
 fn fields_of(line: &str) -> Result<Vec<String>, String> {
+    // What is behind such a quote would be one field, and each column behind it without a number.
+    if line.matches('"').count() % 2 != 0 {
+        return Err("a quote without its end; write \"\" for one within a quoted field".to_owned());
+    }
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line.as_bytes());
     let record = reader.records().next().ok_or("an empty line")?.map_err(|cause| cause.to_string())?;
     Ok(record.iter().map(|field| field.trim().to_owned()).collect())
@@ -275,6 +287,9 @@ mod tests {
             ("# a\nx\n# a\n", "line 3: the table a is there twice"),
             ("#\n", "line 1: a table needs a name"),
             ("# a\nn,x,x\n", "line 2: the column x is there twice"),
+            ("# a\nn,x\n\"5,7\n", "line 3: a quote without its end"),
+            ("# a\nn,x,note\n5,7,3.5\" disk\n", "line 3: a quote without its end"),
+            ("# a\nn,x\n5,7,,8\n", "line 3: 4 fields"),
         ] {
             assert!(read(text).is_err_and(|why| why.contains(words)), "{text}");
         }
@@ -284,6 +299,14 @@ mod tests {
             (&marked["a"].columns[..2], &marked["a"].rows[0].1[1]),
             (&["n", "x"].map(str::to_owned)[..], &"7".to_owned())
         );
+        let padded = read(
+            "# a.b,,\r\nn,x,\r\n5,7,,,\r\n,,\r\n\"# c  T, and V\",,\r\n,,\r\nx,\"a \"\"note\"\"\",n\r\n7,,5\r\n",
+        );
+        let padded = padded.unwrap();
+        assert_eq!(padded.keys().collect::<Vec<_>>(), ["a.b", "c"]);
+        assert_eq!((padded["a.b"].rows.len(), padded["c"].remark.as_str()), (1, "T, and V"));
+        assert_eq!(padded["c"].columns, ["x", "a \"note\"", "n"]);
+        assert_eq!(padded["c"].rows, [(8, ["7", "", "5"].map(str::to_owned).to_vec())]);
     }
 
     #[test]
