@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
+use cosmark_workload::model::OpKind;
 
 use super::{Block, Claim, Condition, Quantity, Scale, Spec, System, Take, Where};
 use crate::metric::is_figure;
@@ -18,6 +19,8 @@ pub const SCALES: [&str; 3] = ["quick", "scaled", "full"];
 const MOST_CELLS: usize = 100_000;
 /// What of a target a study may change: nothing that says where requests or logins go.
 const SETTINGS: [&str; 3] = ["storage.payload", "storage.policy", "storage.pool"];
+/// What stands as an operation beside those of a mix: the sum of all, a search in which none was made, and a work that prepares.
+const BESIDE_OPERATIONS: [&str; 3] = ["all", "search", "mprepare"];
 /// What stands for itself in a template.
 const GIVEN: [&str; 3] = ["prefix", "system", "study"];
 
@@ -263,10 +266,9 @@ impl Check<'_> {
     fn cells(&mut self, cells: &Where, key: &str, item: Option<usize>, with_op: bool) {
         let spec = self.spec;
         for (factor, levels) in cells {
-            if factor == "op" && with_op {
-                continue;
-            }
-            let known: Vec<&str> = if factor == "system" {
+            let known: Vec<&str> = if factor == "op" && with_op {
+                OpKind::TABLE.iter().map(|row| row.word).chain(BESIDE_OPERATIONS).collect()
+            } else if factor == "system" {
                 spec.systems.iter().map(|system| system.name.as_str()).collect()
             } else if let Some(factor) = spec.factors.iter().find(|one| one.name == *factor) {
                 factor.levels.iter().map(super::Level::name).collect()

@@ -203,6 +203,7 @@ claims:
   - {id: A, says: s, test: [{of: {take: max}, least: 0}]}
   - {id: A, says: s}
 slas: [{name: s, p95_ms: 0, over: n}]
+effects: [{metric: throughput_per_s, where: {op: [read, all, raed]}}]
 ";
     let found = mistakes(text);
     for (line, words) in [
@@ -228,6 +229,7 @@ slas: [{name: s, p95_ms: 0, over: n}]
         (20, "A is there twice"),
         (20, "give one of test and not_testable"),
         (21, "a limit is above 0"),
+        (22, "raed: no level of op"),
     ] {
         assert!(
             found.iter().any(|(at, said)| *at == line && said.contains(words)),
