@@ -8,7 +8,7 @@ use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase};
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
 use crate::csv::table::{Fields, Table};
-use crate::directory::counts::MOST as MOST_COUNTED;
+use crate::directory::counts::Counted;
 use crate::{ArchiveError, Run};
 
 pub(crate) const INTERVALS: Table = Table {
@@ -205,15 +205,13 @@ impl IntervalLine {
         })
     }
 
-    /// All that it counts, bytes included.
-    fn counted(&self) -> u128 {
+    /// All that it counts.
+    fn counted(&self) -> Counted {
         let own = [
             self.ok,
             self.failed,
             self.missed,
             self.delayed,
-            self.bytes,
-            self.partial_bytes,
             self.requests,
             self.retries,
             self.connections,
@@ -223,7 +221,8 @@ impl IntervalLine {
             self.intended,
             self.checked,
         ];
-        own.iter().chain(self.errors.values()).map(|count| u128::from(*count)).sum()
+        let counts = own.iter().chain(self.errors.values()).map(|count| u128::from(*count)).sum();
+        Counted { counts, bytes: u128::from(self.bytes) + u128::from(self.partial_bytes) }
     }
 
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
@@ -283,16 +282,16 @@ impl Run {
     /// When the file is damaged.
     pub fn intervals(&self, mut each: impl FnMut(IntervalLine)) -> Result<bool, ArchiveError> {
         // Whoever adds lines up may do so as they are.
-        let mut counted = 0_u128;
+        let mut counted = Counted::default();
         INTERVALS.read(&self.path, |fields| {
             let line = IntervalLine::read(fields)?;
-            counted = counted.saturating_add(line.counted());
+            counted = counted.and(line.counted());
             let in_time = |seconds: f64| seconds.abs() <= LONGEST_S;
             let is_possible = in_time(line.start_s) && in_time(line.end_s);
             if !is_possible || line.in_flight_mean.is_some_and(|mean| mean.abs() > MOST_IN_FLIGHT) {
                 return Err("no run is so long, or has so much in flight".to_owned());
             }
-            if counted > MOST_COUNTED {
+            if !counted.is_possible() {
                 return Err("the counts up to here are more than a run can have".to_owned());
             }
             each(line);

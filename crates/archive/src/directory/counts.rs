@@ -10,7 +10,6 @@ const COUNTED: &[&str] = &[
     "accepted_only",
     "back_on_a_connection",
     "before_sent",
-    "bytes",
     "changes",
     "checked",
     "connections",
@@ -29,7 +28,6 @@ const COUNTED: &[&str] = &[
     "missed",
     "missed_changes",
     "never_written",
-    "partial_bytes",
     "reads",
     "renewals",
     "requests",
@@ -57,8 +55,34 @@ const COUNTED: &[&str] = &[
 /// Names of tables of counts, each by a name that may be any.
 const TABLES: &[&str] = &["error_codes", "errors", "wire_unstamped"];
 
-/// Bytes included, all counts of a run come to no more: 10^9 bytes a second for ten years, three times over.
+/// Names of what is counted in bytes.
+const BYTES: &[&str] = &["bytes", "partial_bytes"];
+
+/// All counts of a run but those of bytes come to no more: 10^9 of them a second for ten years, three times over.
 pub const MOST: u128 = 1 << 60;
+/// All bytes of a run, which stand in a record by operation and again by driver, endpoint and size: 1 TB/s for fifteen
+/// weeks, or for three where each is there five times. Sums of them fit into the 64 bits of every reader, with a sign
+/// or without; readers whose numbers have 53 bits show them rounded.
+pub const MOST_BYTES: u128 = (1 << 63) - 1;
+
+/// What was counted, all of it together.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Counted {
+    pub counts: u128,
+    pub bytes: u128,
+}
+
+impl Counted {
+    /// With what somebody else has counted.
+    pub fn and(self, more: Self) -> Self {
+        Self { counts: self.counts.saturating_add(more.counts), bytes: self.bytes.saturating_add(more.bytes) }
+    }
+
+    /// True when one run can have counted it.
+    pub fn is_possible(self) -> bool {
+        self.counts <= MOST && self.bytes <= MOST_BYTES
+    }
+}
 
 /// True when all that a record in JSON counts could be counted in one run.
 ///
@@ -66,70 +90,96 @@ pub const MOST: u128 = 1 << 60;
 /// When it is no JSON.
 pub fn are_possible(json: &str) -> Result<bool, serde_json::Error> {
     let mut read = serde_json::Deserializer::from_str(json);
-    Ok(Sum { counts: false, is_table: false }.deserialize(&mut read)? <= MOST)
+    Ok(Sum { of: Of::Settings, is_table: false }.deserialize(&mut read)?.is_possible())
+}
+
+/// What the numbers of a value are.
+#[derive(Clone, Copy)]
+enum Of {
+    /// No counts.
+    Settings,
+    Counts,
+    Bytes,
 }
 
 /// The sum of all numbers below names of counts.
 #[derive(Clone, Copy)]
 struct Sum {
-    counts: bool,
+    of: Of,
     /// Of a map, whatever its names are.
     is_table: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Sum {
-    type Value = u128;
+impl Sum {
+    fn counted(self, number: u64) -> Counted {
+        match self.of {
+            Of::Settings => Counted::default(),
+            Of::Counts => Counted { counts: u128::from(number), bytes: 0 },
+            Of::Bytes => Counted { counts: 0, bytes: u128::from(number) },
+        }
+    }
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<u128, D::Error> {
+impl<'de> DeserializeSeed<'de> for Sum {
+    type Value = Counted;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Counted, D::Error> {
         value.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Sum {
-    type Value = u128;
+    type Value = Counted;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<u128, E> {
-        Ok(0)
+    fn visit_bool<E>(self, _: bool) -> Result<Counted, E> {
+        Ok(Counted::default())
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<u128, E> {
-        Ok(if self.counts { u128::from(number) } else { 0 })
+    fn visit_u64<E>(self, number: u64) -> Result<Counted, E> {
+        Ok(self.counted(number))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<u128, E> {
-        Ok(if self.counts { u128::from(number.unsigned_abs()) } else { 0 })
+    fn visit_i64<E>(self, number: i64) -> Result<Counted, E> {
+        Ok(self.counted(number.unsigned_abs()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<u128, E> {
-        Ok(0)
+    fn visit_f64<E>(self, _: f64) -> Result<Counted, E> {
+        Ok(Counted::default())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<u128, E> {
-        Ok(0)
+    fn visit_str<E>(self, _: &str) -> Result<Counted, E> {
+        Ok(Counted::default())
     }
 
-    fn visit_unit<E>(self) -> Result<u128, E> {
-        Ok(0)
+    fn visit_unit<E>(self) -> Result<Counted, E> {
+        Ok(Counted::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<u128, A::Error> {
-        let mut sum = 0_u128;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Counted, A::Error> {
+        let mut sum = Counted::default();
         while let Some(more) = values.next_element_seed(self)? {
-            sum = sum.saturating_add(more);
+            sum = sum.and(more);
         }
         Ok(sum)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut values: A) -> Result<u128, A::Error> {
-        let mut sum = 0_u128;
+    fn visit_map<A: MapAccess<'de>>(self, mut values: A) -> Result<Counted, A::Error> {
+        let mut sum = Counted::default();
         while let Some(name) = values.next_key::<String>()? {
-            let counts = self.is_table || COUNTED.contains(&name.as_str());
-            let is_table = TABLES.contains(&name.as_str());
-            sum = sum.saturating_add(values.next_value_seed(Self { counts, is_table })?);
+            let name = name.as_str();
+            let of = if self.is_table || COUNTED.contains(&name) {
+                Of::Counts
+            } else if BYTES.contains(&name) {
+                Of::Bytes
+            } else {
+                Of::Settings
+            };
+            let is_table = TABLES.contains(&name);
+            sum = sum.and(values.next_value_seed(Self { of, is_table })?);
         }
         Ok(sum)
     }
@@ -150,7 +200,20 @@ mod tests {
             ),
             (format!(r#"{{"seed":{greatest},"a":[{greatest}],"count":null,"bytes":1e300,"x":"1"}}"#), true),
             (format!(r#"{{"stages":[{{"failures":{greatest}}},{{"failures":1}}]}}"#), false),
-            (format!(r#"{{"a":{{"b":[{{"bytes":{0}}},{{"bytes":{0}}}]}}}}"#, (1_u64 << 59) + 1), false),
+            (format!(r#"{{"a":{{"b":[{{"requests":{0}}},{{"requests":{0}}}]}}}}"#, (1_u64 << 59) + 1), false),
+            // 1 TB/s for two weeks, by operation, driver, endpoint and size.
+            (
+                format!(
+                    r#"{{"bytes":{0},"drivers":[{{"bytes":{0}}}],"a":[{{"bytes":{0}}},{{"bytes":{0}}}],"count":7}}"#,
+                    14 * 86_400 * 1_000_000_000_000_u64
+                ),
+                true,
+            ),
+            (format!(r#"{{"bytes":{0},"partial_bytes":{0}}}"#, (1_u64 << 62) - 1), true),
+            (format!(r#"{{"bytes":{0},"partial_bytes":{0}}}"#, 1_u64 << 62), false),
+            // What one of the two may still have is nothing that the other may have.
+            (format!(r#"{{"bytes":{},"count":{}}}"#, i64::MAX, 1_u64 << 60), true),
+            (format!(r#"{{"bytes":1,"count":{}}}"#, (1_u64 << 60) + 1), false),
             (r#"{"count":-9223372036854775808}"#.to_owned(), false),
             // What a reading back found would be nothing together with one more.
             (format!(r#"{{"durability":[{{"lost":1,"resurrected":{greatest}}}]}}"#), false),

@@ -175,9 +175,14 @@ fn counts_that_no_run_can_have_are_damage_with_their_line() {
         open_run(&path).unwrap().intervals(|_| {}).map_err(|error| error.to_string())
     };
     assert_eq!(read(&[row(5, "0.5", "1"), row(6, "", "2")]), Ok(true));
+    // A large cluster moves more bytes than a run may have of anything else, and none more than a sum of 64 bits holds.
+    let moved = |bytes: u64| format!("s1-main,x,d,window,0,1,1,0,0,0,{bytes},{bytes},,0,0,0,\n");
+    let weeks = 7 * 86_400 * 1_000_000_000_000;
+    assert_eq!(read(&[moved(weeks), moved(weeks)]), Ok(true));
     let half = (1 << 59) + 1;
     for (rows, line) in [
         (vec![row(u64::MAX, "", "1")], 2),
+        (vec![moved(weeks), moved(u64::MAX / 4 + 1)], 3),
         (vec![row(half, "", "1"), row(half, "", "2")], 3),
         (vec![row(1, "1e308", "1")], 2),
         (vec![row(1, "", "1"), row(1, "", "1e300")], 3),
