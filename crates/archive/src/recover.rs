@@ -13,7 +13,7 @@ use cosmark_workload::model::Stage;
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 use jiff::Timestamp;
 
-use crate::csv::layout::{StageLayout, layout_of_stage};
+use crate::csv::layout::{StageLayout, layout_of_results, layout_of_stage};
 use crate::{
     ClientLine, ClientRecord, DriverResult, FaultInForce, FaultJournal, HistogramLog, IntervalLine, Run,
     RunRecord, StageRecord, StageState, StageTables,
@@ -25,11 +25,15 @@ mod faults;
 pub struct Rebuilt {
     /// The workload as it was run; `None` when its copy is gone.
     pub workload: Option<Workload>,
-    /// Names of its stages, works and operations, as far as the workload tells.
+    /// Names of its stages, works and operations: one of each stage of the record, as the workload tells them, and else
+    /// as its results do.
     pub layout: Vec<StageLayout>,
     /// Response times of every stage, for COSBench's histogram.
     pub tables: Vec<StageTables>,
 }
+
+/// Why nothing can be made of what is on disk of a stage.
+const UNKNOWN: &str = "workload.yaml, which names its operations, has no stage of this name";
 
 /// The measured window of one operation.
 #[derive(Default)]
@@ -61,8 +65,11 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
     let workload = text.and_then(|text| parse_what_is_there(&text, Format::Yaml, &Environment::default()).0);
     let stages: Vec<Option<Stage>> =
         (0..).zip(&run.record.stages).map(|(at, stage)| stage_of(workload.as_ref(), stage, at)).collect();
-    let layout: Vec<StageLayout> =
-        (0..).zip(&stages).map_while(|(at, stage)| Some(layout_of_stage(stage.as_ref()?, at))).collect();
+    let names = |(at, (stage, record)): (usize, (&Option<Stage>, &StageRecord))| match stage {
+        Some(stage) => layout_of_stage(stage, at),
+        None => layout_of_results(&record.id, &record.name, &record.operations),
+    };
+    let layout: Vec<StageLayout> = stages.iter().zip(&run.record.stages).enumerate().map(names).collect();
     let mut found: Vec<Found> = layout.iter().map(Found::of).collect();
     let mut places = BTreeMap::new();
     for (stage, names) in layout.iter().enumerate() {
@@ -90,8 +97,11 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         run.record.events = events;
     }
     add_faults(run, &stages, last);
+    let is_unknown = |at: usize| workload.is_some() && stages.get(at).is_some_and(Option::is_none);
     for (index, record) in run.record.stages.iter_mut().enumerate() {
-        cut(record, found.get(index), last, &damage);
+        let unknown = is_unknown(index).then(|| UNKNOWN.to_owned());
+        let problems: Vec<String> = damage.iter().cloned().chain(unknown).collect();
+        cut(record, found.get(index), last, &problems);
     }
     run.record.ended.get_or_insert(last);
     Rebuilt { workload, layout, tables }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cosmark_archive::{Archive, ArchiveError, GoalStatus, KilledRun, RunRecord, StageRecord};
 use cosmark_workload::Workload;
+use cosmark_workload::model::Stage;
 
 use crate::thresholds::{self, Measured};
 
@@ -34,10 +35,14 @@ pub fn recover(
 /// Thresholds are judged by what was measured over time, which went with the process.
 fn undecided(killed: &KilledRun) -> Vec<cosmark_archive::ThresholdRecord> {
     let stages = |workload: &Workload| -> Vec<_> {
-        let records = killed.run.record.stages.iter();
-        let of =
-            |(stage, record): (_, &StageRecord)| thresholds::judge(stage, &record.id, &Measured::default());
-        workload.stages.iter().zip(records).flat_map(of).collect()
+        // A search puts stages of its own in, and the workload may not know all of them.
+        let of = |(at, record): (usize, &StageRecord)| {
+            let same = |stage: &&Stage| stage.name == record.name;
+            let stages = &workload.stages;
+            let stage = stages.get(at).filter(same).or_else(|| stages.iter().find(same))?;
+            Some(thresholds::judge(stage, &record.id, &Measured::default()))
+        };
+        killed.run.record.stages.iter().enumerate().filter_map(of).flatten().collect()
     };
     let mut found = killed.workload.as_ref().map(stages).unwrap_or_default();
     for threshold in &mut found {

@@ -139,7 +139,7 @@ pub fn summary(record: &RunRecord, layout: &[StageLayout], zone: &TimeZone) -> V
             push_line(&mut text, fields.iter().chain(&status));
         }
         for (operation, (_, op)) in stage.operations.iter().zip(names.operations()) {
-            let mut fields = vec![stage.id.clone(), op.label.clone(), op.op.to_owned()];
+            let mut fields = vec![stage.id.clone(), op.label.clone(), op.op.to_string()];
             let (counts, values) = result_fields(operation, op.silent);
             fields.extend(counts);
             fields.extend(values);
@@ -172,7 +172,7 @@ pub fn history_line(record: &RunRecord, layout: &[StageLayout], zone: &TimeZone)
     let mut kinds = Vec::<&str>::new();
     for stage in layout {
         let none = stage.works.is_empty().then_some("delay");
-        for kind in stage.operations().map(|(_, op)| op.op).chain(none) {
+        for kind in stage.operations().map(|(_, op)| &*op.op).chain(none) {
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }

@@ -1,7 +1,9 @@
 //! The names that a workload gives to rows, columns, files and tags. Op-Name rules: COSBench 0.4.2's exporters.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use cosmark_metrics::OperationResult;
 use cosmark_workload::model::{OpKind, Operation, Stage, Work, Workload};
 
 use crate::directory::files::safe_name;
@@ -36,7 +38,7 @@ pub struct OperationLayout {
     /// Op-Name: the operation's name, or `<name>-<sample type>` when the two differ.
     pub label: String,
     /// Op-Type: what it does.
-    pub op: &'static str,
+    pub op: Cow<'static, str>,
     /// Start of its tags in the histogram log; unique in the run.
     pub tag: String,
     /// Head of its column in the response-time histogram.
@@ -80,7 +82,7 @@ pub(crate) fn layout_of_stage(stage: &Stage, index: usize) -> StageLayout {
     let id = stage.id(index);
     let mut seen = BTreeMap::<String, usize>::new();
     for operation in stage.works.iter().flat_map(|work| &work.operations) {
-        *seen.entry(safe_tag(&label_of(operation))).or_default() += 1;
+        *seen.entry(safe_tag(&label_of(&operation.name, operation.kind.sample_word()))).or_default() += 1;
     }
     let works = stage
         .works
@@ -95,6 +97,31 @@ pub(crate) fn layout_of_stage(stage: &Stage, index: usize) -> StageLayout {
     StageLayout { file: format!("{}.csv", safe_name(&id)), name: stage.name.clone(), works, id }
 }
 
+/// Names of a stage that the workload does not have: those of its results, in their order.
+pub(crate) fn layout_of_results(id: &str, name: &str, results: &[OperationResult]) -> StageLayout {
+    let mut works = Vec::<WorkLayout>::new();
+    for operation in results {
+        if works.last().is_none_or(|work| work.name != operation.work) {
+            let (name, workers) = (operation.work.clone(), operation.workers);
+            works.push(WorkLayout { name, workers, operations: Vec::new() });
+        }
+        let number = works.len();
+        let silent = [OpKind::Init, OpKind::Dispose].iter().any(|kind| kind.word() == operation.op);
+        let names = OperationLayout {
+            label: label_of(&operation.name, &operation.sample),
+            op: Cow::Owned(operation.op.clone()),
+            tag: operation.tag.clone(),
+            histogram_label: format!("{id}-w{number}-{}-{}", operation.work, operation.name),
+            config_info: String::new(),
+            silent,
+        };
+        if let Some(work) = works.last_mut() {
+            work.operations.push(names);
+        }
+    }
+    StageLayout { file: format!("{}.csv", safe_name(id)), name: name.to_owned(), works, id: id.to_owned() }
+}
+
 fn operation_layout(
     stage_id: &str,
     work_index: usize,
@@ -102,7 +129,7 @@ fn operation_layout(
     operation: &Operation,
     seen: &BTreeMap<String, usize>,
 ) -> OperationLayout {
-    let label = label_of(operation);
+    let label = label_of(&operation.name, operation.kind.sample_word());
     // Two works of a stage may both have a `read`: only then the tag needs more than the label.
     let tag = if seen.get(&safe_tag(&label)).is_some_and(|count| *count > 1) {
         format!("{stage_id}.{label}-{}", operation.id)
@@ -110,7 +137,7 @@ fn operation_layout(
         format!("{stage_id}.{label}")
     };
     OperationLayout {
-        op: work.word_of(operation),
+        op: Cow::Borrowed(work.word_of(operation)),
         tag: safe_tag(&tag),
         histogram_label: format!("{stage_id}-w{}-{}-{}", work_index + 1, work.name, operation.name),
         config_info: format!(
@@ -123,9 +150,8 @@ fn operation_layout(
     }
 }
 
-fn label_of(operation: &Operation) -> String {
-    let sample = operation.kind.sample_word();
-    if operation.name == sample { sample.to_owned() } else { format!("{}-{sample}", operation.name) }
+fn label_of(name: &str, sample: &str) -> String {
+    if name == sample { sample.to_owned() } else { format!("{name}-{sample}") }
 }
 
 /// The log format ends a tag at a comma, and has it without blanks.

@@ -4,8 +4,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use cosmark_archive::{OpBatch, OpLog, RunState, StageState, TimeKind, TimelineRow, open_run};
+use cosmark_archive::{
+    NewRun, OpBatch, OpLog, RunState, StageRecord, StageState, TimeKind, TimelineRow, open_run,
+};
 use cosmark_metrics::{Phase, Sample, SlicePlan};
+use cosmark_workload::model::Stage;
 
 use crate::support::{at, mixed, new_run, open, skipped, slice, successes, text};
 
@@ -103,6 +106,53 @@ fn a_run_that_is_dropped_in_the_middle_can_be_read() {
     assert_eq!(run.timeline(&run.record.stages[0]).unwrap(), []);
     assert_eq!(run.histograms().unwrap().count(), 0);
     assert!(run.operations().unwrap().is_none());
+}
+
+#[test]
+fn stages_that_the_workload_does_not_have_take_nothing_from_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = mixed("renamed");
+    for name in ["lost", "known"] {
+        let stage = Stage { name: name.to_owned(), ..model.stages[0].clone() };
+        model.stages.push(stage);
+    }
+    // Two of its stages have other names by now.
+    let mut other = model.clone();
+    (other.stages[0].name, other.stages[1].name) = ("one".to_owned(), "two".to_owned());
+    let yaml = cosmark_workload::to_yaml(&other);
+    let archive = open(dir.path());
+    let mut run = archive.begin(&NewRun { config_yaml: &yaml, ..new_run(&model) }).unwrap();
+    let ops = [successes(30, 2.0, 100), successes(10, 4.0, 100)];
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let mut stage = run.record().stages[0].clone();
+    stage.set_results(&model.stages[0], 0, &[(30.0, ops.to_vec())]);
+    stage.enter(StageState::Completed, at("18:54:30"));
+    run.end_stage(0, stage).unwrap();
+    for at_stage in [1, 2] {
+        run.enter_stage(at_stage, StageState::Running, at("18:55:00")).unwrap();
+        run.append_histograms(at_stage, at("18:55:00"), &slice(0, Phase::Window, 5, ops.to_vec())).unwrap();
+    }
+    let path = run.path().to_owned();
+    drop(run);
+    let table = path.join("intervals.csv");
+    let line = |stage: &str| format!("{stage},{stage}.read,d,window,0,5,30,0,0,0,3000,0,,30,0,1,\n");
+    std::fs::write(&table, text(&table) + &line("s2-lost") + &line("s3-known")).unwrap();
+
+    let killed = archive.take_up_killed(&path, true).unwrap().unwrap();
+    let record = killed.run.record.clone();
+    killed.end(&record).unwrap();
+    let [main, lost, known] = record.stages.as_slice() else { panic!("{:?}", record.stages) };
+    assert_eq!((main.operations[0].ok, known.operations[0].ok, lost.operations.len()), (30, 30, 0));
+    assert_eq!((known.cut_s, lost.cut_s), (Some(5.0), None));
+    let says = |stage: &StageRecord| {
+        stage.reason.clone().is_some_and(|reason| reason.contains("no stage of this name"))
+    };
+    assert_eq!((says(main), says(lost), says(known)), (false, true, false), "{lost:?}");
+    let rows = text(path.join("w1-renamed.csv"));
+    for begin in ["s1-main,read,read,30,", "s1-main,write,write,10,", "lost,N/A,", "s3-known,read,read,30,"] {
+        assert_eq!(rows.lines().filter(|line| line.starts_with(begin)).count(), 1, "{begin}: {rows}");
+    }
+    assert!(text(dir.path().join("workloads.csv")).contains("w1-s3-known-1,read,30,"));
 }
 
 /// The body of the process with a tiny disk: see the test below.
