@@ -64,7 +64,8 @@ fn side_after(missing: &[f64], known: usize, skip: usize, band: &Band) -> Option
     let best = abrupt.unwrap_or(straight);
     let allowed = (MOST_LEFT * noise).max(MOST_LEFT_OF_DEPTH * best.depth.powi(2));
     let left = best.squares / real(points.len().max(1));
-    let end = real(skip) + best.end * real(every);
+    // The last of the points may stand for fewer seconds than the others.
+    let end = (real(skip) + best.end * real(every)).min(real(missing.len()));
     // A side cannot end far from where the rate is known to be back.
     let near = (end - real(known)).abs() <= real(CONTEXT);
     (left <= allowed && best.depth > 0.0 && near).then_some(end)

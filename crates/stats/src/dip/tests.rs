@@ -264,3 +264,29 @@ fn too_few_or_empty_seconds_make_no_band_and_no_input_panics() {
     let all_gone = find(&[0.0; 60], 10, 60, &band);
     assert_eq!(all_gone.extent(), Some((10.0, 60.0)));
 }
+
+#[test]
+fn a_slow_fall_right_behind_a_dip_begins_where_that_one_ended_at_the_earliest() {
+    // As long as can be looked at second by second, and longer, where several seconds are one point.
+    let mut pairs = 0;
+    for fall in 120..300 {
+        let mut series = vec![1000.0; 100];
+        series.extend([100.0; 20]);
+        series.extend([1060.0; 2]);
+        series.extend((0..fall).map(|at| 940.0 - 840.0 * real(at) / real(fall)));
+        series.extend([100.0; 30]);
+        series.extend([1000.0; 60]);
+        let band = Band::of(&series[..100]).unwrap();
+        let found = find(&series, 100, series.len(), &band);
+        for pair in found.dips.windows(2) {
+            assert!(pair[0].to_s <= pair[1].from_s, "{fall}: {:?}", found.dips);
+            assert!(pair[0].bins.1 <= pair[1].bins.0, "{fall}: {:?}", found.dips);
+            pairs += 1;
+        }
+        assert!(
+            found.dips.iter().all(|dip| dip.from_s <= dip.to_s && dip.to_s <= real(series.len())),
+            "{fall}"
+        );
+    }
+    assert_eq!(pairs, 180, "two dips each time");
+}
