@@ -195,6 +195,8 @@ pub struct OperationEvidence {
     pub logged: Logged,
     /// Its counts over the window, interval by interval.
     pub steps: Vec<Step>,
+    /// What ended outside of the window; looked at where nothing ended in it.
+    pub outside: Outside,
     /// What the client itself added to each time from the moment of sending, ms, by the kernel's time stamps; `None` where
     /// there are none.
     pub client_share: Option<Latencies>,
@@ -213,6 +215,17 @@ pub struct Logged {
     pub service: Option<Batches>,
     /// From sent to the first byte.
     pub first_byte: Option<Batches>,
+}
+
+/// What ended of an operation while load ran and its window did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outside {
+    /// In the rampup, well or not.
+    pub before: u64,
+    /// Behind the window, successes.
+    pub ok_after: u64,
+    /// Behind the window, failures.
+    pub failed_after: u64,
 }
 
 /// Counts of an operation in one interval.
@@ -371,6 +384,21 @@ impl Evidence {
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.operations.iter().map(OperationEvidence::ended).sum()
+    }
+
+    /// How many operations were under way when the window ended, where each takes longer than all the time up to then:
+    /// nothing had ended, and what was under way ended well behind the window, but for one in a hundred. A store that
+    /// hangs ends nothing well, and one that hung in the window only has ended something before it.
+    #[must_use]
+    pub fn outlasting(&self) -> Option<u64> {
+        let sum =
+            |of: fn(&OperationEvidence) -> u64| self.operations.iter().map(of).fold(0, u64::saturating_add);
+        let before = sum(|op| op.ended().saturating_add(op.outside.before));
+        let (ok, failed) = (sum(|op| op.outside.ok_after), sum(|op| op.outside.failed_after));
+        let under_way = sum(|op| op.unfinished);
+        let all = under_way.max(ok.saturating_add(failed));
+        let ended_well = ok.saturating_mul(100) >= all.saturating_mul(99);
+        (before == 0 && under_way > 0 && ended_well).then_some(under_way)
     }
 
     /// Workers of all works.

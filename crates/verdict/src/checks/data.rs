@@ -338,6 +338,9 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
         return Finding::too_little(0.0, 1.0, message);
     }
     if ended == 0 {
+        if let Some(under_way) = evidence.outlasting() {
+            return outlasted(evidence, under_way);
+        }
         return Finding::fail(1.0, 0.01, "nothing ended in the window: the store gave no answer at all");
     }
     let in_faults = evidence.in_faults.as_ref().map_or(0, |faults| faults.failed.min(failed));
@@ -357,6 +360,21 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
         || good_errors(failed, ended),
         || bad_errors(evidence, by_count, by_time),
     )
+}
+
+/// Of a window that is shorter than every operation.
+pub(super) fn outlasted(evidence: &Evidence, under_way: u64) -> Finding {
+    let which = if under_way == 1 {
+        "the operation that was under way took"
+    } else {
+        "all operations that were under way took"
+    };
+    let message = format!(
+        "nothing ended in the window of {} s: {which} longer, and ended well behind it; set a longer runtime, or use \
+         smaller objects",
+        plain(evidence.window_s)
+    );
+    Finding::too_little(0.0, 1.0, message)
 }
 
 /// Whether it is known that no operation was under way in the window, and that none had to be left out.

@@ -255,6 +255,10 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
         });
     }
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
+    // Who found no worker says that the store fell behind, however long each operation takes.
+    if let Some(under_way) = evidence.outlasting().filter(|_| open().all(|op| op.missed == 0)) {
+        return super::data::outlasted(evidence, under_way);
+    }
     let known = all_of(open().map(|op| op.intended));
     let ended: u64 = open().map(crate::evidence::OperationEvidence::ended).sum();
     let offered = known.unwrap_or_else(|| open().map(|op| op.ended() + op.missed + op.unfinished).sum());

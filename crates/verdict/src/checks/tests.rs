@@ -268,6 +268,14 @@ fn never_asked(evidence: &mut Evidence, in_flight_mean: Option<f64>, missed: u64
     evidence.operations[0] = OperationEvidence { in_flight_mean, missed, ..nothing };
 }
 
+/// All of eight operations take longer than the window; behind it so many of them end well, and so many fail.
+fn outlast(evidence: &mut Evidence, ok_after: u64, failed_after: u64) {
+    never_asked(evidence, Some(8.0), 0);
+    let op = &mut evidence.operations[0];
+    (op.unfinished, op.unfinished_age, op.intended) = (8, Some(times(58_000.0, 8)), Some(8));
+    op.outside = Outside { before: 0, ok_after, failed_after };
+}
+
 /// Half of the workers, from this moment on.
 fn gap(from_s: f64) -> GapEvidence {
     GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
@@ -824,6 +832,23 @@ const CASES: &[Case] = &[
     ("V12", healthy, |e| never_asked(e, Some(0.0), 7), Status::Fail, "no answer at all"),
     ("V12", healthy, |e| never_asked(e, Some(8.0), 0), Status::Fail, "no answer at all"),
     ("V12", healthy, |e| never_asked(e, None, 0), Status::Fail, "no answer at all"),
+    // Operations that are longer than the window are none that the store does not answer: how they ended says so.
+    ("V12", healthy, |e| outlast(e, 8, 0), Status::NotRun, "set a longer runtime"),
+    ("V12", healthy, |e| outlast(e, 0, 0), Status::Fail, "no answer at all"),
+    ("V12", healthy, |e| outlast(e, 0, 8), Status::Fail, "no answer at all"),
+    ("V12", healthy, |e| outlast(e, 7, 1), Status::Fail, "no answer at all"),
+    ("V12", healthy, |e| outlast(e, 4, 0), Status::Fail, "no answer at all"),
+    // Something ended before the window: in it the store hung.
+    (
+        "V12",
+        healthy,
+        |e| (outlast(e, 8, 0), e.operations[0].outside.before = 3).1,
+        Status::Fail,
+        "no answer at all",
+    ),
+    ("V4", open, |e| outlast(e, 8, 0), Status::NotRun, "ended well behind it"),
+    ("V4", open, |e| outlast(e, 4, 0), Status::Fail, "the store fell behind"),
+    ("V4", open, |e| (outlast(e, 8, 0), e.operations[0].missed = 9).1, Status::Fail, "the store fell behind"),
     ("V13", healthy, |e| e.store.kinds = vec!["mock".into()], Status::NotRun, "holds no objects"),
     (
         "V13",

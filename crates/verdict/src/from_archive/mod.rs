@@ -23,7 +23,7 @@ pub use planned::Places;
 
 use crate::evidence::{
     ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
-    OperationEvidence, Pacing, PauseEvidence, ScheduleEvidence, StoreEvidence, WorkEvidence,
+    OperationEvidence, Outside, Pacing, PauseEvidence, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
@@ -287,6 +287,7 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         first_byte: record.first_byte_ms.clone(),
         logged: Logged::default(),
         steps: Vec::new(),
+        outside: Outside::default(),
         client_share: if_any(&record.client_added_ms).filter(|share| says_enough(share, record.ok)),
         wire: if_any(&record.wire_ms).filter(|wire| says_enough(wire, record.ok)),
         bounds: BTreeMap::new(),

@@ -9,7 +9,7 @@ use cosmark_archive::{ArchiveError, Run, StageRecord, TimeKind};
 use cosmark_stats::batches::Batches;
 
 use super::is_special;
-use crate::evidence::{Logged, OperationEvidence, Step};
+use crate::evidence::{Logged, OperationEvidence, Outside, Step};
 
 /// A longer log is not read: its run is so long that the published percentiles say the same.
 const MOST_LOG_BYTES: u64 = 256 << 20;
@@ -26,6 +26,11 @@ pub(super) fn add(run: &Run, stage: &StageRecord, operations: &mut [OperationEvi
     }
     for (op, steps) in operations.iter_mut().zip(steps(run, stage, &tags).unwrap_or_default()) {
         op.steps = steps;
+    }
+    if operations.iter().all(|op| op.ended() == 0) {
+        for (op, outside) in operations.iter_mut().zip(outside(run, stage, &tags).unwrap_or_default()) {
+            op.outside = outside;
+        }
     }
     for op in operations {
         let length = Duration::try_from_secs_f64(op.window_s.min(1e9)).unwrap_or_default();
@@ -114,4 +119,21 @@ fn steps(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Vec<Step>>
         steps.into_values().filter(|step| step.seconds > 0.9 * longest).collect()
     };
     Ok(found.into_iter().map(whole).collect())
+}
+
+fn outside(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Outside>, ArchiveError> {
+    let mut found: Vec<Outside> = vec![Outside::default(); tags.len()];
+    run.intervals(|line| {
+        let at = tags.iter().position(|tag| line.stage == stage.id && *tag == line.tag);
+        let Some(outside) = at.and_then(|at| found.get_mut(at)) else { return };
+        match line.phase.as_str() {
+            "rampup" => outside.before += line.ok + line.failed,
+            "rampdown" | "drain" => {
+                outside.ok_after += line.ok;
+                outside.failed_after += line.failed;
+            }
+            _ => {}
+        }
+    })?;
+    Ok(found)
 }
