@@ -59,7 +59,7 @@ impl RunQueue {
             return;
         }
         let Ok(queue) = self.store.queue().await else { return };
-        for number in let_go.into_iter().filter(|number| queue.iter().all(|entry| entry.number != *number)) {
+        for number in let_go.into_iter().filter(|number| !queue.has(*number)) {
             self.jobs().let_go.retain(|known| *known != number);
             let runner = self.runner.clone();
             let closing = tokio::task::spawn_blocking(move || runner.close_let_go(number));

@@ -208,7 +208,9 @@ impl RunQueue {
         self.runner.pool.recall().await?;
         let mut waiting = Vec::new();
         let continues = self.runner.pool.continues();
-        for mut entry in self.store.queue().await? {
+        let queued = self.store.queue().await?;
+        queued.foreign_in_words().iter().for_each(|text| (self.tell)(text));
+        for mut entry in queued.entries {
             if self.jobs().unkept.iter().any(|ended| ended.id == entry.id) {
                 continue;
             }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
+use super::{Answer, Leader, MOST_ENDED, QueueEntry, Queued, Store, is_id, opened, sealed};
 use crate::ServiceError;
 use crate::auth::keys::ClusterKey;
 use crate::state::StateDir;
@@ -29,7 +29,7 @@ impl FileStore {
         Ok(Self { state, key })
     }
 
-    fn read_queue(&self) -> Result<Vec<QueueEntry>, ServiceError> {
+    fn read_queue(&self) -> Result<Queued, ServiceError> {
         let mut entries = Vec::new();
         for name in self.state.names(QUEUE)? {
             let file = format!("{QUEUE}/{name}");
@@ -37,7 +37,8 @@ impl FileStore {
                 entries.push(opened(&self.key, &self.state.path(&file).display().to_string(), &bytes)?);
             }
         }
-        Ok(entries)
+        // Nobody else writes these files: what cannot be read is damage, or a key that was exchanged.
+        Ok(Queued { entries, foreign: Vec::new() })
     }
 
     fn write_ended(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
@@ -67,19 +68,13 @@ impl FileStore {
     }
 }
 
-/// `w12`: nothing that could be a path.
-fn is_id(id: &str) -> bool {
-    id.strip_prefix('w')
-        .is_some_and(|n| !n.is_empty() && n.len() < 20 && n.bytes().all(|b| b.is_ascii_digit()))
-}
-
 /// Small files on a local disk: read and written where they are asked for.
 fn now<'a, T: Send + 'a>(result: Result<T, ServiceError>) -> Answer<'a, T> {
     Box::pin(std::future::ready(result))
 }
 
 impl Store for FileStore {
-    fn queue(&self) -> Answer<'_, Vec<QueueEntry>> {
+    fn queue(&self) -> Answer<'_, Queued> {
         now(self.read_queue())
     }
 
@@ -139,11 +134,11 @@ mod tests {
         for number in [3, 1] {
             store.put(entry(number)).await.unwrap();
         }
-        assert_eq!(open().queue().await.unwrap(), vec![entry(1), entry(3)]);
+        assert_eq!(open().queue().await.unwrap().entries, vec![entry(1), entry(3)]);
         let raw = std::fs::read(dir.path().join("queue/w1")).unwrap();
         assert!(!String::from_utf8_lossy(&raw).contains("s3cr3t"));
         store.end(entry(1)).await.unwrap();
-        assert_eq!(open().queue().await.unwrap(), vec![entry(3)]);
+        assert_eq!(open().queue().await.unwrap().entries, vec![entry(3)]);
         assert_eq!(open().ended("w1").await.unwrap(), Some(entry(1)));
         for wrong in ["w9", "../queue/w3", "w", "w3/../../tokens"] {
             assert_eq!(open().ended(wrong).await.unwrap(), None, "{wrong}");

@@ -9,7 +9,7 @@ use async_nats::jetstream::kv::{self, CreateErrorKind};
 use cosmark_cluster::nats::{Bus, names};
 use cosmark_workload::units::shown;
 
-use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
+use super::{Answer, Leader, MOST_ENDED, QueueEntry, Queued, Store, is_id, opened, sealed};
 use crate::ServiceError;
 use crate::auth::keys::ClusterKey;
 
@@ -105,16 +105,25 @@ impl KvStore {
         purge.await.map(drop).map_err(|cause| failed("the end of a run", cause))
     }
 
-    async fn read_queue(&self) -> Result<Vec<QueueEntry>, ServiceError> {
+    /// Where NATS has no logins anybody may write any key: what is not a run of this cluster under its own name takes
+    /// nothing from those that are.
+    async fn read_queue(&self) -> Result<Queued, ServiceError> {
         let bucket = self.bucket(names::QUEUE).await?;
-        let mut entries = Vec::new();
+        let mut queued = Queued::default();
         // Submissions may be large: each is read once, and not many at a time.
         for id in self.named(&bucket).await? {
-            if let Some(bytes) = bucket.get(&id).await.map_err(|cause| failed("a question", cause))? {
-                entries.push(opened(&self.key, &id, &bytes)?);
+            if !is_id(&id) {
+                queued.foreign.push(id);
+                continue;
+            }
+            let bytes = bucket.get(&id).await.map_err(|cause| failed("a question", cause))?;
+            match bytes.map(|bytes| opened(&self.key, &id, &bytes)) {
+                Some(Ok(entry)) if entry.id == id => queued.entries.push(entry),
+                Some(_) => queued.foreign.push(id),
+                None => {}
             }
         }
-        Ok(entries)
+        Ok(queued)
     }
 
     async fn write(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
@@ -239,7 +248,7 @@ impl KvStore {
 }
 
 impl Store for KvStore {
-    fn queue(&self) -> Answer<'_, Vec<QueueEntry>> {
+    fn queue(&self) -> Answer<'_, Queued> {
         Box::pin(self.read_queue())
     }
 
@@ -325,6 +334,40 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_others_write_into_the_queue_is_named_and_takes_nothing_from_the_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
+        let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
+        let store = KvStore::open(bus, key, "a").await.unwrap();
+        let (first, second) =
+            (crate::queue::store::example(1, String::new()), crate::queue::store::example(2, String::new()));
+        store.put(first.clone()).await.unwrap();
+        let queue = store.bucket(names::QUEUE).await.unwrap();
+        // Garbage, garbage in the name of a run, a run under the name of another, names of no run.
+        let copied = queue.get("w1").await.unwrap().unwrap();
+        queue.put("w7", vec![0xff; 4096].into()).await.unwrap();
+        queue.put("w9", copied).await.unwrap();
+        for name in ["garbage", "a.b", "w", "w-1"] {
+            queue.put(name, "x".into()).await.unwrap();
+        }
+        store.put(second.clone()).await.unwrap();
+        let mut queued = store.queue().await.unwrap();
+        queued.entries.sort_by_key(|entry| entry.number);
+        queued.foreign.sort();
+        assert_eq!(queued.entries, [first, second]);
+        assert_eq!(queued.foreign, ["a.b", "garbage", "w", "w-1", "w7", "w9"]);
+        assert!(queued.has(1) && queued.has(7) && !queued.has(3));
+        let said = queued.foreign_in_words().unwrap();
+        assert!(said.contains("a.b, garbage") && said.contains("w9 is no run"), "{said}");
+        queued.foreign = (0..100_000).map(|number| format!("{number}-{}", "y".repeat(200))).collect();
+        let said = queued.foreign_in_words().unwrap();
+        assert!(said.contains(" and 99992 more") && said.len() < 2000, "{said}");
+        queued.foreign.clear();
+        assert_eq!(queued.foreign_in_words(), None);
+    }
+
+    #[tokio::test]
     async fn a_history_that_is_full_makes_room_for_the_next_end() {
         let dir = tempfile::tempdir().unwrap();
         let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
@@ -336,7 +379,7 @@ mod tests {
             store.put(large.clone()).await.unwrap();
             store.end(large).await.unwrap();
         }
-        assert_eq!(store.queue().await.unwrap(), [], "nothing that has ended waits");
+        assert_eq!(store.queue().await.unwrap().entries, [], "nothing that has ended waits");
         assert_eq!(store.ended("w12").await.unwrap().unwrap().number, 12);
         let queue = store.bucket(names::QUEUE).await.unwrap();
         assert!(bus.named(&queue).await.unwrap().is_empty(), "a mark for each run that ever was");

@@ -4,6 +4,7 @@
 mod files;
 mod kv;
 
+use cosmark_workload::units::shown;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,40 @@ pub struct QueueEntry {
     pub waited_ms: u64,
 }
 
+/// What stands in the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Queued {
+    /// All runs that wait or run, in no order.
+    pub entries: Vec<QueueEntry>,
+    /// Names of what is there and can be no run of this cluster.
+    pub foreign: Vec<String>,
+}
+
+impl Queued {
+    /// Whether the run of this number is there, or something else in its place.
+    #[must_use]
+    pub fn has(&self, number: u64) -> bool {
+        let name = format!("w{number}");
+        self.entries.iter().any(|entry| entry.number == number) || self.foreign.contains(&name)
+    }
+
+    /// What is foreign, in a sentence; `None` where nothing is.
+    #[must_use]
+    pub fn foreign_in_words(&self) -> Option<String> {
+        const NAMED: usize = 8;
+        let named: Vec<String> = self.foreign.iter().take(NAMED).map(|name| shown(name)).collect();
+        let more = self.foreign.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!named.is_empty()).then(|| {
+            format!(
+                "what stands in the queue as {}{more} is no run that this cluster took, and is passed over; somebody else \
+                 wrote it, or a Cosmark of another version: where it is not wanted, delete it",
+                named.join(", ")
+            )
+        })
+    }
+}
+
 /// Who leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
@@ -85,8 +120,8 @@ impl Leader {
 
 /// A place for the queue, the submissions of ended runs, the numbers of runs, and the word on who leads.
 pub trait Store: Send + Sync {
-    /// All runs that wait or run, in no order.
-    fn queue(&self) -> Answer<'_, Vec<QueueEntry>>;
+    /// What stands in the queue.
+    fn queue(&self) -> Answer<'_, Queued>;
 
     /// Keeps a run, new or changed.
     fn put(&self, entry: QueueEntry) -> Answer<'_, ()>;
@@ -111,6 +146,12 @@ pub trait Store: Send + Sync {
 
     /// Whether what it rests on can be reached, and where that is, without credentials.
     fn connection(&self) -> (bool, String);
+}
+
+/// `w12`: nothing that could be a path.
+fn is_id(id: &str) -> bool {
+    id.strip_prefix('w')
+        .is_some_and(|n| !n.is_empty() && n.len() < 20 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// An entry as it is kept.
