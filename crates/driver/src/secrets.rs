@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use cosmark_adaptor_api::{Key, Reach};
+use cosmark_workload::logins::logins_in;
 use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
@@ -128,21 +129,6 @@ fn forms_of(value: &str) -> Vec<String> {
         }
     }
     forms
-}
-
-/// Where in a text `user:password` stands before the host of a URL. No adaptor takes a login there, but people write it.
-fn logins_in(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    for (scheme_end, mark) in text.match_indices("://") {
-        let start = scheme_end + mark.len();
-        let rest = text.get(start..).unwrap_or_default();
-        let end = rest.find(|c: char| matches!(c, '/' | '?' | '#' | ',') || c.is_whitespace());
-        let authority = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        if let Some(at) = authority.rfind('@').filter(|at| *at > 0) {
-            found.push(start..start + at);
-        }
-    }
-    found
 }
 
 fn specs(workload: &Workload) -> impl Iterator<Item = &TargetSpec> {
@@ -427,7 +413,7 @@ fn value_in(entry: &str) -> Range<usize> {
 mod tests {
     use cosmark_workload::{Environment, Format, parse_what_is_there};
 
-    use super::{SecretSource, Secrets, hide_in_source, logins_in, resolve, stars_over_secrets};
+    use super::{SecretSource, Secrets, hide_in_source, resolve, stars_over_secrets};
     use crate::catalog::tests::STORES;
 
     /// Hides what is secret in a text whose storage has this secret key, and gives the value that was read of it.
@@ -556,17 +542,5 @@ mod tests {
             let shown = secrets.hide(text);
             assert!(shown.contains("***") && !shown.contains('a') && !shown.contains('f'), "{text}: {shown}");
         }
-    }
-
-    #[test]
-    fn logins_in_urls_are_found_and_nothing_else_is() {
-        let found = |text: &str| -> Vec<String> {
-            logins_in(text).into_iter().map(|at| text[at].to_owned()).collect()
-        };
-        assert_eq!(found("http://u:p@h:80/a@b"), ["u:p"]);
-        assert_eq!(found("http://u:p%40x@y@h,https://token@[::1]/"), ["u:p%40x@y", "token"]);
-        assert_eq!(found("http://h/?mail=a@b"), Vec::<String>::new());
-        assert_eq!(found("a@b"), Vec::<String>::new());
-        assert_eq!(found("http://@h"), Vec::<String>::new());
     }
 }

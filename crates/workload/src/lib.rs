@@ -10,6 +10,7 @@ pub mod diagnostics;
 pub mod document;
 pub mod keys;
 pub mod leftovers;
+pub mod logins;
 pub mod model;
 pub mod places;
 pub mod plan;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use cosmark_metrics::{FillResult, Sample};
 use cosmark_workload::dataset::{Cell, is_name, number_of};
+use cosmark_workload::logins::without_logins;
 use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{Effect, Work};
 use cosmark_workload::{DataSetFacts, DataSetUse, FillPass, Workload};
@@ -378,25 +379,13 @@ fn store_of(work: &Work) -> Vec<String> {
             if let cosmark_workload::model::ConfigValue::Text(text) = &entry.value
                 && PLACES.iter().chain(&PARTS).any(|place| *place == key)
             {
-                words.push(format!("{key}={}", without_login(text.trim())));
+                // Two ways to write an address are one store.
+                words.push(format!("{key}={}", without_logins(text.trim()).trim_end_matches('/')));
             }
         }
     }
     words.sort();
     words
-}
-
-/// An address without the user and password that may stand in it, and without the last slash.
-fn without_login(text: &str) -> String {
-    let bare = match text.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
-        }
-        None => text.to_owned(),
-    };
-    bare.trim_end_matches('/').to_owned()
 }
 
 /// The works of a workload that write a data set, by stage and work.

@@ -125,6 +125,20 @@ fn a_data_set_is_read_where_it_lies_while_it_is_whole_and_nowhere_else() {
 }
 
 #[test]
+fn no_login_of_any_endpoint_of_a_list_is_written_down() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let of = |first: &str, second: &str| workload(path, FILL, &format!("{first}a:80,http://{second}b:80"));
+    let mut own = of("u:word,one@", "v:word-two@");
+    admit(path, &mut own).unwrap();
+    drop(begun(path, "w1", &own));
+    let set = DataSet::find(path, "d").unwrap().unwrap();
+    assert_eq!(set.record.store, ["endpoint=http://a:80,http://b:80", "s3"]);
+    // With another password, or none, it is the same store.
+    assert!(admit(path, &mut of("", "w:other@")).is_ok());
+}
+
+#[test]
 fn a_data_set_of_which_the_removal_was_cut_off_is_not_whole_and_is_written_from_the_beginning() {
     let archive = tempfile::tempdir().unwrap();
     let path = archive.path();

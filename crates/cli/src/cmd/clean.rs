@@ -10,6 +10,7 @@ use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
 use cosmark_metrics::Phase;
 use cosmark_workload::leftovers::{leftovers, probed_leftovers, written_names};
+use cosmark_workload::logins::without_logins;
 use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{ConfigValue, TargetSpec};
 use cosmark_workload::{Target, Workload};
@@ -322,18 +323,18 @@ fn place_of(spec: &TargetSpec, place: &str) -> Option<String> {
         ConfigValue::Secret(name) => format!("what the secret {name} said"),
     });
     let text = given.find(|text| !text.is_empty()).or_else(|| row?.default.map(str::to_owned))?;
-    let mut addresses: Vec<String> = text.split(',').map(|one| without_login(one.trim())).collect();
+    let text = without_logins(&text);
+    let mut addresses: Vec<String> = text.split(',').map(|one| plainly(one.trim())).collect();
     addresses.sort_unstable();
     Some(addresses.join(","))
 }
 
-/// An address without the user and password that may stand in it, and without the last slash.
-fn without_login(text: &str) -> String {
+/// An address in one spelling: scheme and host in lower case, without the last slash.
+fn plainly(text: &str) -> String {
     let bare = match text.split_once("://") {
         Some((scheme, rest)) => {
             let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
             format!("{}://{}{path}", scheme.to_lowercase(), host.to_lowercase())
         }
         None => text.to_owned(),
