@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cosmark_adaptor_api::{Key, Reach};
-use cosmark_workload::logins::logins_in;
+use cosmark_workload::logins::{logins_in, tokens_in};
 use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
@@ -83,7 +83,8 @@ impl Secrets {
                 let in_urls = logins_in(text).into_iter().filter_map(|at| text.get(at));
                 // A login is hidden as a whole, and its password wherever else it occurs.
                 let passwords = in_urls.clone().filter_map(|login| Some(login.split_once(':')?.1));
-                for value in whole.into_iter().chain(in_urls).chain(passwords) {
+                let tokens = tokens_in(text).into_iter().filter_map(|at| text.get(at));
+                for value in whole.into_iter().chain(in_urls).chain(passwords).chain(tokens) {
                     if value.len() >= SHORTEST && !values.iter().any(|known| known == value) {
                         values.push(value.to_owned());
                     }
@@ -129,6 +130,21 @@ fn forms_of(value: &str) -> Vec<String> {
         }
     }
     forms
+}
+
+/// Where in a text logins and tokens of its URLs stand, apart from each other.
+fn in_urls(text: &str) -> Vec<Range<usize>> {
+    let mut all = logins_in(text);
+    all.extend(tokens_in(text));
+    all.sort_unstable_by_key(|one| one.start);
+    let mut apart: Vec<Range<usize>> = Vec::new();
+    for one in all {
+        match apart.last_mut().filter(|last| one.start < last.end) {
+            Some(last) => last.end = last.end.max(one.end),
+            None => apart.push(one),
+        }
+    }
+    apart
 }
 
 fn specs(workload: &Workload) -> impl Iterator<Item = &TargetSpec> {
@@ -280,8 +296,8 @@ pub fn hidden(catalog: &Catalog, workload: &Workload) -> Workload {
             if catalog.is_secret(&kind, &entry.key) {
                 *text = "***".into();
             }
-            for login in logins_in(text).into_iter().rev() {
-                text.replace_range(login, "***");
+            for secret in in_urls(text).into_iter().rev() {
+                text.replace_range(secret, "***");
             }
         }
     }
@@ -305,7 +321,7 @@ pub fn hide_in_source(catalog: &Catalog, source: &str, file_name: &str, workload
 /// they are. For showing where a mistake stands: also a text that makes no workload has secrets in it.
 #[must_use]
 pub fn stars_over_secrets(catalog: &Catalog, text: &str) -> String {
-    let mut places = logins_in(text);
+    let mut places = in_urls(text);
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut rest = 0;
     while let Some(start) = text.get(rest..).and_then(|tail| tail.find(is_word)).map(|at| rest + at) {
@@ -370,7 +386,7 @@ fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
             let found = if !value.is_empty() && catalog.is_secret(&spec.kind, &entry.key) {
                 vec![value_in(stretch)]
             } else {
-                logins_in(stretch)
+                in_urls(stretch)
             };
             let found = found.into_iter().filter(|place| !place.is_empty());
             places.extend(found.map(|place| (entry.span.start + place.start, entry.span.start + place.end)));
@@ -469,6 +485,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_token_in_an_address_of_a_machine_is_hidden_like_a_login() {
+        let source = "name: n\nstorage: {type: s3}\nnodes:\n  - {name: a, type: prometheus, url: 'http://u:word@h/m?x=1&token=t0ken'}\n\
+                      stages:\n  - name: s\n    works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]\n";
+        let format = Format::detect("w.yaml", source);
+        let read = parse_what_is_there(source, format, &Environment::default()).0.unwrap();
+        let shown = hide_in_source(&STORES, source, "w.yaml", &read);
+        assert!(shown.contains("url: 'http://***@h/m?x=1&token=***'}"), "{shown}");
+        let copy = super::hidden(&STORES, &read);
+        let entries = &copy.nodes[0].source.config.entries;
+        let url = entries.iter().find(|entry| entry.key == "url").map(|entry| entry.value.clone());
+        let Some(cosmark_workload::model::ConfigValue::Text(url)) = url else { panic!("{copy:?}") };
+        assert_eq!(url, "http://***@h/m?x=1&token=***");
+        let said = Secrets::of(&STORES, &read).hide("h answers: no user u:word, and no t0ken here: word");
+        assert_eq!(said, "h answers: no user ***, and no *** here: ***");
+    }
+
     /// Somebody with a home, or without one, and with nothing else.
     struct Somebody(Option<&'static str>);
 
@@ -521,6 +554,7 @@ mod tests {
             ("password=a&gt;b&#x41;;x=y", "password=************;x=y"),
             ("password=a;b;x=y", "password=*;b;x=y"),
             ("password: \"a", "password: \"*"),
+            ("url: http://u:p@h/m?token=ab, x: y", "url: http://***@h/m?token=**, x: y"),
         ] {
             assert_eq!(stars_over_secrets(&STORES, text), shown);
         }

@@ -1,10 +1,15 @@
-//! What opens a place and stands in its address: `user:password` before a host, and parameters such as `?token=..`. Most of
-//! what is reached takes neither, but people write them.
+//! What opens a place and stands in its address: `user:password` before a host, and parameters such as `?token=..`.
+//! Most of what is reached takes neither, but people write them.
 
 use std::ops::Range;
 
-/// Where in a text `user:password` stands before the host of a URL. A comma does not end the part in which it is looked for: it may
-/// be one of the password's, and the next address of a list begins anew.
+/// What ends the value of a parameter, beside the end of its address.
+const ENDS: [char; 9] = ['"', '\'', '`', '<', '>', ',', '}', '#', ';'];
+/// Names of parameters that hold one of these hold a secret.
+const WORDS: [&str; 5] = ["token", "secret", "password", "passwd", "signature"];
+
+/// Where in a text `user:password` stands before the host of a URL. A comma does not end the part in which it is looked
+/// for: it may be one of the password's, and the next address of a list begins anew.
 #[must_use]
 pub fn logins_in(text: &str) -> Vec<Range<usize>> {
     let login = |(at, mark): (usize, &str)| {
@@ -17,11 +22,49 @@ pub fn logins_in(text: &str) -> Vec<Range<usize>> {
     text.match_indices("://").filter_map(login).collect()
 }
 
-/// A text without the logins in its URLs.
+/// Where in a text values of parameters of URLs stand that are called as secrets are: `?token=..`, `&api_key=..`.
+#[must_use]
+pub fn tokens_in(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut begin = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        let start = begin;
+        begin += word.len();
+        let Some(scheme) = word.find("://") else { continue };
+        for (at, _) in word.match_indices(['?', '&']).filter(|(at, _)| *at > scheme) {
+            // An address within a value is a part of it.
+            if found.last().is_some_and(|last| start + at < last.end) {
+                continue;
+            }
+            let rest = word.get(at + 1..).unwrap_or_default();
+            let name = rest.split(['=', '&', '?']).next().unwrap_or_default();
+            let value = rest.get(name.len()..).and_then(|rest| rest.strip_prefix('='));
+            let Some(value) = value.filter(|_| is_secret(name)) else { continue };
+            let is_end = |sign: char| sign == '&' || sign.is_whitespace() || ENDS.contains(&sign);
+            let length = value.find(is_end).unwrap_or(value.len());
+            let from = start + at + 1 + name.len() + 1;
+            if length > 0 {
+                found.push(from..from + length);
+            }
+        }
+    }
+    found
+}
+
+fn is_secret(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("key") || name == "sig"
+}
+
+/// A text without the logins in its URLs, and with stars in place of tokens in their parameters.
 #[must_use]
 pub fn without_logins(text: &str) -> String {
     let mut bare = text.to_owned();
-    for login in logins_in(text).into_iter().rev() {
+    for token in tokens_in(text).into_iter().rev() {
+        bare.replace_range(token, "***");
+    }
+    for login in logins_in(&bare).into_iter().rev() {
         // With the sign between it and the host.
         bare.replace_range(login.start..=login.end, "");
     }
@@ -58,5 +101,22 @@ mod tests {
         ] {
             assert_eq!(without_logins(text), bare);
         }
+    }
+
+    #[test]
+    fn tokens_in_parameters_are_found_by_their_names_and_nothing_else_is() {
+        let found = |text: &str| -> Vec<String> {
+            tokens_in(text).into_iter().map(|at| text[at].to_owned()).collect()
+        };
+        assert_eq!(found("http://h/metrics?a=b&token=abc&x=1"), ["abc"]);
+        assert_eq!(found("http://h?authKey=a,http://i?X-Amz-Signature=b&sig=c#d"), ["a", "b", "c"]);
+        assert_eq!(found("{url: 'http://h?api_key=é', x: 1}"), ["é"]);
+        assert_eq!(found("http://h?match[]={instance=\"a\"}&access_token=b"), ["b"]);
+        assert_eq!(found("http://h?token=http://i?token=abc"), ["http://i?token=abc"]);
+        for text in ["http://h?token=", "http://h?keyring=f&a=token", "?token=a", "http://h/token=a", "x ://"]
+        {
+            assert_eq!(found(text), Vec::<String>::new(), "{text}");
+        }
+        assert_eq!(without_logins("http://u:p@h/m?token=a&b=c"), "http://h/m?token=***&b=c");
     }
 }

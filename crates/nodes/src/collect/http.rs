@@ -1,9 +1,12 @@
 //! Asking over HTTP, again and again. Each request has its own thread for as long as it takes: a silent server holds nothing up
 //! but itself.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_adaptor_api::Secret;
+use cosmark_workload::logins::{logins_in, tokens_in, without_logins};
 use cosmark_workload::units::shown;
 use data_encoding::BASE64;
 use serde_json::Value;
@@ -17,7 +20,9 @@ use super::News;
 #[derive(Debug)]
 pub struct HttpSource {
     agent: Agent,
-    authorization: Option<String>,
+    authorization: Option<Secret>,
+    /// What it is known by, in every form in which it is sent: no word of an answer may repeat it.
+    hidden: Vec<Secret>,
 }
 
 /// How a server is to know us.
@@ -74,6 +79,8 @@ impl HttpSource {
     pub fn new(url: &str, login: Login<'_>) -> Result<Self, String> {
         let ca = login.ca;
         let authorization = login.authorization()?;
+        let hidden = secrets_of(url, login, authorization.as_deref());
+        let authorization = authorization.map(Secret::new);
         let mut config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             // A token goes where the user said, and nowhere else.
@@ -94,7 +101,7 @@ impl HttpSource {
         } else if let Some(ca) = ca {
             certificates(ca)?;
         }
-        Ok(Self { agent: config.build().into(), authorization })
+        Ok(Self { agent: config.build().into(), authorization, hidden })
     }
 
     /// The body of an answer with status 200. With a form it is a POST, which changes nothing at the servers that are asked here,
@@ -118,9 +125,31 @@ impl HttpSource {
     ) -> Result<(String, Option<i64>), String> {
         self.answer(url, accept, form).map_err(|why| {
             // What comes of it is shown, and stands in the archive of the run.
-            let place = without_login(url);
-            format!("{place}{}", why.replace(url, &place))
+            let place = without_logins(url);
+            self.without_secrets(&format!("{place}{}", why.replace(url, &place)))
         })
+    }
+
+    /// A text without what the server knows us by.
+    #[must_use]
+    pub fn without_secrets(&self, text: &str) -> String {
+        self.hidden.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose(), "***"))
+    }
+
+    /// So much of what a server says as is shown; nothing of it is a secret that is only cut.
+    #[must_use]
+    pub fn words(&self, said: &str) -> String {
+        let said = self.without_secrets(said);
+        said.trim().chars().filter(|sign| !sign.is_control()).take(SHOWN).collect()
+    }
+
+    /// What a server says of why it answers as it does.
+    fn reason(&self, said: &str) -> String {
+        // Prometheus puts it into JSON.
+        let answer: Option<Value> = serde_json::from_str(said).ok();
+        let reason = answer.as_ref().and_then(|answer| answer.get("error")?.as_str());
+        let said = self.words(reason.unwrap_or(said));
+        if said.is_empty() { said } else { format!(": {said}") }
     }
 
     /// The same; an error is what stands behind the URL.
@@ -130,7 +159,7 @@ impl HttpSource {
         accept: &str,
         form: Option<&[(&str, &str)]>,
     ) -> Result<(String, Option<i64>), String> {
-        let known = |name: &'static str| self.authorization.as_deref().map(|value| (name, value));
+        let known = |name: &'static str| self.authorization.as_ref().map(|value| (name, value.expose()));
         let answer = match form {
             None => {
                 let mut request = self.agent.get(url).header("accept", accept);
@@ -175,7 +204,7 @@ impl HttpSource {
         let hint = match status {
             401 | 403 => "; give its `token`, or `username` and `password`".to_owned(),
             301..=308 => "; give the URL that it leads to".to_owned(),
-            _ => reason(&body.unwrap_or_default()),
+            _ => self.reason(&body.unwrap_or_default()),
         };
         Err(format!(" answers {status}{hint}"))
     }
@@ -201,22 +230,24 @@ fn date_s(text: &str) -> Option<i64> {
     Some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 }
 
-/// What a server says of why it answers as it does.
-fn reason(said: &str) -> String {
-    // Prometheus puts it into JSON.
-    let answer: Option<Value> = serde_json::from_str(said).ok();
-    let reason = answer.as_ref().and_then(|answer| answer.get("error")?.as_str());
-    let said = reason.unwrap_or(said).trim().chars();
-    let said: String = said.filter(|sign| !sign.is_control()).take(SHOWN).collect();
-    if said.is_empty() { said } else { format!(": {said}") }
-}
+/// Shorter ones are not looked for: they would be found in every sentence.
+const SHORTEST: usize = 4;
 
-/// A URL as it may be shown: without the name and the password that may stand before its host.
-pub fn without_login(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+/// Everything secret that a login and an address have, the longest first, so that one within another leaves no rest.
+fn secrets_of(url: &str, login: Login<'_>, authorization: Option<&str>) -> Vec<Secret> {
+    let encoded = authorization.and_then(|value| value.split_once(' ')).map(|(_, value)| value);
+    let part = |at: Range<usize>| url.get(at);
+    let logins: Vec<&str> = logins_in(url).into_iter().filter_map(part).collect();
+    let passwords = logins.iter().filter_map(|login| Some(login.split_once(':')?.1));
+    let given = [login.token, login.password, encoded].into_iter().flatten();
+    let tokens = tokens_in(url).into_iter().filter_map(part);
+    let as_written = given.chain(logins.iter().copied()).chain(passwords).chain(tokens).map(str::to_owned);
+    // So a login of an address goes out.
+    let as_sent = logins.iter().map(|login| BASE64.encode(login.as_bytes()));
+    let mut all: Vec<String> = as_written.chain(as_sent).filter(|one| one.len() >= SHORTEST).collect();
+    all.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    all.dedup();
+    all.into_iter().map(Secret::new).collect()
 }
 
 /// Asks every interval on a thread of its own until nobody listens. What goes wrong is said once; who is asked may come back.
@@ -324,7 +355,7 @@ pub(crate) mod tests {
             ("http://h/@x", "http://h/@x"),
             ("h:9100", "h:9100"),
         ] {
-            assert_eq!(super::without_login(url), shown);
+            assert_eq!(super::without_logins(url), shown);
         }
         let source = super::HttpSource::new("http://x", super::Login::default()).unwrap();
         // Nobody listens there, and what follows is no URL at all.
@@ -335,6 +366,38 @@ pub(crate) mod tests {
         let (url, _) = server(vec!["HTTP/1.1 404 no\r\nconnection: close\r\n\r\nno such page".to_owned()]);
         let said = source.ask(&url.replace("http://", "http://u:5ecret@"), "text/plain", None).unwrap_err();
         assert_eq!(said, format!("{url} answers 404: no such page"));
+    }
+
+    /// Who is asked may be anybody, or a server on the way that says what it was sent.
+    #[test]
+    fn a_server_that_repeats_what_it_was_sent_gives_no_secret_away() {
+        let refused = |body: &str| format!("HTTP/1.1 400 no\r\nconnection: close\r\n\r\n{body}");
+        let basic = "QWxhZGRpbjpvcGVuIHNlc2FtZQ==";
+        let long = format!("{}Bearer my-token", "x".repeat(super::SHOWN - 10));
+        for (token, password, said, words) in [
+            (Some("my-token"), None, "what is Bearer my-token?".to_owned(), "what is Bearer ***?"),
+            (None, Some("open sesame"), format!("Basic {basic} is wrong"), "Basic *** is wrong"),
+            (None, Some("open sesame"), "open sesame, Aladdin".to_owned(), "***, Aladdin"),
+            (Some("my-token"), None, "{\"error\": \"no my-token\"}".to_owned(), "no ***"),
+            // Where it is cut no beginning of it stands, either.
+            (Some("my-token"), None, long, "Bearer ***"),
+        ] {
+            let (url, _) = server(vec![refused(&said)]);
+            let login = super::Login { token, username: password.map(|_| "Aladdin"), password, ca: None };
+            let source = super::HttpSource::new(&url, login).unwrap();
+            let why = source.ask(&url, "text/plain", None).unwrap_err();
+            assert!(why.ends_with(words), "{why}");
+            let seen = format!("{source:?}");
+            assert!(
+                !seen.contains("my-token") && !seen.contains(basic) && !seen.contains("sesame"),
+                "{seen}"
+            );
+        }
+        let (url, _) = server(vec![refused("no 5ecret, no t0ken and no dTo1ZWNyZXQ=")]);
+        let url = format!("{}?token=t0ken&a=b", url.replace("http://", "http://u:5ecret@"));
+        let source = super::HttpSource::new(&url, super::Login::default()).unwrap();
+        let why = source.ask(&url, "text/plain", None).unwrap_err();
+        assert!(why.ends_with("/metrics?token=***&a=b answers 400: no ***, no *** and no ***"), "{why}");
     }
 
     /// A server that gives these answers one after the other, then no more; gives its URL, and in the end what it was asked.

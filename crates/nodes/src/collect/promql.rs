@@ -7,11 +7,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cosmark_workload::logins::without_logins;
 use cosmark_workload::units::shown;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll, without_login};
+use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
 use crate::filesystems::none_of;
 use crate::prometheus::{self, Series, filesystems};
@@ -197,7 +198,7 @@ impl Server {
             serde_json::from_str(&text).map_err(|_| self.no("does not answer as a Prometheus server"))?;
         if answer.get("status").and_then(Value::as_str) != Some("success") {
             let why = answer.get("error").and_then(Value::as_str).unwrap_or("no reason given");
-            return Err(self.no(&format!("refuses the question: {why}")));
+            return Err(self.no(&format!("refuses the question: {}", self.http.words(why))));
         }
         let partial = partial(&answer).map(|why| self.no(&why));
         Ok((answer.pointer_mut("/data/result").map(Value::take).unwrap_or_default(), partial))
@@ -228,7 +229,7 @@ impl Server {
             }
         }
         if instances.len() > 1 {
-            let some: Vec<&str> = instances.iter().take(3).map(String::as_str).collect();
+            let some: Vec<String> = instances.iter().take(3).map(|name| shown(name)).collect();
             let matchers = &self.matchers;
             return Err(self.no(&format!(
                 "knows {} machines with {{{matchers}}} ({}, ..); select one: instance=\"{}\"",
@@ -241,7 +242,7 @@ impl Server {
     }
 
     fn no(&self, why: &str) -> String {
-        format!("{} {why}", without_login(&self.query_url))
+        self.http.without_secrets(&format!("{} {why}", without_logins(&self.query_url)))
     }
 }
 

@@ -6,10 +6,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cosmark_workload::logins::without_logins;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll, without_login};
+use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
@@ -69,7 +70,7 @@ impl Recon {
                 _ => {
                     return Err(format!(
                         "{} tells no `{field}`; give the URL of an object server with the recon filter",
-                        without_login(&url)
+                        without_logins(&url)
                     ));
                 }
             }

@@ -6,9 +6,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cosmark_workload::logins::without_logins;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll, without_login};
+use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
 use crate::prometheus::{self, Series, filesystems};
 use crate::reading::Reading;
@@ -72,7 +73,7 @@ impl Exporter {
 
     /// What it says, and by how much its clock is ahead where it says the time.
     fn ask(&self) -> Result<(Reading, Option<i64>), String> {
-        let url = without_login(&self.url);
+        let url = without_logins(&self.url);
         let asked_ns = now_ns();
         let (body, date_s) = self.http.ask_dated(&self.url, "text/plain;version=0.0.4", None)?;
         // The exporter looked at its machine somewhere between the question and the answer.
