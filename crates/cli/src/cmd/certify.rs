@@ -1,9 +1,10 @@
 //! `cosmark certify`: what a store answers to the questions that who builds on it takes for granted.
 
 use std::future::Future;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -359,17 +360,16 @@ impl Restart for ByCommand {
                 .arg(&self.command)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            let mut child = command.spawn().map_err(|cause| format!("sh cannot be started: {cause}"))?;
+                .stderr(Stdio::null())
+                .process_group(0);
+            let mut begun = Begun(command.spawn().map_err(|cause| format!("sh cannot be started: {cause}"))?);
             let began = Instant::now();
             loop {
-                match child.try_wait() {
+                match begun.0.try_wait() {
                     Ok(Some(status)) if status.success() => return Ok(()),
                     Ok(Some(status)) => return Err(format!("it ended with {status}")),
                     Ok(None) if began.elapsed() < MOST_OF_A_RESTART => {}
                     Ok(None) => {
-                        let _ = child.kill();
-                        let _ = child.wait();
                         return Err(format!("it has not ended within {} s", MOST_OF_A_RESTART.as_secs()));
                     }
                     Err(cause) => return Err(cause.to_string()),
@@ -377,5 +377,71 @@ impl Restart for ByCommand {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         })
+    }
+}
+
+/// A command that was begun. One that has not come to its end when nobody waits for it any more is ended with all that it
+/// started; what one that has ended left running, as a store that it started, stays.
+struct Begun(Child);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(None)) {
+            return;
+        }
+        if let Ok(group) = libc::pid_t::try_from(self.0.id()) {
+            // SAFETY: a plain system call; the group is that of a process that was started here and not waited for.
+            unsafe { libc::killpg(group, libc::SIGKILL) };
+        }
+        drop(self.0.wait());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    /// A restart that starts something and writes its number into a file.
+    fn starting(file: &Path, then: &str) -> ByCommand {
+        let file = file.display();
+        let command =
+            format!("sleep 600 >/dev/null 2>&1 & echo $! > {file}.part && mv {file}.part {file}; {then}");
+        ByCommand { command }
+    }
+
+    fn runs(number: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    }
+
+    #[tokio::test]
+    async fn a_restart_that_nobody_waits_for_is_ended_with_all_that_it_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("number");
+        let own = starting(&file, "wait");
+        let mut restart = own.restart();
+        while !file.exists() {
+            drop(tokio::time::timeout(Duration::from_millis(50), &mut restart).await);
+        }
+        let number = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+        assert!(runs(&number));
+        drop(restart);
+        let until = Instant::now() + Duration::from_secs(60);
+        while runs(&number) && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(!runs(&number));
+    }
+
+    #[tokio::test]
+    async fn a_store_that_a_restart_has_started_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("number");
+        assert_eq!(starting(&file, "true").restart().await, Ok(()));
+        let number = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+        assert!(runs(&number));
+        // SAFETY: a signal to a process that this test has started; no memory is involved.
+        unsafe { libc::kill(number.parse().unwrap(), libc::SIGKILL) };
     }
 }
