@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import csv
 import html
+import io
 import itertools
 import json
 import math
@@ -21,6 +22,7 @@ from .files import is_run_directory, read_text
 from .frames import Parquet
 from .hlog import PHASES, Histogram, HistogramLog
 from .table import Table
+from .texts import as_it_was, plain
 
 #: Which of an operation's times: from due to the end, from sent to the end, from sent to the first byte of the answer.
 TIMES = ("response", "service", "first_byte")
@@ -623,17 +625,13 @@ def _misfit(value: Any, form: Any, where: str) -> Optional[str]:
     return None if isinstance(value, str) else f"{where} is no text"
 
 
-#: What would command a terminal: control signs but line feeds and tabs, and turns of the direction of writing.
-_HOSTILE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
-
 def _object(pairs: List[Tuple[str, Any]]) -> Json:
-    return {_HOSTILE.sub("?", key): _clean(value) for key, value in pairs}
+    return {plain(key): _clean(value) for key, value in pairs}
 
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return _HOSTILE.sub("?", value)
+        return plain(value)
     if isinstance(value, list):
         return [_clean(one) for one in value]
     return value
@@ -682,7 +680,8 @@ def _read_csv(path: Path, texts: Sequence[str] = (), numbers: Sequence[str] = ()
     except UnicodeDecodeError as cause:
         raise CosmarkError(f"{path} is no text (byte {cause.start}); restore it from a copy") from None
     whole = text[: text.rfind("\n") + 1]
-    lines = csv.DictReader(whole.splitlines())
+    # The lines of the file, and not what else ends lines for Python: a name may hold it.
+    lines = csv.DictReader(io.StringIO(whole, newline=""))
     rows: List[Json] = []
     try:
         lacking = ", ".join(name for name in (*texts, *numbers) if name not in (lines.fieldnames or ()))
@@ -715,7 +714,7 @@ def _value(key: Optional[str], value: Any) -> Any:
     if value in ("", None):
         return None
     if key in _TEXTS:
-        return value
+        return plain(as_it_was(value))
     try:
         return int(value)
     except ValueError:
@@ -723,7 +722,7 @@ def _value(key: Optional[str], value: Any) -> Any:
     try:
         return float(value)
     except ValueError:
-        return value
+        return plain(as_it_was(value)) if isinstance(value, str) else value
 
 
 def _is_gone(process: Optional[Json]) -> bool:

@@ -8,6 +8,7 @@ import io
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union, overload
 
 from .errors import CosmarkError
+from .texts import harmless, plain
 
 if TYPE_CHECKING:
     import pandas
@@ -82,11 +83,11 @@ class Table(Sequence[Dict[str, Any]]):
         return {name: [row[name] for row in self._rows] for name in self.columns}
 
     def to_csv(self) -> str:
-        """As RFC 4180; what is not known is empty."""
+        """As RFC 4180; what is not known is empty. A text that a spreadsheet would run has an apostrophe before it."""
         out = io.StringIO()
-        writer = csv.DictWriter(out, self.columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self._rows)
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([harmless(name) for name in self.columns])
+        writer.writerows([harmless(row[name]) for name in self.columns] for row in self._rows)
         return out.getvalue()
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -122,7 +123,7 @@ class Table(Sequence[Dict[str, Any]]):
 
     def __repr__(self) -> str:
         names = self._known()
-        rows = [names, *self._texts(names)]
+        rows = [[_text(name) for name in names], *self._texts(names)]
         widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
         room, fits = _WIDTH, 0
         while fits < len(names) and (fits == 0 or widths[fits] + 2 <= room):
@@ -147,4 +148,4 @@ def _text(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return str(value)
+    return plain(str(value)).replace("\n", " ")
