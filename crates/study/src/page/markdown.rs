@@ -23,7 +23,21 @@ fn wrapped(text: &str, indent: &str) -> String {
             line.push_str(word);
         }
     }
+    let lines: Vec<String> = lines.into_iter().map(as_text).collect();
     lines.join(&format!("\n{indent}"))
+}
+
+/// A line that begins no heading, list, quotation or block of code, whatever its first word is (CommonMark, 4 and 5).
+fn as_text(line: String) -> String {
+    let word = line.split(' ').next().unwrap_or_default();
+    let is_all = |sign: char| !word.is_empty() && word.chars().all(|own| own == sign);
+    let number = word.strip_suffix(['.', ')']).filter(|number| (1..=9).contains(&number.len()));
+    if let Some(number) = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+        let (number, rest) = line.split_at(number.len());
+        return format!("{number}\\{rest}");
+    }
+    let begins = word.starts_with(['>', '~']) || word == "+" || ['#', '-', '='].into_iter().any(is_all);
+    if begins { format!("\\{line}") } else { line }
 }
 
 /// The text; `pictures` is the folder that its links lead to.
@@ -71,6 +85,29 @@ fn table(out: &mut String, caption: &str, columns: &[String], rows: &[Vec<Field>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_of_a_text_is_a_heading_a_list_a_quotation_or_code() {
+        let page = |text: &str| {
+            let paper = Paper { parts: vec![Part::Text(text.to_owned())], ..Paper::default() };
+            markdown(&paper, "report").lines().skip(4).map(str::to_owned).collect::<Vec<_>>()
+        };
+        for word in [">", ">50", "-", "---", "+", "#", "###", "=", "===", "~~~", "1.", "12)"] {
+            // As the first word, and as one before which a line is broken.
+            let long = "x".repeat(WIDTH);
+            let lines = page(&format!("{word} a {long} {word} b"));
+            assert_eq!(lines.len(), 3, "{lines:?}");
+            let escaped = match word.strip_suffix(['.', ')']) {
+                Some(number) => format!("{number}\\{}", &word[number.len()..]),
+                None => format!("\\{word}"),
+            };
+            assert_eq!(lines[0], format!("{escaped} a"));
+            assert_eq!(lines[2], format!("{escaped} b"));
+        }
+        for text in ["-5 of 6", "4.5 s", "p99 > 50 ms", "1234567890. x", "a-b", "#a", "x"] {
+            assert_eq!(page(text), [text]);
+        }
+    }
 
     #[test]
     fn no_caption_leads_its_picture_elsewhere() {
