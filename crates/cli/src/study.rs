@@ -3,6 +3,7 @@
 pub mod bed;
 pub mod fio;
 pub mod go_on;
+pub mod inside;
 pub mod json;
 pub mod room;
 pub mod runner;

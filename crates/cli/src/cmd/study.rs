@@ -30,6 +30,7 @@ use crate::registry::{CATALOG, READING};
 use crate::study::bed::{Bed, unique};
 use crate::study::fio::{Device, check, remove_left};
 use crate::study::go_on::remember;
+use crate::study::inside::directory_of;
 use crate::study::runner::{Here, Settings, minutes, systems};
 use crate::study::status::status;
 use crate::{diagnose, faults};
@@ -554,13 +555,7 @@ fn write_report(
 ) -> Outcome {
     let files = Files { directory };
     let paper = paper(design, done, &files, published, is_changed);
-    let pictures = directory.join("figures");
-    std::fs::create_dir_all(&pictures)
-        .map_err(|cause| Problem::usage(format!("{}: {cause}", pictures.display())))?;
-    if pictures.is_symlink() {
-        let shown = pictures.display();
-        return Err(Problem::usage(format!("{shown} is a link: nothing is written through it; remove it")));
-    }
+    let pictures = directory_of(directory, "figures").map_err(Problem::usage)?;
     for part in &paper.parts {
         if let Part::Figure { name, svg, .. } = part {
             put(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;

@@ -21,6 +21,7 @@ use crate::load::load_text;
 use crate::registry::CATALOG;
 use crate::study::bed::{Bed, Hold, wipes};
 use crate::study::fio::Device;
+use crate::study::inside::{check_no_link, directory_of};
 use crate::study::room;
 use crate::study::stops::Stops;
 use crate::study::writeback::{LIMIT, SYNC, write_back};
@@ -92,6 +93,7 @@ impl Here {
         let Settings { directory, beds, targets, device, threads, no_nodes, allow_faults, quiet, seed } =
             settings;
         let archive = directory.join("archive");
+        check_no_link(&archive).map_err(crate::exit::Problem::usage)?;
         let mut earlier = BTreeMap::new();
         if archive.is_dir() {
             for found in list(&archive)? {
@@ -243,9 +245,7 @@ impl Here {
 
     /// Writes a file of a directory of the study, under its name only when it is whole.
     fn keep(&self, directory: &str, place: &str, value: &serde_json::Value) -> Result<(), Trouble> {
-        let directory = self.directory.join(directory);
-        let failed = |cause: std::io::Error| Trouble::Failed(format!("{}: {cause}", directory.display()));
-        std::fs::create_dir_all(&directory).map_err(failed)?;
+        let directory = directory_of(&self.directory, directory).map_err(Trouble::Failed)?;
         let text = serde_json::to_vec_pretty(value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
         let written: Result<(), ArchiveError> =
             write_whole(&directory.join(place), false, |out| out.write_all(&text));
