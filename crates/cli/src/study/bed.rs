@@ -3,11 +3,11 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_study::design::Rows;
 use cosmark_study::spec::System;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::study::room;
 
@@ -16,6 +16,9 @@ const UP_LIMIT: Duration = Duration::from_secs(900);
 const OTHER_LIMIT: Duration = Duration::from_secs(120);
 /// A million rows take half a minute for each copy.
 const PREFILL_LIMIT: Duration = Duration::from_secs(3600);
+/// A script that is not waited for any more has so long to leave its bed in order.
+const TO_END: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// More is no output of a bed.
 const MOST_OUTPUT: u64 = 1 << 20;
 
@@ -222,18 +225,19 @@ impl Bed {
         let path = self.directory.join(script);
         let failed = |cause: std::io::Error| format!("{}: {cause}", path.display());
         let (output, errors) = (scratch(&self.name).map_err(failed)?, scratch(&self.name).map_err(failed)?);
-        let mut child = Command::new(&path)
+        let child = Command::new(&path)
             .args(arguments)
             .envs(variant.iter().copied())
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(failed)?)
             .stderr(errors.try_clone().map_err(failed)?)
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(failed)?;
-        let status = tokio::time::timeout(limit, child.wait()).await;
-        let Ok(status) = status else {
-            let _ = child.kill().await;
+        let mut running = Running(child);
+        let Ok(status) = tokio::time::timeout(limit, running.0.wait()).await else {
+            drop(running);
             return Err(format!("testbeds/{}/{script} did not end within {} s", self.name, limit.as_secs()));
         };
         let mut said = String::new();
@@ -241,6 +245,36 @@ impl Bed {
             said.push_str(&text_of(file).map_err(failed)?);
         }
         Ok((status.map_err(failed)?.code().unwrap_or(-1), said))
+    }
+}
+
+/// A script that runs. One that is not waited for any more is asked to end, with the programs that it waits for itself,
+/// and ended if it does not; the servers of a bed have sessions of their own and stay.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // None of one that was waited for.
+        let Some(id) = self.0.id() else { return };
+        let Ok(group) = libc::pid_t::try_from(id) else { return };
+        // SAFETY: a signal to the group of a process that was started here and not waited for: it still has its number.
+        unsafe { libc::killpg(group, libc::SIGTERM) };
+        let until = Instant::now() + TO_END;
+        while !has_ended(id) && Instant::now() < until {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        // SAFETY: as before.
+        unsafe { libc::killpg(group, libc::SIGKILL) };
+    }
+}
+
+/// Whether a child has ended, which stays to be waited for.
+fn has_ended(id: u32) -> bool {
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the kernel fills the zeroed structure, whose number of a process stays 0 as long as the child runs.
+    unsafe {
+        let mut about: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, id, &raw mut about, how) != 0 || about.si_pid() != 0
     }
 }
 
@@ -328,5 +362,36 @@ mod tests {
         assert_eq!(name(serde_json::json!({"SWIFT_BED": "ec"})), "ceph");
         let without: System = serde_json::from_value(serde_json::json!({"name": "own"})).unwrap();
         assert_eq!(data_of(&without), None);
+    }
+    #[tokio::test]
+    async fn a_script_that_nobody_waits_for_ends_in_order_and_takes_what_it_waits_for_with_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = tempfile::tempdir().unwrap();
+        let (bed, number) = (place.path().join("one"), place.path().join("number"));
+        std::fs::create_dir(&bed).unwrap();
+        let shown = place.path().display();
+        let status = format!(
+            "#!/bin/sh\ntrap ': > {shown}/ended; exit 1' TERM\nsleep 600 &\necho $! > {shown}/part\nmv {shown}/part \
+             {shown}/number\nwait\n"
+        );
+        for (name, script) in [("up", "#!/bin/sh\n"), ("status", &status)] {
+            std::fs::write(bed.join(name), script).unwrap();
+            std::fs::set_permissions(bed.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let system: System = serde_json::from_value(serde_json::json!({"name": "s", "bed": "one"})).unwrap();
+        let bed = Bed::of(place.path(), &system).unwrap().unwrap();
+        let mut asked = Box::pin(bed.is_up(&system));
+        while !number.exists() {
+            drop(tokio::time::timeout(Duration::from_millis(50), &mut asked).await);
+        }
+        drop(asked);
+        assert!(place.path().join("ended").exists());
+        let number = std::fs::read_to_string(&number).unwrap();
+        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", number.trim()));
+        let until = Instant::now() + Duration::from_secs(60);
+        while stat().is_ok_and(|stat| !stat.contains(") Z ")) && Instant::now() < until {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        assert!(!stat().is_ok_and(|stat| !stat.contains(") Z ")));
     }
 }
