@@ -182,6 +182,8 @@ impl Certifying {
         let names = (container, self.id.clone());
         let mut hidden = self.hidden.clone();
         hidden.extend(self.session.token.as_ref().map(|token| token.expose().to_owned()));
+        // One within another leaves no rest behind.
+        hidden.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
         let mut room = Room::new(
             Arc::clone(&self.adaptor),
             Arc::clone(&self.session),

@@ -98,6 +98,12 @@ impl Secrets {
         Self { forms }
     }
 
+    /// Each in every form in which it is looked for, the longest first.
+    #[must_use]
+    pub fn forms(&self) -> &[String] {
+        &self.forms
+    }
+
     /// The text without them, also where XML, YAML, JSON or a URL has escaped them.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {

@@ -13,9 +13,10 @@ use cosmark_certify::{
     Answer, Certificate, Certifying, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
     markdown,
 };
-use cosmark_driver::secrets::resolve_target;
+use cosmark_driver::secrets::{Secrets, resolve_target};
 use cosmark_driver::{Permit, open_target, read_target};
 use cosmark_workload::diagnostics::nearest;
+use cosmark_workload::logins::without_logins;
 use cosmark_workload::model::{ConfigValue, TargetSpec};
 
 use crate::args::CertifyArgs;
@@ -150,13 +151,9 @@ impl Site {
         Ok(Self { auth, storage, name, container: args.container.clone().or(container) })
     }
 
-    /// Values of keys that are secret.
-    fn secrets(&self) -> Vec<String> {
-        let of = |spec: &TargetSpec| {
-            let secret = spec.config.entries.iter().filter(|entry| CATALOG.is_secret(&spec.kind, &entry.key));
-            secret.filter_map(|entry| text_of(&entry.value)).collect::<Vec<_>>()
-        };
-        [of(&self.auth), of(&self.storage)].concat()
+    /// What no page and no line may show.
+    fn secrets(&self) -> Secrets {
+        Secrets::of_target(&CATALOG, &self.auth, &self.storage)
     }
 
     /// Where it is, without a login.
@@ -164,11 +161,7 @@ impl Site {
         let keys = ["endpoint", "storage_url", "auth_url", "url", "directory", "pool"];
         let entries = || self.storage.config.entries.iter().chain(&self.auth.config.entries);
         let value = keys.iter().find_map(|key| entries().find(|entry| entry.key == *key));
-        let text = value.and_then(|entry| text_of(&entry.value)).unwrap_or_default();
-        match (text.find("://"), text.rfind('@')) {
-            (Some(start), Some(at)) if at > start => format!("{}://{}", &text[..start], &text[at + 1..]),
-            _ => text,
-        }
+        without_logins(&value.and_then(|entry| text_of(&entry.value)).unwrap_or_default())
     }
 }
 
@@ -203,12 +196,13 @@ fn slug(name: &str) -> String {
 fn certify(args: &CertifyArgs, given: &str) -> Outcome {
     let site = Site::read(args, given)?;
     let opened = open_target(&CATALOG, &Permit::here(), &site.auth, &site.storage).map_err(Problem::usage)?;
+    let known = site.secrets();
     let runtime = host::runtime()?;
     let local = tokio::task::LocalSet::new();
     let login = async { tokio::time::timeout(opened.auth.timeout(), opened.auth.login()).await };
     let session = match local.block_on(&runtime, login) {
         Ok(Ok(session)) => session,
-        Ok(Err(error)) => return Ok(unreachable(&error.to_string())),
+        Ok(Err(error)) => return Ok(unreachable(&known.hide(&error.to_string()))),
         Err(_) => return Ok(unreachable("the login has not answered in time")),
     };
     let began = Timestamp::now();
@@ -226,7 +220,7 @@ fn certify(args: &CertifyArgs, given: &str) -> Outcome {
         quick: args.quick,
         only: args.only.clone(),
         restart: args.restart.clone().map(|command| Rc::new(ByCommand { command }) as Rc<dyn Restart>),
-        hidden: site.secrets(),
+        hidden: known.forms().to_vec(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         began: began.to_string(),
     };
@@ -253,7 +247,7 @@ fn certify(args: &CertifyArgs, given: &str) -> Outcome {
     };
     let certificate = match local.block_on(&runtime, certifying.run(&mut report_to, ended)) {
         Ok(certificate) => certificate,
-        Err(why) => return Ok(unreachable(&why)),
+        Err(why) => return Ok(unreachable(&known.hide(&why))),
     };
     show(args, &site.name, &certificate)?;
     Ok(exit_of(args, &certificate))
@@ -401,6 +395,21 @@ impl Drop for Begun {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_address_of_a_store_is_on_its_page_and_no_login_of_any() {
+        let text = "storage:\n  type: s3\n  endpoint: 'http://u:w,rd@a:80,http://v:word@b:80'\n  secretkey: 'p\\ass'\n";
+        let target = cosmark_workload::parse_target(text).0.unwrap();
+        let auth =
+            TargetSpec { kind: "none".to_owned(), config: Default::default(), span: Default::default() };
+        let (storage, name) = (target.storage.unwrap(), "s".to_owned());
+        let site = Site { auth, storage, name, container: None };
+        assert_eq!(site.endpoint(), "http://a:80,http://b:80");
+        let known = site.secrets();
+        for secret in ["u:w,rd", "v:word", "p\\ass", "p%5Cass"] {
+            assert!(known.forms().iter().any(|form| form == secret), "{secret}: {:?}", known.forms());
+        }
+    }
 
     /// A restart that starts something and writes its number into a file.
     fn starting(file: &Path, then: &str) -> ByCommand {
