@@ -93,7 +93,7 @@ fn lcm(a: usize, b: usize) -> usize {
     while y != 0 {
         (x, y) = (y, x % y);
     }
-    a.max(1) / x * b.max(1)
+    (a.max(1) / x).saturating_mul(b.max(1))
 }
 
 /// Rows under construction. Each column has each of its levels equally often, whatever is swapped in it.
@@ -310,6 +310,12 @@ mod tests {
         }
         // In 12 cells not each of 16 pairs can be.
         assert!(!balanced(&[4, 4, 3], 12, 1).unwrap().is_orthogonal);
+    }
+
+    #[test]
+    fn levels_beyond_any_number_are_refused_and_counted_nowhere() {
+        // Their least common multiple, and the number of their combinations, have more than 64 bits.
+        assert!(check(&[1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049], 100).is_err());
     }
 
     #[test]

@@ -181,14 +181,16 @@ impl<'a> Design<'a> {
         let index = Index::new(spec, scale);
         let mut design = Self { spec, choice, scale, selected, cells: Vec::new(), index };
         design.check_only()?;
-        let (outer, inner) = (design.combinations(false), design.combinations(true));
+        let outer = design.combinations(false, &Levels::new());
+        // Those of all runs, where none has a part of its own.
+        let whole = design.selected.is_none().then(|| design.combinations(true, &Levels::new()));
         for (at, system) in spec.systems.iter().enumerate() {
             let of_system = Levels::from([("system".to_owned(), system.name.clone())]);
             if !matches(&design.choice.only, &of_system) || !matches(&scale.levels, &of_system) {
                 continue;
             }
             for levels in &outer {
-                let cell = design.cell(at, system, levels.clone(), &inner)?;
+                let cell = design.cell(at, system, levels.clone(), whole.as_deref())?;
                 if !cell.points.is_empty() {
                     design.cells.push(cell);
                 }
@@ -256,31 +258,50 @@ impl<'a> Design<'a> {
         factor.levels_at(self.scale).filter(is_chosen).collect()
     }
 
-    /// All combinations of the factors that are within a run, or of those that are not.
-    fn combinations(&self, within: bool) -> Vec<Levels> {
-        let mut all = vec![Levels::new()];
-        for factor in self.spec.factors.iter().filter(|factor| factor.within == within) {
-            let levels = self.levels_of(factor);
-            let one = |before: &Levels, level: &str| {
-                let mut more = before.clone();
-                more.insert(factor.name.clone(), level.to_owned());
-                more
-            };
-            all = all
-                .iter()
-                .flat_map(|before| levels.iter().map(|level| one(before, level)).collect::<Vec<_>>())
-                .collect();
+    /// The combinations of levels of the factors that are within a run, or of those that are not, in the order of the study,
+    /// that can be a part of the fraction together with those that are `given`: of all of them, there may be a million
+    /// times as many.
+    fn combinations(&self, within: bool, given: &Levels) -> Vec<Levels> {
+        let factors: Vec<&Factor> =
+            self.spec.factors.iter().filter(|factor| factor.within == within).collect();
+        let is_generated =
+            |factor: &Factor| self.selected.as_ref().is_some_and(|own| own.is_generated(&factor.name));
+        let may_be = |levels: &Levels| self.selected.as_ref().is_none_or(|own| own.may_have([given, levels]));
+        // What follows from others comes last, and leaves one level each time.
+        let mut order: Vec<usize> = (0..factors.len()).collect();
+        order.sort_by_key(|at| is_generated(factors[*at]));
+        let mut all = vec![(vec![0; factors.len()], Levels::new())];
+        for at in order {
+            let (factor, before) = (factors[at], std::mem::take(&mut all));
+            for (place, level) in self.levels_of(factor).into_iter().enumerate() {
+                for (places, levels) in &before {
+                    let (mut places, mut levels) = (places.clone(), levels.clone());
+                    places[at] = place;
+                    levels.insert(factor.name.clone(), level.to_owned());
+                    if may_be(&levels) {
+                        all.push((places, levels));
+                    }
+                }
+            }
         }
-        all
+        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        all.into_iter().map(|(_, levels)| levels).collect()
     }
 
-    fn cell(&self, at: usize, system: &System, levels: Levels, inner: &[Levels]) -> Result<Cell, String> {
+    fn cell(
+        &self,
+        at: usize,
+        system: &System,
+        levels: Levels,
+        inner: Option<&[Levels]>,
+    ) -> Result<Cell, String> {
         let id = std::iter::once(system.name.as_str())
             .chain(self.spec.factors.iter().filter_map(|factor| levels.get(&factor.name)).map(String::as_str))
             .collect::<Vec<_>>()
             .join(".");
         let mut points = Vec::new();
-        for more in inner {
+        let own = inner.is_none().then(|| self.combinations(true, &levels));
+        for more in inner.or(own.as_deref()).unwrap_or_default() {
             let mut all = levels.clone();
             all.extend(more.clone());
             if self.selected.as_ref().is_some_and(|selected| !selected.has(&all)) {

@@ -32,6 +32,8 @@ struct Word {
 pub struct Regular {
     names: Vec<String>,
     generators: Vec<Word>,
+    /// The factors on their left sides.
+    generated: u32,
     /// All products of generators, without the empty one.
     relation: Vec<Word>,
     blocks: Vec<u32>,
@@ -51,7 +53,8 @@ impl Regular {
                 "at most {MOST_GENERATORS} generators and {MOST_BLOCK_WORDS} products for blocks"
             ));
         }
-        let mut regular = Self { names, generators: Vec::new(), relation: Vec::new(), blocks: Vec::new() };
+        let mut regular =
+            Self { names, generators: Vec::new(), generated: 0, relation: Vec::new(), blocks: Vec::new() };
         let mut generated = BTreeSet::new();
         for text in generators {
             let (left, word) = regular.generator(text)?;
@@ -59,6 +62,7 @@ impl Regular {
                 return Err(format!("{text}: {} has a generator already", regular.names[left]));
             }
             regular.generators.push(word);
+            regular.generated |= 1_u32 << left;
         }
         for (text, word) in generators.iter().zip(&regular.generators) {
             let made = generated.iter().filter(|at| word.factors & (1_u32 << **at) != 0).count();
@@ -182,7 +186,20 @@ impl Regular {
     /// Whether the combination is in the fraction whose factors of `high` are at their second level.
     #[must_use]
     pub fn has(&self, high: u32) -> bool {
-        self.generators.iter().all(|word| is_negative(word.factors, high) == word.is_negative)
+        self.may_have(high, u32::MAX)
+    }
+
+    /// The same as far as only the levels of the factors of `known` tell it.
+    #[must_use]
+    pub fn may_have(&self, high: u32, known: u32) -> bool {
+        let mut decided = self.generators.iter().filter(|word| word.factors & !known == 0);
+        decided.all(|word| is_negative(word.factors, high) == word.is_negative)
+    }
+
+    /// Whether a factor's level follows from those of others.
+    #[must_use]
+    pub fn is_generated(&self, name: &str) -> bool {
+        self.factor(name).is_some_and(|at| self.generated & (1_u32 << at) != 0)
     }
 
     /// The number of the block of a combination, from 0.

@@ -134,6 +134,26 @@ impl Selected {
         row.is_some_and(|row| found.rows.binary_search(&row).is_ok())
     }
 
+    /// Whether levels of some factors, in two parts, can be those of a chosen combination, as far as they tell it.
+    #[must_use]
+    pub fn may_have(&self, parts: [&BTreeMap<String, String>; 2]) -> bool {
+        let Some((regular, high)) = &self.regular else { return true };
+        let (mut is_high, mut known) = (0_u32, 0_u32);
+        for (at, (name, high)) in regular.names().iter().zip(high).enumerate() {
+            if let Some(level) = parts.iter().find_map(|levels| levels.get(name)) {
+                known |= 1_u32 << at;
+                is_high |= u32::from(level == high) << at;
+            }
+        }
+        regular.may_have(is_high, known)
+    }
+
+    /// Whether a factor's level follows from those of others.
+    #[must_use]
+    pub fn is_generated(&self, factor: &str) -> bool {
+        self.regular.as_ref().is_some_and(|(regular, _)| regular.is_generated(factor))
+    }
+
     /// The factors that are at their second level, a bit for each.
     fn signs(&self, levels: &BTreeMap<String, String>) -> u32 {
         let Some((regular, high)) = &self.regular else { return 0 };
@@ -168,7 +188,7 @@ impl Selected {
         }
         let Some((factors, found)) = &self.part else { return Vec::new() };
         let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-        let all: usize = factors.iter().map(|factor| factor.levels.len()).product();
+        let all = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
         let even = if found.is_orthogonal {
             "every pair of levels of two factors equally often (an orthogonal array)"
         } else {

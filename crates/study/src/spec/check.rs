@@ -17,6 +17,8 @@ use crate::template::names_in;
 pub const SCALES: [&str; 3] = ["quick", "scaled", "full"];
 /// More cells nobody waits for.
 const MOST_CELLS: usize = 100_000;
+/// A part is taken of no more: each has to be looked at.
+const MOST_COMBINATIONS: usize = 1 << 24;
 /// What of a target a study may change: nothing that says where requests or logins go.
 const SETTINGS: [&str; 3] = ["storage.payload", "storage.policy", "storage.pool"];
 /// What stands as an operation beside those of a mix: the sum of all, a search in which none was made, and a work that prepares.
@@ -236,6 +238,11 @@ impl Check<'_> {
                 let levels = scale.levels.get(&factor.name).map_or(factor.levels.len(), |some| some.0.len());
                 cells.saturating_mul(levels)
             });
+            if scale.fraction.is_some() && cells > MOST_COMBINATIONS {
+                let span = self.at("scales", None, name);
+                let hint = format!("at most {MOST_COMBINATIONS}; choose levels for this scale");
+                self.wrong(span, format!("{name} takes a part of {cells} combinations"), hint);
+            }
             // Each generator leaves a half.
             let halves = scale.fraction.as_ref().map_or(0, |fraction| fraction.generators.len().min(31));
             let cells = cells >> halves;

@@ -104,6 +104,46 @@ fn planted_effects_are_recovered_within_their_intervals_from_half_of_the_combina
 }
 
 #[test]
+fn the_cells_of_a_fraction_are_in_the_order_of_the_study() {
+    let spec = spec(FRACTION);
+    let ids: Vec<String> = design(&spec, "quick", 1).cells.iter().map(|cell| cell.id.clone()).collect();
+    let sizes = ["small", "large"].into_iter();
+    let both = sizes.flat_map(|size| ["without", "with"].map(|tls| format!("a.{size}.{tls}")));
+    let all: Vec<String> = both.flat_map(|one| ["none", "all"].map(|keep| format!("{one}.{keep}"))).collect();
+    assert_eq!(ids, all);
+}
+
+/// Twenty factors of two levels, of which twelve follow from eight, and one more of so many levels.
+fn wide(loads: usize) -> String {
+    let factors: String = (0..20).map(|at| format!("  - {{name: f{at}, levels: [lo, up]}}\n")).collect();
+    let pairs = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b)));
+    let generators = pairs.zip(8..20).map(|((a, b), made)| format!("f{made} = f{a} f{b}"));
+    let levels: Vec<String> = (0..loads).map(|at| format!("n{at}")).collect();
+    format!(
+        "name: w\ntitle: t\nquestion: q\nsystems: [{{name: a, bed: one}}]\nfactors:\n{factors}  - {{name: load, levels: [{}]}}\n\
+         scales:\n  quick:\n    fraction: {{generators: [{}]}}\nworkload:\n  point: '- name: p'\n  measured: p\n",
+        levels.join(", "),
+        generators.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// All of them would not fit into memory.
+#[test]
+fn a_small_part_of_very_many_combinations_is_found_without_all_of_them() {
+    let spec = spec(&wide(15));
+    let design = design(&spec, "quick", 1);
+    assert_eq!(design.cells.len(), 256 * 15, "of 2^20 * 15");
+    assert!(design.cells.iter().all(|cell| cell.points.len() == 1));
+    let ends = [&design.cells[0].id, &design.cells[256 * 15 - 1].id];
+    let (first, rest) =
+        ("a.".to_owned() + &"lo.".repeat(8) + &"up.".repeat(12), "a.".to_owned() + &"up.".repeat(20));
+    assert_eq!(ends, [&format!("{first}n0"), &format!("{rest}n14")]);
+    let (read, mistakes) = crate::spec::read(&wide(390));
+    let why = mistakes.first().map(|one| one.message.clone()).unwrap_or_default();
+    assert!(read.is_none() && why.contains("quick takes a part of 408944640 combinations"), "{mistakes:?}");
+}
+
+#[test]
 fn effects_of_a_fraction_that_lacks_a_cell_are_not_known_and_say_so() {
     let spec = spec(FRACTION);
     let mut runner = Virtual { planted: Some(planted), ..Virtual::new() };
