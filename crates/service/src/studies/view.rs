@@ -152,7 +152,7 @@ pub fn show(known: &Known, may_operate: bool, may_go_on: bool) -> Study {
     if let Ok(look) = &known.look
         && may_operate
     {
-        let call = look.calls().next_back();
+        let call = look.calls().next_back().filter(|call| is_a_command(call));
         shown.command = call.map(command);
         shown.may_go_on = may_go_on && call.is_some();
     }
@@ -176,6 +176,15 @@ pub fn show(known: &Known, may_operate: bool, may_go_on: bool) -> Study {
         })
         .collect();
     shown
+}
+
+/// Whether a call may be shown to be copied into a shell. Who wrote the journal of a study from elsewhere may have written
+/// anything into it: another command of this program, or orders to the terminal into which it is pasted.
+fn is_a_command(call: &Call) -> bool {
+    let is_order =
+        |sign: char| sign.is_control() || matches!(sign, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut words = call.arguments.iter().chain([&call.directory]);
+    call.arguments.iter().any(|word| word == "study") && !words.any(|word| word.contains(is_order))
 }
 
 /// A command as a shell takes it.
@@ -361,4 +370,30 @@ pub fn run_directory(known: &Known, run: &str) -> Option<PathBuf> {
     let look = known.look.as_ref().ok()?;
     let end = ended(&look.steps).remove(run)?;
     Files { directory: &known.directory }.run_directory(&end.place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_of_a_journal_is_shown_that_is_no_study_or_commands_a_terminal() {
+        let call = |directory: &str, words: &[&str]| {
+            let arguments = words.iter().map(|word| (*word).to_owned()).collect();
+            Call { arguments, directory: directory.to_owned(), ..Call::default() }
+        };
+        let good = call("/srv/it's here", &["study", "slides", "--only=system=a b"]);
+        assert!(is_a_command(&good));
+        assert_eq!(command(&good), "cd '/srv/it'\\''s here' && cosmark study slides '--only=system=a b'");
+        for (directory, words) in [
+            ("/srv", &["run", "theirs.yaml", "--allow-faults"][..]),
+            // The end of a pasted text, and a line of its own.
+            ("/srv\u{1b}[201~\nrm -r x\n", &["study", "slides"]),
+            ("/srv", &["study", "slides\n"]),
+            ("/srv", &["study", "\u{202e}sedils"]),
+            ("/srv", &[]),
+        ] {
+            assert!(!is_a_command(&call(directory, words)), "{directory:?} {words:?}");
+        }
+    }
 }
