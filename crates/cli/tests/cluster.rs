@@ -314,6 +314,24 @@ fn each_driver_has_its_percentiles_as_they_come_and_its_clock_at_the_end() {
 }
 
 #[test]
+fn the_table_of_drivers_has_each_clock_without_any_run() {
+    let mut bed = Bed::new(1);
+    let c = leader(&bed, "a");
+    let clock_of = |name: &str| {
+        let drivers = ask(&c, "drivers")?;
+        let driver = drivers.as_array()?.iter().find(|driver| driver["name"] == name)?;
+        Some((driver["clock_offset_ns"].as_f64()?, driver["clock_error_ns"].as_f64()?))
+    };
+    within(|| clock_of("d1"));
+    // One that comes later, too. All of this machine have its clock, so that the answers bound the difference.
+    bed.start_driver(2, &[]);
+    for name in ["d1", "d2"] {
+        let (offset_ns, error_ns) = within(|| clock_of(name));
+        assert!(error_ns > 0.0 && offset_ns.abs() <= error_ns + 1e6, "{name}: {offset_ns} of {error_ns}");
+    }
+}
+
+#[test]
 fn what_no_message_can_hold_is_refused_with_the_limit() {
     let bed = Bed::new(0);
     let c = leader(&bed, "a");

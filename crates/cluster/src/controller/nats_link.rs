@@ -58,8 +58,7 @@ impl NatsLink {
     }
 
     fn questions(&self) -> Questions {
-        let subject = names::question(&self.driver.name, "clock");
-        Questions { bus: self.bus.clone(), clock: self.clock, subject }
+        Questions::new(&self.bus, self.clock, &self.driver.name)
     }
 
     fn stop_probing(&mut self) {
@@ -179,10 +178,17 @@ impl DriverLink for NatsLink {
 }
 
 /// The driver, asked over NATS.
-struct Questions {
+pub struct Questions {
     bus: Bus,
     clock: RunClock,
     subject: String,
+}
+
+impl Questions {
+    /// Those to this driver, held against this clock.
+    pub fn new(bus: &Bus, clock: RunClock, driver: &str) -> Self {
+        Self { bus: bus.clone(), clock, subject: names::question(driver, "clock") }
+    }
 }
 
 impl Asked for Questions {

@@ -10,7 +10,7 @@ use async_nats::jetstream::kv;
 use axum::body::Bytes;
 use cosmark_adaptor_api::Reach;
 use cosmark_archive::Timestamp;
-use cosmark_cluster::controller::{RemoteError, RemoteJob, check_size, run};
+use cosmark_cluster::controller::{Offsets, RemoteError, RemoteJob, check_size, run};
 use cosmark_cluster::nats::{Bus, Present, Registry, names};
 use cosmark_controller::Ended;
 use cosmark_driver::{Catalog, Permit};
@@ -48,6 +48,7 @@ fn not_taken(cause: &dyn Display) -> ServiceError {
 pub struct NatsPool {
     bus: Bus,
     registry: Registry,
+    offsets: Offsets,
     catalog: Catalog,
     admit: Vec<(String, String)>,
     now: Mutex<Now>,
@@ -72,7 +73,8 @@ impl NatsPool {
         admit: Vec<(String, String)>,
     ) -> Result<Self, crate::ServiceError> {
         let registry = bus.registry().await.map_err(|error| crate::ServiceError::Bus(error.to_string()))?;
-        Ok(Self { bus, registry, catalog, admit, now: Mutex::default() })
+        let offsets = Offsets::watch(bus.clone(), registry.clone());
+        Ok(Self { bus, registry, offsets, catalog, admit, now: Mutex::default() })
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
@@ -108,6 +110,9 @@ impl NatsPool {
             (DriverState::Idle, None)
         };
         let trouble = trouble.or_else(|| registration.trouble.clone());
+        #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+        let clock = self.offsets.of(name).map(|fix| (fix.wall_offset_ns as f64, fix.error_ns as f64));
+        let (clock_offset_ns, clock_error_ns) = clock.unzip();
         DriverInfo {
             name: name.clone(),
             labels: registration.labels.clone(),
@@ -124,8 +129,8 @@ impl NatsPool {
             doing: self.doing(registration),
             run: run.or_else(|| registration.runs.first().cloned()),
             load: registration.load,
-            clock_offset_ns: None,
-            clock_error_ns: None,
+            clock_offset_ns,
+            clock_error_ns,
             last_seen: wall_clock(*heard),
             forged: registration.forged,
             key: Some(registration.identity.clone()).filter(|key| !key.is_empty()),

@@ -16,7 +16,8 @@ function path(driver: DriverInfo): string {
   return `drivers/${encodeURIComponent(driver.name)}`;
 }
 
-const clock = (driver: DriverInfo) =>
+/** A driver's clock minus the controller's; a dash until it has answered. */
+export const clockText = (driver: Pick<DriverInfo, "clock_offset_ns">) =>
   driver.clock_offset_ns === null ? "–" : `${driver.clock_offset_ns >= 0 ? "+" : "−"}${short(Math.abs(driver.clock_offset_ns), "ns")}`;
 
 /** What a driver really does for a run: what it sends, and what is unusual about it. */
@@ -68,7 +69,7 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
     },
     { head: "ceiling", title: "Operations per second of its null adaptor on one core", cell: (one) => (one.ceiling_ops_per_s === null ? "–" : `${short(one.ceiling_ops_per_s, "per_s")}/s`), exact: (one) => exact(one.ceiling_ops_per_s, "per_s") },
     { head: "cores", cell: (one) => one.cores, exact: (one) => `${bytes(one.memory_bytes)} of memory; ${one.nics.map((nic) => `${nic.name} ${nic.addresses.join(" ")}${nic.speed_bits_per_s ? ` ${short(nic.speed_bits_per_s, "bits_per_s")}` : ""}`).join("; ")}` },
-    { head: "clock", title: "Its clock minus the controller's", cell: clock, exact: (one) => (one.clock_error_ns === null ? "not known" : `± ${short(one.clock_error_ns, "ns")}`) },
+    { head: "clock", title: "Its clock minus the controller's", cell: clockText, exact: (one) => (one.clock_error_ns === null ? "not known" : `± ${short(one.clock_error_ns, "ns")}`) },
     { head: "version", text: true, cell: (one) => one.version, exact: (one) => `messages of version ${one.message_version}; speaks ${one.adaptors.join(" ")}` },
     { head: "last seen", cell: (one) => <Age at={one.last_seen} /> },
     ...(mayOperate ? [{
