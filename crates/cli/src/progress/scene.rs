@@ -341,6 +341,22 @@ mod tests {
     }
 
     #[test]
+    fn both_small_charts_take_the_whole_width_of_a_wide_terminal() {
+        let mut scene = scene();
+        (0..MOST_PAST).for_each(|_| scene.push(600.0, Some(2.0)));
+        let of_chart = |line: &String| line.chars().filter(|sign| ('▁'..='█').contains(sign)).count();
+        for columns in [60, 80, 120, 200, 400] {
+            let text = shown(&scene, columns, 24);
+            let charts: Vec<usize> = text.iter().skip(1).take(2).map(of_chart).collect();
+            // What stands before a chart and behind it takes as much in every terminal.
+            let room = columns - "op/s         600  ".len() - "  errors 7".len();
+            assert_eq!(charts, [room, room], "{columns}: {text:#?}");
+        }
+        let names = shown(&scene, 200, 24).join("\n");
+        assert!(names.contains("a write with a very long name indeed"), "{names}");
+    }
+
+    #[test]
     fn eighty_columns_hold_the_p99_and_the_errors_of_every_operation() {
         let text = shown(&scene(), 80, 24).join("\n");
         for what in [
