@@ -798,6 +798,25 @@ fn every_file_that_the_map_names_is_there() {
     );
 }
 
+/// The first cells of rows that are one name in backticks, below the head whose first cell is `head`.
+fn rows_of<'a>(page: &'a str, head: &str) -> BTreeSet<&'a str> {
+    let head = format!("| {head} |");
+    let rows = page.lines().skip_while(|line| !line.starts_with(&head)).skip(2);
+    let cells = rows.map_while(|line| line.strip_prefix("| `")).filter_map(|line| line.split_once("` |"));
+    cells.map(|(name, _)| name).collect()
+}
+
+#[test]
+fn every_crate_has_its_row_on_the_map() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let manifests = manifests();
+    let crates: BTreeSet<&str> = manifests.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(crates.len() > 20, "{crates:?}");
+    assert_eq!(rows_of(&page, "crate"), crates);
+    let page = "| crate | is |\n|---|---|\n| `a` | pure |\n| `b` | not |\n\n| thread | does |\n|---|---|\n| `c` | d |\n";
+    assert_eq!(rows_of(page, "crate"), BTreeSet::from(["a", "b"]));
+}
+
 /// What the page says is in a file, such as `run` of `cli/src/cmd/run.rs::run`.
 fn named_items(page: &str) -> Vec<(&str, &str)> {
     let in_backticks = page.split('`').skip(1).step_by(2);

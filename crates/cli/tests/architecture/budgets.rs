@@ -103,6 +103,55 @@ fn overrides_of_the_binary(manifest: &str) -> Vec<String> {
     found
 }
 
+/// The numbers of files that the table of CONTRIBUTING.md says of an operation: one without a verb of its own, and one with.
+fn files_of_an_operation(page: &str) -> Option<(usize, usize)> {
+    let row = page.lines().find_map(|line| line.strip_prefix("| an operation ("))?;
+    let (plain, rest) = row.split_once(" files; ")?;
+    let (with_verb, _) = rest.split_once(" with a verb of its own)")?;
+    Some((plain.parse().ok()?, with_verb.parse().ok()?))
+}
+
+/// The kinds of operations of their enum, and in how many files each is named.
+fn files_by_kind(kinds: &Source, all: &[Source]) -> BTreeMap<String, usize> {
+    let lines = kinds.code().map(|(_, line)| line).skip_while(|line| !line.contains("enum OpKind {"));
+    let kinds =
+        lines.skip(1).take_while(|line| *line != "}").filter_map(|line| line.trim().strip_suffix(','));
+    let files = |kind: &str| {
+        let word = format!("OpKind::{kind}");
+        all.iter().filter(|source| source.code().any(|(_, line)| super::has_word(line, &word))).count()
+    };
+    kinds.map(|kind| (kind.to_owned(), files(kind))).collect()
+}
+
+#[test]
+fn an_operation_costs_as_many_files_as_its_budget_says() {
+    let page = std::fs::read_to_string(super::root().join("CONTRIBUTING.md")).unwrap();
+    let (plain, with_verb) = files_of_an_operation(&page).unwrap();
+    let all = product();
+    let kinds = all.iter().find(|source| source.path == "crates/workload/src/model/op_kind.rs").unwrap();
+    let found = files_by_kind(kinds, &all);
+    assert!(found.len() > 10 && found.values().all(|files| *files > 0), "{found:?}");
+    // The file that performs it names no kind. Whatever must know every kind stands in all of these numbers.
+    let least = found.values().min().unwrap() + 1;
+    assert_eq!(least, plain, "files of the cheapest operation, its own included: {found:?}");
+    assert!(with_verb > plain, "a verb is at least a trait, a row and an adaptor more");
+    assert_eq!(
+        files_of_an_operation("| a |\n| an operation (2 files; 5 with a verb of its own) | x |\n"),
+        Some((2, 5))
+    );
+    let all = [
+        Source::of(
+            "crates/a/src/k.rs",
+            "pub enum OpKind {\n    /// One.\n    Read,\n    ReadAll,\n}\nOpKind::Read\n",
+        ),
+        Source::of("crates/a/src/b.rs", "// OpKind::Read\nlet all = OpKind::ReadAll;\n"),
+        Source::of("crates/a/src/c.rs", "OpKind::ReadAll | OpKind::Read\n"),
+    ];
+    let found = files_by_kind(&all[0], &all[..2]);
+    assert_eq!(found, BTreeMap::from([("Read".to_owned(), 1), ("ReadAll".to_owned(), 1)]));
+    assert_eq!(files_by_kind(&all[0], &all)["ReadAll"], 2);
+}
+
 /// For a package with settings of its own cargo 1.95 passes `strip=debuginfo`, whatever the profile says: a fifth of the binary.
 #[test]
 fn the_binary_is_stripped_as_its_profile_says() {
