@@ -179,6 +179,15 @@ describe("axes", () => {
   test("have larger text where the chart is large", () => {
     expect([axisText(390), axisText(1200), axisText(1800)]).toEqual([11, 13, 16]);
   });
+  test("of a chart have the size of its width, and of bytes their ticks", () => {
+    type Axes = { xAxis: { axisLabel: { fontSize: number } }; yAxis: { axisLabel: { fontSize: number }; interval?: number; max?: number } };
+    const axes = (width: number) => optionOf({ ...shares([]), unit: "bytes_per_s", lines: [{ name: "read", colour: 0, points: [[0, 500 * 2 ** 20], [1, 19e6]] as [number, number][] }] }, view(width)) as unknown as Axes;
+    for (const width of [390, 1200, 1800]) {
+      const { xAxis, yAxis } = axes(width);
+      expect([xAxis.axisLabel.fontSize, yAxis.axisLabel.fontSize]).toEqual([axisText(width), axisText(width)]);
+      expect([yAxis.interval, yAxis.max]).toEqual([200e6, 600e6]);
+    }
+  });
 });
 
 test("more operations than colours are told apart by dashes, and more than can be told apart are not drawn", () => {
