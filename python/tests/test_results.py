@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 import zlib
 from datetime import datetime, timezone
 from pathlib import Path
@@ -72,8 +73,21 @@ def test_a_quantile_that_the_data_cannot_support_is_none_unless_the_histogram_is
     run = cosmark.open(archive / "w1")
     assert run.quantile("main", "write", 0.9999) is None
     assert run.histogram("main", "write").quantile(0.9999) > 0
-    with pytest.raises(CosmarkError, match="p99 is 0.99"):
-        run.histogram("main", "write").quantile(99)
+    for wrong in (99, -0.1, math.nan):
+        for asked in (
+            lambda q: run.histogram("main", "write").quantile(q),
+            lambda q: run.quantile("main", "write", q),
+            lambda q: run.series("main", "write", [q]),
+            lambda q: cosmark.Histogram().quantile(q),
+        ):
+            # None would say that there were too few.
+            with pytest.raises(CosmarkError, match="p99 is 0.99"):
+                asked(wrong)
+    ends = run.histogram("main", "write")
+    assert 0 < ends.quantile(0) <= ends.quantile(1) == ends.max_ms and run.quantile("main", "write", 1) is None
+    assert cosmark.Histogram().quantile(0) is cosmark.Histogram().quantile(1) is None
+    names = run.series("main", "write", [0.07, 0.9999999, 1]).columns[-3:]
+    assert names == ["response_p7_ms", "response_p99_99999_ms", "response_p100_ms"], "each has a column of its own"
 
 
 def test_sums_over_the_series_are_those_of_the_record(archive: Path) -> None:
@@ -152,6 +166,28 @@ def test_frames_of_every_library_hold_the_same(archive: Path) -> None:
     assert log.epoch.startswith("20")
     with pytest.raises(CosmarkError, match="no column nonsense"):
         log.to_arrow(["nonsense"])
+    assert log.to_arrow("phase", **only).column_names == log.to_polars("phase", **only).columns == ["phase"]
+    table = log.to_arrow()
+    for name in table.column_names:
+        values = table[name].to_pylist()
+        # What is not known is found, too, and what is known by any value of its kind.
+        for value in [None, *[known for known in values if known is not None][:1]]:
+            count = sum(other is None if value is None else other == value for other in values)
+            assert log.to_arrow(**{name: value}).num_rows == log.to_polars(**{name: value}).height == count, name
+    for read in (log.to_arrow, log.to_pandas, log.to_polars):
+        for name, value in (("worker", "x"), ("phase", 3)):
+            with pytest.raises(CosmarkError, match=f"the column {name} holds .*, and never {value!r}"):
+                read(**{name: value})
+
+
+def test_a_log_of_which_nothing_was_closed_yet_is_not_said_to_be_unwanted(archive: Path, tmp_path: Path) -> None:
+    path = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", path)
+    (path / "operations.parquet").rename(path / ".operations.part-00001.parquet.tmp-17")
+    log = cosmark.open(path).oplog()
+    assert not log
+    with pytest.raises(CosmarkError, match="nothing of it was closed yet"):
+        log.to_arrow()
 
 
 def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -> None:
@@ -166,10 +202,14 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
         (lambda: cosmark.open("w99", archive), "w5-demo"),
         (lambda: cosmark.open("nothing/w3"), "cannot read nothing"),
         (lambda: cosmark.open(tmp_path), "no run.json"),
+        (lambda: cosmark.open(archive), "it is an archive: open one of its runs .*w1-closed"),
     ):
         with pytest.raises(CosmarkError, match=what):
             wrong()
     assert cosmark.open(2, archive).id == cosmark.open("last", archive).id.replace("5", "2") == "w2"
+    assert cosmark.open(archive / "w2-ladder" / "run.json").id == "w2"
+    assert repr(run.thresholds) == "no rows" and repr(run.consistency).startswith("no rows; columns: stage, seen_by")
+    assert "no rows" in run.trials._repr_html_()
 
 
 def test_a_result_of_fio_is_opened_like_any_run(tmp_path: Path) -> None:
@@ -528,6 +568,23 @@ def test_repetitions_differ_only_where_the_interval_leaves_out_zero(archive: Pat
     assert all(row["differs"] is None for row in cosmark.compare([one, three], four))
     with pytest.raises(CosmarkError, match="no stage"):
         cosmark.compare(one, cosmark.open("w2", archive))
+    for wrong in (95, 0, 1, math.nan):
+        with pytest.raises(CosmarkError, match="95 % is 0.95"):
+            cosmark.compare([one, three], [four], confidence=wrong)
+    with pytest.raises(CosmarkError, match="no operation of these runs has the figure throughput; .*throughput_per_s"):
+        cosmark.compare(one, three, ["response_ms.p50", "throughput"])
+
+
+def test_what_only_one_side_of_a_comparison_has_is_named(archive: Path) -> None:
+    one, three, demo = (cosmark.open(name, archive) for name in ("w1", "w3", "w5"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cosmark.compare(one, three)
+    with pytest.warns(UserWarning, match="main list is after only, main head is after only"):
+        both = cosmark.compare(one, demo)
+    assert {row["operation"] for row in both} == {"read", "write"}
+    with pytest.warns(UserWarning, match="main list is in 1 of 2 runs before, .*"):
+        cosmark.compare([demo, one], demo)
 
 
 def test_students_quantiles_are_those_of_the_tables() -> None:

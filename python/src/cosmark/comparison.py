@@ -5,16 +5,21 @@ For tests that hold over all figures together, and for gates in CI, there is ``c
 
 from __future__ import annotations
 
+import warnings
 from math import inf, isfinite
 from statistics import fmean
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .errors import CosmarkError
 from .results import Operation, Run, _number
-from .statistics import difference, mean_and_interval
+from .statistics import check_confidence, difference, mean_and_interval
 from .table import Table
 
 Side = Union[Run, Sequence[Run]]
+#: Stage, operation, and the how manieth of that name.
+_Key = Tuple[str, str, int]
+#: So many operations that not all runs have are named.
+_NAMED = 5
 
 #: What is compared: name, and where it stands in ``run.json``.
 FIGURES = (
@@ -48,13 +53,20 @@ def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confide
     * with one run on each side: whether the error bounds that the runs published lie apart. Bounds know the sampling
       error and the client's own part, not how much a store differs from day to day: only repetitions show that.
 
-    Stages and operations are matched by name; where a name is there several times, by order.
+    Stages and operations are matched by name; where a name is there several times, by order. What not every run has is
+    named in a warning.
     """
+    check_confidence(confidence)
     first, second = _runs(before), _runs(after)
     own, other = _operations(first), _operations(second)
     common = [key for key in own if key in other]
     if not common:
         raise CosmarkError(f"{first[0].id} and {second[0].id} have no stage with an operation of the same name")
+    _check_figures(figures, [*own.values(), *other.values()])
+    lacking = _lacking(own, other, len(first), "before") + _lacking(other, own, len(second), "after")
+    if lacking:
+        more = f", and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        warnings.warn(f"not all runs have the same operations: {', '.join(lacking[:_NAMED])}{more}", stacklevel=2)
     rows: List[Dict[str, Any]] = []
     for key in common:
         for figure in figures:
@@ -69,6 +81,36 @@ def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confide
                 rows.append({**row, "ratio": ratio, "change": change, "differs": differs, "low": low, "high": high})
     names = ("stage", "operation", "figure", "before", "after", "ratio", "change", "differs", "low", "high")
     return Table(rows, names)
+
+
+def _lacking(
+    own: Mapping[_Key, Sequence[Operation]], other: Mapping[_Key, Sequence[Operation]], runs: int, side: str
+) -> List[str]:
+    """What the other side does not have, which is left out, and what some runs of this side do not have."""
+    said = []
+    for (stage, name, number), found in own.items():
+        which = f"{stage} {name}" if number == 1 else f"{stage} {name} ({number})"
+        if (stage, name, number) not in other:
+            said.append(f"{which} is {side} only")
+        elif len(found) < runs:
+            said.append(f"{which} is in {len(found)} of {runs} runs {side}")
+    return said
+
+
+def _check_figures(figures: Sequence[str], operations: Sequence[Sequence[Operation]]) -> None:
+    """A figure that no record has is a mistake; those that are always compared may be of a later version."""
+    for figure in figures:
+        if figure not in FIGURES and not any(_has(one, figure) for side in operations for one in side):
+            raise CosmarkError(f"no operation of these runs has the figure {figure}; there are such as {', '.join(FIGURES)}")
+
+
+def _has(operation: Operation, figure: str) -> bool:
+    value: Any = operation.record
+    for part in figure.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return False
+        value = value[part]
+    return True
 
 
 def _decide(
@@ -122,9 +164,9 @@ def _again(runs: Sequence[Run]) -> Optional[str]:
     return None
 
 
-def _operations(runs: Sequence[Run]) -> Dict[Tuple[str, str, int], List[Operation]]:
+def _operations(runs: Sequence[Run]) -> Dict[_Key, List[Operation]]:
     """Operations of all repetitions by stage, name and the how manieth of that name."""
-    found: Dict[Tuple[str, str, int], List[Operation]] = {}
+    found: Dict[_Key, List[Operation]] = {}
     for run in runs:
         seen: Dict[Tuple[str, str], int] = {}
         for stage in run.stages:

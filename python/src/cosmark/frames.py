@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +60,11 @@ def _damaged(path: Path, cause: Exception) -> CosmarkError:
     return CosmarkError(f"{path} cannot be read: {said}; restore it from a copy, or delete it")
 
 
+def _names(columns: Optional[Sequence[str]]) -> Optional[List[str]]:
+    """A text alone is one name, and not its signs."""
+    return None if columns is None else [columns] if isinstance(columns, str) else list(columns)
+
+
 class Parquet:
     """A Parquet file of a run; of one that was killed, the parts that it had closed."""
 
@@ -73,13 +80,20 @@ class Parquet:
 
     def _there(self) -> List[Path]:
         if not self.paths:
-            raise CosmarkError(f"{self._expected} is not there: {self._missing}")
+            raise CosmarkError(f"{self._expected} is not there: {self._why_not()}")
         for path in self.paths:
             _look_at_ends(path)
         return self.paths
 
+    def _why_not(self) -> str:
+        # A part that is not closed yet has no foot, and another name.
+        if any(self._expected.parent.glob(f".{self._expected.stem}.part-*.parquet.tmp-*")):
+            return "nothing of it was closed yet, or ever: of a run that goes on, open it again in a minute"
+        return self._missing
+
     def _arrow(self) -> Any:
         try:
+            import pyarrow.compute
             import pyarrow.parquet
         except ImportError:
             raise needs("pyarrow", "arrow") from None
@@ -101,26 +115,42 @@ class Parquet:
         return self.metadata.get("cosmark.epoch", "")
 
     def to_arrow(self, columns: Optional[Sequence[str]] = None, **equal: Any) -> "pyarrow.Table":
-        """As a table of Arrow: these columns, and only rows in which each named column has the given value."""
+        """As a table of Arrow: these columns, and only rows in which each named column has the given value (None: has none)."""
         pyarrow = self._arrow()
-        filters = [(name, "=", value) for name, value in equal.items()] or None
-        self._check([*(columns or ()), *equal])
+        wanted = _names(columns)
+        schema = self._check([*(wanted or ()), *equal])
+        for name, value in equal.items():
+            self._check_value(schema, name, value)
+        field = pyarrow.compute.field
+        conditions = [field(name).is_null() if value is None else field(name) == value for name, value in equal.items()]
+        filters = functools.reduce(operator.and_, conditions) if conditions else None
         tables = []
         for path in self._there():
             with _damage_named(path):
-                own = None if columns is None else list(columns)
-                tables.append(pyarrow.parquet.read_table(path, columns=own, filters=filters))
+                tables.append(pyarrow.parquet.read_table(path, columns=wanted, filters=filters))
         with _damage_named(self._expected):
             return pyarrow.concat_tables(tables).unify_dictionaries()
 
-    def _check(self, names: Sequence[str]) -> None:
+    def _check(self, names: Sequence[str]) -> Any:
+        """The schema, which has all these columns."""
         pyarrow = self._arrow()
         path = self._there()[0]
         with _damage_named(path):
-            have = pyarrow.parquet.read_schema(path).names
+            schema = pyarrow.parquet.read_schema(path)
         for name in names:
-            if name not in have:
-                raise CosmarkError(f"{self.paths[0]} has no column {name}; there are {', '.join(have)}")
+            if name not in schema.names:
+                raise CosmarkError(f"{path} has no column {name}; there are {', '.join(schema.names)}")
+        return schema
+
+    def _check_value(self, schema: Any, name: str, value: Any) -> None:
+        """A value that a column cannot have is a mistake of who asks, and no damage of the file."""
+        pyarrow = self._arrow()
+        kind = schema.field(name).type
+        kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+        try:
+            pyarrow.scalar(value, kind)
+        except (TypeError, ValueError, OverflowError, pyarrow.ArrowException):
+            raise CosmarkError(f"the column {name} holds {kind}, and never {value!r}") from None
 
     def to_pandas(self, columns: Optional[Sequence[str]] = None, **equal: Any) -> "pandas.DataFrame":
         """As a frame of pandas; arguments as of :meth:`to_arrow`."""
@@ -137,15 +167,19 @@ class Parquet:
             import polars
         except ImportError:
             raise needs("polars", "polars") from None
+        wanted = _names(columns)
         with _damage_named(self.paths[0]):
-            have = list(polars.read_parquet_schema(self.paths[0]))
-        for name in (*(columns or ()), *equal):
-            if name not in have:
-                raise CosmarkError(f"{self.paths[0]} has no column {name}; there are {', '.join(have)}")
+            schema = polars.read_parquet_schema(self.paths[0])
+        for name in (*(wanted or ()), *equal):
+            if name not in schema:
+                raise CosmarkError(f"{self.paths[0]} has no column {name}; there are {', '.join(schema)}")
         for name, value in equal.items():
-            frame = frame.filter(polars.col(name) == value)
+            is_text = not (schema[name].is_numeric() or schema[name] == polars.Boolean)
+            if value is not None and isinstance(value, str) != is_text:
+                raise CosmarkError(f"the column {name} holds {schema[name]}, and never {value!r}")
+            frame = frame.filter(polars.col(name).is_null() if value is None else polars.col(name) == value)
         with _damage_named(self._expected):
-            return (frame if columns is None else frame.select(list(columns))).collect()
+            return (frame if wanted is None else frame.select(wanted)).collect()
 
     def scan(self) -> "polars.LazyFrame":
         """As a lazy frame of Polars: queries read only what they need, however long the log."""

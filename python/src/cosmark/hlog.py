@@ -39,6 +39,12 @@ _MOST_COUNTS = 1 << 48
 PHASES = ("window", "rampup", "rampdown", "drain")
 
 
+def _share(q: float) -> None:
+    """Also where there are no times: who means p99 and writes 99 is not to learn that there were too few."""
+    if not 0.0 <= q <= 1.0:
+        raise CosmarkError(f"a quantile lies between 0 and 1, {q} does not; p99 is 0.99")
+
+
 class Histogram:
     """Counts of times in ns, in the buckets of HdrHistogram. Add two with ``+``.
 
@@ -106,8 +112,7 @@ class Histogram:
 
     def quantile_ns(self, q: float) -> Optional[int]:
         """The time in ns that the share ``q`` (0 to 1) of all times does not exceed; None when there are none."""
-        if not 0.0 <= q <= 1.0:
-            raise CosmarkError(f"a quantile lies between 0 and 1, {q} does not; p99 is 0.99")
+        _share(q)
         indices, sums = self._cumulative()
         if not indices:
             return None
@@ -122,6 +127,7 @@ class Histogram:
 
     def supports(self, q: float) -> bool:
         """True where ten or more times lie beyond the quantile: what Cosmark asks of a percentile that it publishes."""
+        _share(q)
         return len(self) * (1.0 - q) >= 10.0 - 1e-9
 
     def share_within(self, ms: float) -> Optional[float]:

@@ -315,7 +315,7 @@ class Run:
         for row in self.intervals:
             if row["stage"] == one.stage.id and row["tag"] == one.tag:
                 _add_interval(bins, row)
-        names = {q: f"{time}_p{format(q * 100, '.6g').replace('.', '_')}_ms" for q in quantiles}
+        names = {q: f"{time}_p{format(q * 100, '.10g').replace('.', '_')}_ms" for q in quantiles}
         histograms = self._by_bin(one, time, bins) if quantiles and bins else {}
         rows = []
         for key in sorted(bins):
@@ -648,7 +648,8 @@ def _read_record(path: Path) -> Json:
             text = read_text(file)
         record = json.loads(text, object_pairs_hook=_object)
     except FileNotFoundError:
-        raise CosmarkError(f"{path} has no run.json, nor a table of results of COSBench") from None
+        lacking = f"{path} has no run.json, nor a table of results of COSBench"
+        raise CosmarkError(f"{lacking}{_hint_of_archive(path)}") from None
     except OSError as cause:
         raise CosmarkError(f"cannot read {file}: {cause.strerror}") from None
     except RecursionError:
@@ -666,6 +667,15 @@ def _read_record(path: Path) -> Json:
     if said:
         raise CosmarkError(f"{file} is damaged: {said}; restore it from a copy")
     return record
+
+
+def _hint_of_archive(path: Path) -> str:
+    """What to open where a whole archive was meant."""
+    try:
+        first = min((name for name in os.listdir(path) if number_of(name) is not None), default=None)
+    except OSError:
+        return ""
+    return "" if first is None else f"; it is an archive: open one of its runs ({path / first}), or all with cosmark.runs"
 
 
 def _read_csv(path: Path, texts: Sequence[str] = (), numbers: Sequence[str] = ()) -> Table:
@@ -752,6 +762,8 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     directory).
     """
     given = Path(run) if not isinstance(run, int) else Path(f"w{run}")
+    if given.name == "run.json" and given.is_file():
+        given = given.parent
     if archive is None and given.is_dir():
         return given
     root = given.parent if len(given.parts) > 1 and archive is None else Path(archive or "archive")

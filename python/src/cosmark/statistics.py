@@ -6,6 +6,8 @@ import math
 import sys
 from typing import Optional, Sequence, Tuple
 
+from .errors import CosmarkError
+
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularized incomplete beta function, by its continued fraction (NIST DLMF 8.17.22, Lentz's method)."""
@@ -32,8 +34,15 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     return math.exp(log_front) * result / a
 
 
+def check_confidence(confidence: float) -> None:
+    """A CosmarkError where it is none: an interval of 95 would hold everything."""
+    if not 0.0 < confidence < 1.0:
+        raise CosmarkError(f"a confidence lies between 0 and 1, {confidence} does not; 95 % is 0.95")
+
+
 def t_quantile(confidence: float, freedom: float) -> float:
     """The t beyond which, on both sides together, ``1 - confidence`` of Student's distribution lies."""
+    check_confidence(confidence)
     low, high = 0.0, 1e7
     for _ in range(200):
         middle = (low + high) / 2.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import operator
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union, overload
 
 from .errors import CosmarkError
@@ -53,10 +54,11 @@ class Table(Sequence[Dict[str, Any]]):
     def __getitem__(self, at: slice) -> "Table": ...
 
     def __getitem__(self, at: Union[int, str, slice]) -> Union[Dict[str, Any], List[Any], "Table"]:
-        if isinstance(at, int):
-            return self._rows[at]
         if isinstance(at, slice):
             return Table(self._rows[at], self.columns)
+        if not isinstance(at, str):
+            # Numbers of NumPy and pandas are numbers, too.
+            return self._rows[operator.index(at)]
         if at not in self.columns:
             raise KeyError(f"there is no column {at}; there are {', '.join(self.columns)}")
         return [row[at] for row in self._rows]
@@ -122,6 +124,8 @@ class Table(Sequence[Dict[str, Any]]):
         return [[_text(row[name]) for name in names] for row in self._rows[:_SHOWN]]
 
     def __repr__(self) -> str:
+        if not self._rows:
+            return f"no rows; columns: {', '.join(self.columns)}" if self.columns else "no rows"
         names = self._known()
         rows = [[_text(name) for name in names], *self._texts(names)]
         widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
@@ -135,6 +139,8 @@ class Table(Sequence[Dict[str, Any]]):
         return "\n".join(lines + more)
 
     def _repr_html_(self) -> str:
+        if not self._rows:
+            return f"<p>{html.escape(repr(self))}</p>"
         names = self._known()
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._texts(names))
