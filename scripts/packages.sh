@@ -114,6 +114,12 @@ tarball() { # TREE ARCH
   say "$DIST/$name.tar.gz"
 }
 
+# KiB of a tree as Debian counts them: of each file what it holds, rounded up, and one for all else. What it takes on a disk
+# would depend on the file system.
+installed_kib() { # TREE
+  find "$1" -printf '%y %s\n' | awk '{ kib += $1 == "f" ? int(($2 + 1023) / 1024) : 1 } END { print kib }'
+}
+
 deb() { # TREE ARCH
   local arch root=$WORK/deb-$2
   case $2 in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
@@ -128,7 +134,7 @@ deb() { # TREE ARCH
   cp deploy/debian/cosmark.sysusers "$root/usr/lib/sysusers.d/cosmark.conf"
   cp deploy/debian/postinst deploy/debian/prerm deploy/debian/postrm "$root/DEBIAN/"
   sed -e "s/@VERSION@/$VERSION/" -e "s/@ARCH@/$arch/" -e "s/@GLIBC@/$GLIBC/" \
-    -e "s/@SIZE@/$(du -sk "$root/usr" | cut -f 1)/" deploy/debian/control.in >"$root/DEBIAN/control"
+    -e "s/@SIZE@/$(installed_kib "$root/usr")/" deploy/debian/control.in >"$root/DEBIAN/control"
   settle "$root"
   chmod 755 "$root"/DEBIAN/{postinst,prerm,postrm}
   dpkg-deb --root-owner-group -Zxz --build "$root" "$DIST/cosmark_${VERSION}_$arch.deb" >&2

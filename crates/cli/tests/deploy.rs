@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -139,4 +140,151 @@ fn compose_starts_a_nats_a_controller_and_three_drivers_and_publishes_only_to_th
     for port in ports.flatten() {
         assert!(port.as_str().unwrap().starts_with("127.0.0.1:"), "{port}");
     }
+}
+
+/// What a program does that stands for one of the system, beside noting how it was called.
+fn stand_in(name: &str) -> &'static str {
+    match name {
+        "getent" => {
+            "while read -r one; do if [ \"$one\" = \"$1:$2\" ]; then exit 0; fi; done <\"$HERE/known\"\nexit 2\n"
+        }
+        "systemd-sysusers" => "for one in passwd group; do echo \"$one:cosmark\" >>\"$HERE/known\"; done\n",
+        "systemctl" => {
+            "if [ \"$1\" = list-units ]; then echo 'cosmark-driver@a.service loaded active running A driver'; fi\n"
+        }
+        _ => "",
+    }
+}
+
+/// A maintainer script of the Debian package, whose directories are below `here`, with nothing but these programs and those of
+/// `path`: what it called of them, in order, and what it said. `known` are users and groups, such as `group:cosmark`.
+fn maintained(
+    here: &Path,
+    (script, arguments): (&str, &[&str]),
+    (programs, path): (&[&str], &str),
+    known: &[&str],
+) -> (Vec<String>, String) {
+    let bin = here.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::create_dir_all(here.join("run")).unwrap();
+    fs::write(here.join("known"), known.iter().flat_map(|one| [*one, "\n"]).collect::<String>()).unwrap();
+    fs::write(here.join("log"), "").unwrap();
+    for name in programs {
+        let text = format!("#!/bin/sh\necho \"{name} $*\" >>\"$HERE/log\"\n{}", stand_in(name));
+        fs::write(bin.join(name), text).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut text = read(&format!("debian/{script}"));
+    for (place, name) in [
+        ("/run/systemd/system", "run"),
+        ("/var/lib/cosmark", "var"),
+        ("/etc/cosmark", "etc"),
+        ("/etc/systemd/system", "enabled"),
+        ("/usr/lib/systemd/system", "units"),
+    ] {
+        text = text.replace(place, &here.join(name).display().to_string());
+    }
+    fs::write(here.join("script"), text).unwrap();
+    let output = Command::new("/bin/sh")
+        .arg(here.join("script"))
+        .args(arguments)
+        .env("PATH", format!("{}:{path}", bin.display()))
+        .env("HERE", here)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script} {arguments:?}: {output:?}");
+    let called = fs::read_to_string(here.join("log")).unwrap().lines().map(str::to_owned).collect();
+    (called, String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn the_package_makes_the_user_and_the_group_that_are_not_there() {
+    const SYSUSERS: &[&str] = &["getent", "groupadd", "useradd", "install", "systemctl", "systemd-sysusers"];
+    let plain = &SYSUSERS[..5];
+    let cases: [(&[&str], &[&str], &[&str]); 6] = [
+        (plain, &[], &["groupadd --system cosmark", "useradd --system --gid cosmark "]),
+        (plain, &["passwd:cosmark"], &["groupadd --system cosmark"]),
+        (plain, &["group:cosmark"], &["useradd --system --gid cosmark "]),
+        (plain, &["passwd:cosmark", "group:cosmark"], &[]),
+        (SYSUSERS, &[], &["systemd-sysusers cosmark.conf"]),
+        (SYSUSERS, &["passwd:cosmark"], &["groupadd --system cosmark"]),
+    ];
+    for (programs, known, expected) in cases {
+        let directory = tempfile::tempdir().unwrap();
+        let (called, said) =
+            maintained(directory.path(), ("postinst", &["configure", ""][..]), (programs, ""), known);
+        let made: Vec<&String> =
+            called.iter().filter(|call| call.contains("add ") || call.contains("sysusers")).collect();
+        assert!(
+            made.len() == expected.len()
+                && made.iter().zip(expected).all(|(call, begin)| call.starts_with(begin)),
+            "{known:?}: {called:?}"
+        );
+        assert!(called.iter().any(|call| call.starts_with("install -d -o cosmark -g cosmark")), "{called:?}");
+        assert_eq!(said, "", "a first install has nothing to say");
+    }
+}
+
+#[test]
+fn an_upgrade_says_which_services_go_on_as_they_were_and_stops_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let programs = &["getent", "install", "systemctl"][..];
+    let known = &["passwd:cosmark", "group:cosmark"][..];
+    let upgrade = ("postinst", &["configure", "0.0.9"][..]);
+    let (called, said) = maintained(directory.path(), upgrade, (programs, ""), known);
+    assert!(said.contains("cosmark-driver@a.service goes on as version 0.0.9"), "{said}");
+    assert!(said.contains("systemctl restart cosmark-driver@a.service"), "{said}");
+    let (called_before, _) =
+        maintained(directory.path(), ("prerm", &["upgrade", "0.1.0"][..]), (programs, ""), known);
+    for call in called.iter().chain(&called_before).filter(|call| call.starts_with("systemctl")) {
+        assert!(call.contains("daemon-reload") || call.contains("list-units"), "{call}");
+    }
+    let (called, _) = maintained(directory.path(), ("prerm", &["remove"][..]), (programs, ""), known);
+    assert!(
+        called.iter().any(|call| call.starts_with("systemctl stop cosmark-controller.service ")),
+        "{called:?}"
+    );
+}
+
+#[test]
+fn a_purge_takes_the_links_to_units_that_are_gone_and_leaves_results_and_secrets() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let wanted = at("enabled/multi-user.target.wants");
+    for made in [&wanted, &at("units"), &at("var"), &at("etc")] {
+        fs::create_dir_all(made).unwrap();
+    }
+    fs::write(at("units/cosmark-own.service"), "").unwrap();
+    fs::write(at("etc/driver.nk"), "").unwrap();
+    for unit in ["cosmark-driver@a.service", "cosmark-own.service", "other.service"] {
+        symlink(at("units").join(unit.replace("@a", "@")), wanted.join(unit)).unwrap();
+    }
+    let links = || {
+        let mut names: Vec<String> = fs::read_dir(&wanted)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let programs = (&["systemctl"][..], "/usr/bin:/bin");
+    maintained(directory.path(), ("postrm", &["remove"][..]), programs, &[]);
+    assert_eq!(links().len(), 3, "who installs it again has what was enabled");
+    let (_, said) = maintained(directory.path(), ("postrm", &["purge"][..]), programs, &[]);
+    assert_eq!(links(), ["cosmark-own.service", "other.service"]);
+    assert!(at("etc/driver.nk").exists() && at("var").exists() && said.contains("is kept"), "{said}");
+}
+
+/// What compose.yaml says to write below `deploy` are the keys of a fleet.
+#[test]
+fn keys_that_are_made_beside_the_sources_come_into_no_image_and_no_commit() {
+    let commands = read("compose.yaml");
+    for made in ["deploy/nats", "deploy/state"] {
+        assert!(commands.contains(&format!(" {made}")), "{made}");
+        for file in ["../.gitignore", "../.dockerignore", "../.containerignore"] {
+            let ignored = read(file);
+            assert!(ignored.lines().any(|line| line.trim_start_matches('/') == made), "{file}: {made}");
+        }
+    }
+    assert_eq!(read("../.dockerignore"), read("../.containerignore"));
 }

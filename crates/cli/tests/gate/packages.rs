@@ -71,3 +71,21 @@ fn a_clean_root_that_was_not_made_wholly_is_not_used_again() {
     assert!(!output.status.success() && base.join("etc").exists(), "{output:?}");
     assert!(!base.join(".complete").exists(), "{output:?}");
 }
+
+#[test]
+fn the_size_that_the_debian_package_states_is_that_of_its_files_and_not_of_a_disk() {
+    let text = fs::read_to_string(script("packages.sh")).unwrap();
+    let start = text.find("installed_kib() {").unwrap();
+    let end = start + text[start..].find("\n}\n").unwrap() + 3;
+    let directory = tempfile::tempdir().unwrap();
+    let tree = directory.path().join("usr");
+    fs::create_dir_all(tree.join("share")).unwrap();
+    // No disk holds anything of it.
+    fs::File::create(tree.join("sparse")).unwrap().set_len((3 << 20) - 5).unwrap();
+    fs::write(tree.join("small"), "x").unwrap();
+    std::os::unix::fs::symlink("small", tree.join("link")).unwrap();
+    let command = format!("{}installed_kib \"$1\"", &text[start..end]);
+    let output = Command::new("bash").args(["-c", &command, "bash"]).arg(&tree).output().unwrap();
+    // 3072 and 1 of the files, two directories, a link.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "3076\n", "{output:?}");
+}
