@@ -477,6 +477,8 @@ pub struct TagArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use clap::{CommandFactory, Parser};
 
     use super::Args;
@@ -501,6 +503,25 @@ mod tests {
             }
         });
         assert!(seen > 5 && wrong.is_empty(), "{seen} options: {wrong:?}");
+    }
+
+    /// A group of options leaves its heading to what follows it in the same command.
+    #[test]
+    fn a_heading_of_help_has_the_same_options_wherever_it_stands() {
+        let mut headings: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+        each_option(&Args::command(), &mut |command, option| {
+            if let Some(heading) = option.get_help_heading() {
+                assert_ne!(option.get_id(), "archive", "{command}: --archive stands under {heading}");
+                let below = headings.entry(heading.to_owned()).or_default();
+                below.entry(command.to_owned()).or_default().insert(option.get_id().to_string());
+            }
+        });
+        assert!(headings.len() > 7 && headings["NATS"].len() > 3, "{headings:#?}");
+        for (heading, commands) in &headings {
+            let different: BTreeSet<_> = commands.values().collect();
+            assert_eq!(different.len(), 1, "{heading}: {commands:#?}");
+        }
+        assert_eq!(headings["NATS"]["driver"].len(), 8, "{:?}", headings["NATS"]["driver"]);
     }
 
     #[test]

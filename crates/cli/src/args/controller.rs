@@ -26,6 +26,9 @@ pub struct ClientArgs {
     pub state_dir: Option<PathBuf>,
 }
 
+/// The heading of what is done with tokens.
+const TOKENS: &str = "Tokens of the console and of REST";
+
 /// `cosmark controller`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -115,22 +118,22 @@ pub struct ControllerArgs {
     /// Where others reach this controller, when it leads; default: the address that it listens on
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
+    /// Make a token of this name, print it and end
+    #[arg(long, value_name = "NAME", help_heading = TOKENS)]
+    pub add_token: Option<String>,
+    /// What the token allows
+    #[arg(long, value_name = "ROLE", default_value = "operate", value_parser = ["view", "operate"], help_heading = TOKENS)]
+    pub role: String,
+    /// Make the token of this name invalid and end
+    #[arg(long, value_name = "NAME", conflicts_with = "add_token", help_heading = TOKENS)]
+    pub remove_token: Option<String>,
+    /// List the tokens' names and roles and end
+    #[arg(long, conflicts_with_all = ["add_token", "remove_token"], help_heading = TOKENS)]
+    pub tokens: bool,
     #[command(flatten)]
     pub reach: ReachArgs,
     #[command(flatten)]
     pub login: NatsArgs,
-    /// Make a token of this name, print it and end
-    #[arg(long, value_name = "NAME")]
-    pub add_token: Option<String>,
-    /// What the token allows
-    #[arg(long, value_name = "ROLE", default_value = "operate", value_parser = ["view", "operate"])]
-    pub role: String,
-    /// Make the token of this name invalid and end
-    #[arg(long, value_name = "NAME", conflicts_with = "add_token")]
-    pub remove_token: Option<String>,
-    /// List the tokens' names and roles and end
-    #[arg(long, conflicts_with_all = ["add_token", "remove_token"])]
-    pub tokens: bool,
 }
 
 /// `cosmark submit`

@@ -90,6 +90,9 @@ impl ReachArgs {
     }
 }
 
+/// The heading of what is of a driver without a controller.
+const MISSION: &str = "One mission, without a controller";
+
 /// `cosmark driver`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -111,7 +114,7 @@ pub struct DriverArgs {
     /// Labels that works can be pinned to, such as zone=a,rack=7
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub labels: Vec<String>,
-    /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark
+    /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
     /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
@@ -121,8 +124,6 @@ pub struct DriverArgs {
     /// Load threads (of each copy); default: processors minus one, shared by the copies, at least one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    #[command(flatten)]
-    pub reach: ReachArgs,
     /// Seconds that operations in flight may take after the load has ended, where the run does not say
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,
@@ -133,20 +134,22 @@ pub struct DriverArgs {
     #[arg(long)]
     pub no_ceiling: bool,
     /// Do one mission with no controller: a stage of this workload file; events come on stdout, one JSON object a line
-    #[arg(long, value_name = "FILE", conflicts_with = "join")]
+    #[arg(long, value_name = "FILE", conflicts_with = "join", help_heading = MISSION)]
     pub mission: Option<PathBuf>,
     /// Which share of the mission's works: i/n, i from 1
-    #[arg(long, value_name = "I/N", default_value = "1/1", requires = "mission")]
+    #[arg(long, value_name = "I/N", default_value = "1/1", requires = "mission", help_heading = MISSION)]
     pub share: String,
     /// Which stage of the mission's workload; default: the first
-    #[arg(long, value_name = "NAME", requires = "mission")]
+    #[arg(long, value_name = "NAME", requires = "mission", help_heading = MISSION)]
     pub stage: Option<String>,
     /// Seed of the mission's random choices
-    #[arg(long, value_name = "N", requires = "mission")]
+    #[arg(long, value_name = "N", requires = "mission", help_heading = MISSION)]
     pub seed: Option<u64>,
     /// File with the auth and storage to use instead of the mission's
-    #[arg(long, value_name = "FILE", requires = "mission")]
+    #[arg(long, value_name = "FILE", requires = "mission", help_heading = MISSION)]
     pub target: Option<PathBuf>,
+    #[command(flatten)]
+    pub reach: ReachArgs,
     #[command(flatten)]
     pub login: NatsArgs,
 }
@@ -207,7 +210,8 @@ pub struct NodeArgs {
     /// Ask the daemons of Ceph on this machine for their counters, too, by the administration sockets in this directory
     #[arg(long, value_name = "DIR")]
     pub ceph_sockets: Option<PathBuf>,
-    /// Directory for the keys that it trusts, and for what it has made to fail; default: $XDG_STATE_HOME/cosmark
+    /// Directory for the keys that it trusts, and for what it has made to fail; default: $XDG_STATE_HOME/cosmark or
+    /// ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
     /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one

@@ -80,14 +80,14 @@ pub struct PlotArgs {
     /// File formats
     #[arg(long = "format", value_name = "FORMAT", value_delimiter = ',', default_value = "svg")]
     pub formats: Vec<PictureFormat>,
-    #[command(flatten)]
-    pub look: LookArgs,
     /// Leave out the thin line of measured values behind a fitted curve
     #[arg(long)]
     pub only_fit: bool,
     /// Archive to look for the runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
+    #[command(flatten)]
+    pub look: LookArgs,
 }
 
 /// How pictures look on paper.

@@ -30,43 +30,55 @@ pub fn run(args: &DriversArgs) -> Outcome {
         println!("no drivers; `cosmark driver --join NATS-URL` brings one");
         return Ok(Exit::Done);
     }
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for driver in &drivers {
-        let state = serde_json::to_value(driver.state).ok();
-        let labels: Vec<String> = driver.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        rows.push(vec![
-            driver.name.clone(),
-            state.as_ref().and_then(|state| state.as_str()).unwrap_or_default().to_owned(),
-            driver.run.clone().unwrap_or_default(),
-            driver.doing.iter().map(doing).collect::<Vec<_>>().join("\n"),
-            driver.host.clone(),
-            driver.cores.to_string(),
-            driver.ceiling_ops_per_s.map_or_else(String::new, |rate| format!("{} op/s", units::rate(rate))),
-            labels.join(" "),
-            driver
-                .last_seen
-                .parse::<Timestamp>()
-                .map_or_else(|_| driver.last_seen.clone(), |at| at.strftime("%F %T UTC").to_string()),
-            driver.forged.to_string(),
-            driver.trouble.clone().unwrap_or_default(),
-        ]);
-    }
+    let rows: Vec<Vec<String>> = drivers.iter().map(cells).collect();
     println!("{}", fit::table(COLUMNS, &rows, |_, _| Ink::Plain));
     Ok(Exit::Done)
+}
+
+/// A row of the table.
+fn cells(driver: &DriverInfo) -> Vec<String> {
+    let state = serde_json::to_value(driver.state).ok();
+    let labels: Vec<String> = driver.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    vec![
+        driver.name.clone(),
+        state.as_ref().and_then(|state| state.as_str()).unwrap_or_default().to_owned(),
+        driver.run.clone().unwrap_or_default(),
+        driver.doing.iter().map(doing).collect::<Vec<_>>().join("\n"),
+        driver.load.map_or_else(String::new, units::percent),
+        driver.clock_offset_ns.map_or_else(String::new, ahead),
+        driver.host.clone(),
+        driver.cores.to_string(),
+        driver.ceiling_ops_per_s.map_or_else(String::new, |rate| format!("{} op/s", units::rate(rate))),
+        labels.join(" "),
+        driver
+            .last_seen
+            .parse::<Timestamp>()
+            .map_or_else(|_| driver.last_seen.clone(), |at| at.strftime("%F %T UTC").to_string()),
+        driver.forged.to_string(),
+        driver.trouble.clone().unwrap_or_default(),
+    ]
+}
+
+/// How far a clock is ahead of the controller's, such as `+0.012 ms`.
+fn ahead(offset_ns: f64) -> String {
+    let sign = if offset_ns < 0.0 { '-' } else { '+' };
+    format!("{sign}{} ms", units::ms(offset_ns.abs() / 1e6))
 }
 
 /// Who it is, what it does, and what is wrong with it stay where the terminal is narrow.
 const COLUMNS: &[Column] = &[
     Column::text("name").least(10),
     Column::text("state"),
-    Column::text("run").goes(3).least(6),
+    Column::text("run").goes(4).least(6),
     Column::text("doing").goes(2).wraps(12),
-    Column::text("host").goes(6).least(8),
-    Column::number("cores").goes(7),
-    Column::number("ceiling").goes(4),
-    Column::text("labels").goes(8).wraps(8),
-    Column::text("last seen").goes(5),
-    Column::number("forged").goes(9),
+    Column::number("load").goes(3),
+    Column::number("clock").goes(5),
+    Column::text("host").goes(8).least(8),
+    Column::number("cores").goes(9),
+    Column::number("ceiling").goes(6),
+    Column::text("labels").goes(10).wraps(8),
+    Column::text("last seen").goes(7),
+    Column::number("forged").goes(11),
     Column::text("").goes(1).wraps(16),
 ];
 
@@ -77,4 +89,36 @@ fn doing(doing: &DriverDoing) -> String {
     let state = if lease == "makes" { String::new() } else { format!(", {lease}") };
     let whose = if *ordered { "" } else { ", not of this controller" };
     format!("{run} {} req/s, {age}{state}{whose}", units::rate(*requests_per_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_driver_has_its_load_and_its_clock_where_they_are_known() {
+        let of = |load: Option<f64>, clock_ns: Option<f64>| {
+            let driver: DriverInfo = serde_json::from_value(json!({
+                "name": "d1", "labels": [["zone", "a"]], "version": "0.1.0", "message_version": 1, "host": "h",
+                "cores": 4, "memory_bytes": 1, "nics": [], "adaptors": [], "ceiling_ops_per_s": 50_000.0,
+                "state": "idle", "trouble": null, "run": null, "load": load, "clock_offset_ns": clock_ns,
+                "clock_error_ns": 40_000.0, "last_seen": "2026-01-05T08:00:00Z"
+            }))
+            .unwrap();
+            let row = cells(&driver);
+            assert_eq!(row.len(), COLUMNS.len());
+            let cell =
+                |head: &str| row[COLUMNS.iter().position(|column| column.head == head).unwrap()].clone();
+            assert_eq!(
+                (cell("labels"), cell("last seen")),
+                ("zone=a".into(), "2026-01-05 08:00:00 UTC".into())
+            );
+            (cell("load"), cell("clock"))
+        };
+        assert_eq!(of(Some(0.125), Some(-2e9)), ("12.5 %".into(), "-2000 ms".into()));
+        assert_eq!(of(Some(0.0), Some(12_300.0)), ("0.0 %".into(), "+0.012 ms".into()));
+        assert_eq!(of(None, None), (String::new(), String::new()), "not known is not 0");
+    }
 }
