@@ -100,6 +100,7 @@ shared() { # TREE BINARY TRIPLE
   "$2" completions zsh >"$share/zsh/site-functions/_cosmark"
   "$2" completions fish >"$share/fish/vendor_completions.d/cosmark.fish"
   git archive HEAD workloads examples | tar --extract --directory "$share/cosmark"
+  git archive HEAD crates/simstore/behaviours | tar --extract --strip-components 2 --directory "$share/cosmark"
   cp README.md CHANGELOG.md LICENSE "$share/doc/cosmark/"
   python3 scripts/inventory.py licences "$3" >"$share/doc/cosmark/THIRD-PARTY-LICENSES"
 }

@@ -556,6 +556,18 @@ fn the_index_names_every_page() {
     }
 }
 
+#[test]
+fn the_table_of_workloads_has_the_whole_library() {
+    let page = fs::read_to_string(root().join("docs/guide/by-example.md")).unwrap();
+    for entry in fs::read_dir(root().join("workloads")).unwrap() {
+        let entry = entry.unwrap();
+        let slash = if entry.path().is_dir() { "/" } else { "" };
+        let name = format!("`{}{slash}`", entry.file_name().to_string_lossy());
+        let has_row = page.lines().any(|line| line.starts_with("| `") && line.contains(&name));
+        assert!(has_row, "docs/guide/by-example.md has no row for {name}");
+    }
+}
+
 /// What a bed's compose file lacks: versions that its script installs, ports at which its target files reach it.
 fn missing_in_compose(script: &str, targets: &[String], compose: &str) -> Vec<String> {
     let has = |word: &str| {
