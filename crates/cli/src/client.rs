@@ -295,9 +295,7 @@ fn agent(secure: bool, args: &ClientArgs, own: Option<&Path>, limit: Limit) -> R
         let mut roots: Vec<Certificate<'static>> =
             found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
         if let Some(path) = &args.ca {
-            let text = std::fs::read(path)
-                .map_err(|cause| Problem::usage(format!("--ca {}: {cause}", path.display())))?;
-            roots.extend(certificates(&text));
+            roots.extend(given_certificates(path)?);
         }
         roots
             .extend(own.and_then(|path| std::fs::read(path).ok()).iter().flat_map(|text| certificates(text)));
@@ -307,6 +305,18 @@ fn agent(secure: bool, args: &ClientArgs, own: Option<&Path>, limit: Limit) -> R
         config = config.tls_config(tls.build());
     }
     Ok(config.build().into())
+}
+
+/// Those of `--ca`: a file without any would change nothing, and the controller would be refused as before.
+fn given_certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Problem> {
+    let refused = |why: &str| {
+        let remedy =
+            "give a PEM file with certificates, such as tls-cert.pem of the controller's state directory";
+        Problem::usage(format!("--ca {}: {why}; {remedy}", path.display()))
+    };
+    let text = std::fs::read(path).map_err(|cause| refused(&cause.to_string()))?;
+    let found = certificates(&text);
+    if found.is_empty() { Err(refused("it has no certificate")) } else { Ok(found) }
 }
 
 fn certificates(pem: &[u8]) -> Vec<Certificate<'static>> {
@@ -337,6 +347,20 @@ mod tests {
         let mut endless = BufReader::new(std::io::repeat(b'x'));
         assert!(next_line(&mut endless, 1 << 20).is_err());
         assert!(next_line(&mut endless, 0).is_err(), "many short ones without an end of the event");
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_not_taken_for_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tls-key.pem");
+        let said = || given_certificates(&file).err().unwrap().to_string();
+        assert!(said().contains("No such file") && said().contains("give a PEM file"), "{}", said());
+        for text in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no PEM at all"] {
+            std::fs::write(&file, text).unwrap();
+            assert!(said().contains("it has no certificate; give a PEM file"), "{}", said());
+        }
+        std::fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+        assert_eq!(given_certificates(&file).map(|found| found.len()).ok(), Some(1));
     }
 
     /// Reads the head of a request and begins a stream of events.

@@ -237,7 +237,9 @@ fn targets(
     let of = |site: Site| {
         let work = workload.stages.get(site.stage).and_then(|stage| stage.works.get(site.work));
         let work = work.ok_or_else(|| {
-            Problem::usage("the workload of the run is not the one that its ledger is about")
+            Problem::usage(
+                "the workload of the run is not the one that its ledger is about: restore both from one copy",
+            )
         })?;
         Ok((site, (work.auth.clone(), work.storage.clone())))
     };

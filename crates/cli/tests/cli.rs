@@ -767,6 +767,15 @@ fn help_teaches_and_adaptors_list_their_keys() {
     }
     let unknown = run(directory.path(), &["adaptors", "s4"]);
     assert_eq!(unknown.status.code(), Some(2));
+    // Programs get the same names, and the same answer where there is none.
+    let for_programs = run(directory.path(), &["adaptors", "s4", "--json"]);
+    assert_eq!((for_programs.status.code(), for_programs.stderr), (Some(2), unknown.stderr));
+    for (name, place) in [("SSH", "nodes"), ("S3", "storage"), ("keystone", "auth"), ("oss", "storage")] {
+        let tables = stdout(&run(directory.path(), &["adaptors", name, "--json"]));
+        let tables: serde_json::Value = serde_json::from_str(&tables).unwrap();
+        let found = tables[place].as_array().unwrap();
+        assert!(found.len() == 1 && !found[0]["keys"].as_array().unwrap().is_empty(), "{name}: {tables:#}");
+    }
     let questions = stdout(&run(directory.path(), &["certify", "questions", "--json"]));
     let questions: serde_json::Value = serde_json::from_str(&questions).unwrap();
     let is_whole = |one: &serde_json::Value| one["id"].is_string() && one["right"].is_string();

@@ -27,7 +27,9 @@ fn alias_names(aliases: &[Alias]) -> Vec<&'static str> {
     aliases.iter().map(|alias| alias.name).collect()
 }
 
-fn keys_as_json(keys: &[Key]) -> Vec<Value> {
+/// The rows of a table of keys.
+#[must_use]
+pub fn keys_as_json(keys: &[Key]) -> Vec<Value> {
     keys.iter()
         .map(|key| {
             json!({ "name": key.name, "aliases": key.aliases, "value": key.kind.describe(),

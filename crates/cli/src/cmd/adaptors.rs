@@ -1,8 +1,8 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
 use cosmark_adaptor_api::{AdaptorDef, Alias, Key, STORE_FACTS};
-use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json};
-use cosmark_nodes::source::SOURCES;
+use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json, keys_as_json};
+use cosmark_nodes::source::{SOURCES, SourceRow};
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
@@ -145,7 +145,10 @@ fn print_keys(keys: &[Key]) {
 fn all_as_json(args: &AdaptorsArgs) -> Result<Value, Problem> {
     let name = args.name.as_deref();
     let wanted = |row: &str, aliases: &[Alias]| {
-        name.is_none_or(|name| row == name || aliases.iter().any(|alias| alias.name == name))
+        name.is_none_or(|name| {
+            row.eq_ignore_ascii_case(name)
+                || aliases.iter().any(|alias| alias.name.eq_ignore_ascii_case(name))
+        })
     };
     let adaptors: Vec<Value> = match name.filter(|name| is_file(name)) {
         Some(file) => vec![adaptor_as_json(plugin_row(file, args)?)],
@@ -156,8 +159,16 @@ fn all_as_json(args: &AdaptorsArgs) -> Result<Value, Problem> {
     };
     let auths: Vec<Value> =
         CATALOG.auths.iter().filter(|def| wanted(def.name, def.aliases)).map(auth_as_json).collect();
-    if adaptors.is_empty() && auths.is_empty() {
-        return Err(Problem::usage(format!("no adaptor or auth is called {}", name.unwrap_or_default())));
+    let nodes: Vec<Value> = SOURCES.iter().filter(|row| wanted(row.name, &[])).map(node_as_json).collect();
+    if adaptors.is_empty() && auths.is_empty() && nodes.is_empty() {
+        let name = name.unwrap_or_default();
+        // The sentence that names what there is.
+        let said = CATALOG.adaptor(name).err();
+        return Err(Problem::usage(said.unwrap_or_else(|| format!("nothing is called {name}"))));
     }
-    Ok(json!({ "storage": adaptors, "auth": auths }))
+    Ok(json!({ "storage": adaptors, "auth": auths, "nodes": nodes }))
+}
+
+fn node_as_json(row: &SourceRow) -> Value {
+    json!({ "name": row.name, "summary": row.help, "keys": keys_as_json(row.keys) })
 }

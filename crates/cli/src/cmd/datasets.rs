@@ -194,7 +194,8 @@ fn workload_that_filled(
     let newest = runs.first().ok_or_else(|| {
         let name = &set.record.name;
         Problem::usage(format!(
-            "none of the runs that wrote {name} is in the archive any more: nobody knows how to log in"
+            "none of the runs that wrote {name} is in the archive any more, and nobody knows how to log in: restore one \
+             that `cosmark datasets show {name}` names from a copy"
         ))
     })?;
     Ok((workload_of(newest, target, anywhere)?, runs))
@@ -218,7 +219,10 @@ fn check(args: &DatasetCheckArgs) -> Outcome {
     let (workload, _) = workload_that_filled(&set, &args.archive, args.target.as_deref(), true)?;
     let works = works_of(&workload, &record.name);
     let Some((site, work)) = works.first() else {
-        return Err(Problem::usage(format!("the run that wrote {} no longer says how", record.name)));
+        return Err(Problem::usage(format!(
+            "the run that wrote {} no longer says how: restore its workload.yaml from a copy",
+            record.name
+        )));
     };
     let passes = passes(&set)?;
     let deletes = passes.iter().map(|pass| {
