@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::clocks;
 use super::nats_link::Questions;
-use crate::nats::{Bus, Registry};
+use crate::nats::{Bus, Registry, names};
 
 /// So often it is looked who is to be asked.
 const TURN: Duration = Duration::from_secs(2);
@@ -72,7 +72,9 @@ async fn ask_for_ever(bus: Bus, registry: Registry, found: Arc<Mutex<Found>>) {
             continue;
         }
         let all = registry.all();
-        let asked = due(&mut lock(&found), all.iter().map(|one| (one.registration.name.as_str(), one.heard)));
+        // A name is what somebody registered: one that is none would be a pattern of subjects.
+        let named = all.iter().filter(|one| names::is_token(&one.registration.name));
+        let asked = due(&mut lock(&found), named.map(|one| (one.registration.name.as_str(), one.heard)));
         let (bus, found) = (&bus, &found);
         futures_util::stream::iter(asked)
             .for_each_concurrent(AT_ONCE, |driver| async move {
