@@ -1,9 +1,10 @@
 // What is on the page of a run, as text: parts that a wrong column or a missing name would spoil.
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { operation, stage } from "../data/sample";
-import type { CheckData, NodeData, TimeSpent, VerdictData } from "../data/types";
+import type { CheckData, NodeData, ReportData, SearchData, ThresholdData, TimeSpent, VerdictData } from "../data/types";
+import { App } from "./App";
 import { Nodes } from "./Nodes";
 import { sentence } from "./Spent";
 import { StageView } from "./StageView";
@@ -80,4 +81,24 @@ test("one arrival that waited is no plural", () => {
   const page = (delayed: number) => renderToStaticMarkup(createElement(StageView, { stage: stage([operation({ delayed, intended: 100 })]), alone: true })).replace(/[\u00a0\u202f]/g, " ");
   expect(page(1)).toContain("1 arrival had to wait for a free worker (1 % of those due); its response time counts from when it was due.");
   expect(page(2)).toContain("2 arrivals had to wait for a free worker (2 % of those due); their response time counts from when they were due.");
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("the report has its thresholds, and its search with every trial, its answer and its law", () => {
+  vi.stubGlobal("location", { hash: "" });
+  vi.stubGlobal("matchMedia", () => ({ matches: false }));
+  const thresholds: ThresholdData[] = [{ stage: "s1-main", operation: "read", threshold: "p95 <= 20 ms", status: "missed", message: "it was 45 ms" }];
+  const trial = (load: number, status: string) => ({ stage: `s1-main-w${load}`, load, purpose: "step", throughput_per_s: load * 100, mean_ms: 5, p95_ms: 10 + load, error_ratio: 0, status, reason: status === "met" ? null : "p95 is 26 ms" });
+  const law = { parts: [{ name: "contention", value: 0.1, low: 0.09, high: 0.11 }], curve: [[1, 100], [16, 500]] as [number, number][], largest_residual: 0.02, points: 5 };
+  const search: SearchData = { name: "main", over: "workers", thresholds: ["p95 <= 20 ms"], answer: "8 workers meet it.", best: 8, missed_at: 16, notes: ["what else to know"], trials: [trial(8, "met"), trial(16, "missed")], law };
+  const data = (more: Partial<ReportData>) => ({
+    run: { id: "w1", name: "n", state: "finished" }, verdict: { overall: "true", reason: "", checks: [] }, stages: [stage()],
+    thresholds: [], searches: [], ladders: [], raw_shares: [], raw_limits: null, workload: null, notes: [], made_by: "0.1.0", ...more,
+  }) as unknown as ReportData;
+  const page = (more: Partial<ReportData>) => renderToStaticMarkup(createElement(App, { data: data(more) })).replace(/[\u00a0\u202f\u2009]/g, " ");
+  const both = page({ thresholds, searches: [search] });
+  for (const text of ["p95 &lt;= 20 ms", "it was 45 ms", "8 workers meet it.", "what else to know", "Trials of main", "p95 is 26 ms", "The scalability law, from 5 trials", "0.09 to 0.11"]) expect(both).toContain(text);
+  expect(page({ thresholds })).toContain("it was 45 ms");
+  expect(page({})).not.toContain("id=\"goals\"");
 });

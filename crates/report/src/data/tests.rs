@@ -323,6 +323,46 @@ fn a_verdict_that_nobody_made_says_so() {
     assert!(data.verdict.reason.contains("No checks were made"), "{}", data.verdict.reason);
 }
 
+#[test]
+fn thresholds_and_searches_of_a_run_are_in_the_data_of_its_page() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let file = path.join("run.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let threshold = |status: &str| {
+        serde_json::json!({ "stage": "s1-main", "operation": "read", "threshold": "p95 <= 20 ms", "metric": "p95",
+            "unit": "ms", "value": 45.0, "low": null, "high": null, "limit": 20.0, "status": status, "message": "45 ms" })
+    };
+    let trial = |load: f64, status: &str| {
+        serde_json::json!({ "stage": format!("s1-main-w{load}"), "load": load, "purpose": "step",
+            "throughput_per_s": load * 100.0, "bandwidth_bytes_per_s": null, "mean_ms": 5.0, "p95_ms": 10.0 + load,
+            "error_ratio": 0.0, "status": status, "reason": null, "thresholds": [threshold(status)] })
+    };
+    let of = |value: f64| serde_json::json!({ "value": value, "low": value * 0.9, "high": value * 1.1 });
+    record["thresholds"] = serde_json::json!([threshold("fail"), threshold("not_decided")]);
+    record["searches"] = serde_json::json!([{ "name": "main", "over": "workers", "thresholds": ["p95 <= 20 ms"],
+        "best": 8.0, "missed_at": 16.0, "settled": true, "confirmed": 2, "notes": ["what else to know"],
+        "trials": [trial(8.0, "pass"), trial(16.0, "fail")],
+        "usl": { "one_per_s": of(100.0), "contention": of(0.1), "coherence": of(0.01), "peak_workers": of(9.5),
+            "largest_residual": 0.02, "points": 5 } }]);
+    std::fs::write(&file, record.to_string()).unwrap();
+    let data = read(&path, None).unwrap();
+    let words: Vec<_> =
+        data.thresholds.iter().map(|one| (one.threshold.as_str(), one.status.as_str())).collect();
+    assert_eq!(words, [("p95 <= 20 ms", "missed"), ("p95 <= 20 ms", "not decided")]);
+    let search = &data.searches[0];
+    assert_eq!(
+        search.answer,
+        "8 workers meet p95 <= 20 ms, 16 is too much. Settled; confirmed by fresh trials: 2."
+    );
+    let trials: Vec<_> =
+        search.trials.iter().map(|one| (one.load, one.p95_ms, one.status.as_str())).collect();
+    assert_eq!(trials, [(8.0, Some(18.0), "met"), (16.0, Some(26.0), "missed")]);
+    assert_eq!(search.notes, ["what else to know"]);
+    let law = search.law.as_ref().unwrap();
+    assert_eq!((law.parts.len(), law.curve.last().map(|at| at.0)), (4, Some(16.0)));
+}
+
 /// `console/src/data/types.ts`.
 fn types() -> String {
     let config = Config::new().with_large_int("number");
