@@ -21,5 +21,6 @@ export class Store<T> {
 }
 
 export function useStore<T>(store: Store<T>): T {
-  return useSyncExternalStore(store.subscribe, store.get);
+  // The third is for pages that are made as text, as tests do.
+  return useSyncExternalStore(store.subscribe, store.get, store.get);
 }

@@ -1,11 +1,13 @@
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, test } from "vitest";
-import type { DriverInfo, RunSummary, Status } from "../data/api";
+import type { DriverInfo, RunSummary, StageNews, Status } from "../data/api";
 import { movesFor } from "./pages/home/order";
 import { after, EMPTY, inOrder } from "./system";
 import { age, lasted } from "./ui/time";
 import { joinHints } from "./pages/home/Join";
 import { missed } from "./run/figures";
-import { boxNames, widths } from "./run/Timeline";
+import { boxNames, Timeline, widths } from "./run/Timeline";
 import { leftOf, progressOf } from "./ui/marks";
 
 export function run(id: string, more: Partial<RunSummary> = {}): RunSummary {
@@ -74,6 +76,9 @@ test("stages are drawn by their planned time, whatever their number", () => {
   expect(wide[2]! / wide[1]!).toBeCloseTo(900);
   expect(wide[3]! / all).toBeLessThan(0.06);
   expect(widths([null, null])).toEqual([1, 1]);
+  const stages = [0.8, 96, 86_400].map((planned_s, at) => ({ id: `s${at}-x`, state: "waiting", planned_s, load_started: null, reason: null })) as unknown as StageNews[];
+  const html = renderToStaticMarkup(createElement(Timeline, { stages, run: run("w1") }));
+  expect([...html.matchAll(/flex-grow:([\d.]+)/g)].map((found) => Number(found[1]))).toEqual([0.8, 96, 86_400]);
 });
 
 test("names of stages that begin alike are told apart by their ends", () => {
