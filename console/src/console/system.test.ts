@@ -1,11 +1,14 @@
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Router } from "wouter";
 import type { DriverInfo, RunSummary, StageNews, Status } from "../data/api";
 import { movesFor } from "./pages/home/order";
 import { after, EMPTY, inOrder } from "./system";
 import { age, lasted } from "./ui/time";
 import { joinHints } from "./pages/home/Join";
+import { Running } from "./pages/home/Running";
+import { SessionContext, type Session } from "./session";
 import { missed } from "./run/figures";
 import { boxNames, Timeline, widths } from "./run/Timeline";
 import { leftOf, progressOf } from "./ui/marks";
@@ -91,6 +94,14 @@ describe("progress", () => {
   test("counts planned seconds and not stages, with the clock time of the end", () => {
     expect(progressOf(run("w1", begun), now)).toBeCloseTo(96 / 86_400, 5);
     expect(leftOf(run("w1", begun), now)).toBe("23:58:24 left, until 2026-01-06 08:00:00 UTC");
+  });
+  afterEach(() => void vi.useRealTimers());
+  test("stands so on the page of what runs", () => {
+    vi.useFakeTimers({ now });
+    const page = createElement(Running, { runs: [run("w1", { ...begun, stage: "s2-main" })], waiting: 0, drivers: 1 });
+    const inSession = createElement(SessionContext.Provider, { value: { mayOperate: true } as unknown as Session }, page);
+    const html = renderToStaticMarkup(createElement(Router, { ssrPath: "/", children: inSession })).replaceAll("\u00a0", " ");
+    for (const text of ["23:58:24 left, until 2026-01-06 08:00:00 UTC", "0.111 %", "stage s2-main, 2 of 2", "running for 96 s"]) expect(html).toContain(text);
   });
   test("says that stages of unknown length come on top", () => {
     expect(leftOf(run("w1", { ...begun, left_s: 60, left_open: 1 }), now)).toBe("at least 60\u00a0s left, not before 2026-01-05 08:02:36 UTC");
