@@ -444,8 +444,8 @@ pub struct ListArgs {
   cosmark watch w12 --archive /srv/cosmark
   cosmark watch w12 --controller http://bench:19088
 
-It looks and changes nothing: Ctrl-C ends the watching, not the run. Without a terminal it prints a line every 5 s. It ends with the run:
-with 0 when the run finished, 4 when a stage failed, 5 when it was cancelled, terminated or killed.")]
+It looks and changes nothing: Ctrl-C ends the watching, not the run. Without a terminal it prints a line every 5 s. It ends \
+with the run: with 0 when the run finished, 4 when a stage failed, 5 when it was cancelled, terminated or killed.")]
 pub struct WatchArgs {
     /// Run: a directory, its number (12 or w12), or `last`
     #[arg(value_name = "RUN", default_value = "last")]
@@ -565,6 +565,11 @@ mod tests {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             if !text.starts_with("Examples:\n") {
                 wrong.push(format!("{}: no examples", command.get_name()));
+            }
+            // Paragraphs are filled to the width of the terminal, and so have no breaks of their own.
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            if text.lines().zip(text.lines().skip(1)).any(|(line, next)| is_prose(line) && is_prose(next)) {
+                wrong.push(format!("{}: a paragraph is broken", command.get_name()));
             }
             for call in text.lines().filter_map(call_in) {
                 seen += 1;
