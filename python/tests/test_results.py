@@ -180,6 +180,21 @@ def test_frames_of_every_library_hold_the_same(archive: Path) -> None:
                 read(**{name: value})
 
 
+def test_a_package_that_is_not_there_is_named_with_how_to_get_it(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "polars", "pyarrow", "pyarrow.compute", "pyarrow.parquet", "matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    run = cosmark.open(archive / "w1")
+    assert run.quantile("main", "read", 0.5) > 0 and len(run.series("main", "read")) > 0 and "read" in run.main.to_csv()
+    log = run.oplog()
+    for asked, extra in (
+        (run.main.to_pandas, "pandas"), (run.main.to_polars, "polars"), (run.main.to_arrow, "arrow"),
+        (log.to_pandas, "pandas"), (log.to_polars, "polars"), (log.scan, "polars"), (log.to_arrow, "arrow"),
+        (lambda: log.epoch, "arrow"), (lambda: cosmark.plot.cdf(run, "main"), "plot"),
+    ):
+        with pytest.raises(CosmarkError, match=rf"pip install 'cosmark\[{extra}\]'"):
+            asked()
+
+
 def test_a_log_of_which_nothing_was_closed_yet_is_not_said_to_be_unwanted(archive: Path, tmp_path: Path) -> None:
     path = tmp_path / "w1-closed"
     shutil.copytree(archive / "w1-closed", path)
