@@ -216,17 +216,21 @@ fn mistakes_are_shown_in_their_lines_without_the_secrets_that_stand_there() {
 #[test]
 fn a_workload_that_is_printed_holds_no_secret_of_the_environment() {
     let directory = tempfile::tempdir().unwrap();
-    let output = cosmark(directory.path())
-        .args(["quick", "s3+http://127.0.0.1:9", "--print"])
-        .envs([
-            ("AWS_ACCESS_KEY_ID", "key"),
-            ("AWS_SECRET_ACCESS_KEY", "s3cret"),
-            ("AWS_SESSION_TOKEN", "t0ken"),
-        ])
-        .output()
-        .unwrap();
-    let text = stdout(&output);
-    assert!(text.contains("session_token") && !text.contains("t0ken") && !text.contains("s3cret"), "{text}");
+    // A session token goes with the keys of the environment, and not with those of an address.
+    for (url, has_token) in [("s3+http://127.0.0.1:9", true), ("s3+http://own:w0rd@127.0.0.1:9", false)] {
+        let output = cosmark(directory.path())
+            .args(["quick", url, "--print"])
+            .envs([
+                ("AWS_ACCESS_KEY_ID", "key"),
+                ("AWS_SECRET_ACCESS_KEY", "s3cret"),
+                ("AWS_SESSION_TOKEN", "t0ken"),
+            ])
+            .output()
+            .unwrap();
+        let text = stdout(&output);
+        assert!(text.contains("accesskey") && text.contains("session_token") == has_token, "{text}");
+        assert!(!["t0ken", "s3cret", "w0rd"].iter().any(|secret| text.contains(secret)), "{text}");
+    }
 }
 
 #[test]

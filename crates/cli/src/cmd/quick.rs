@@ -161,6 +161,8 @@ impl Store {
     }
 
     fn set_s3(&mut self, url: &Url, endpoint: String, login: Login) -> Result<(), &'static str> {
+        // A session token belongs to its keys: with those of the address it would be refused, and given away.
+        let is_secret_of_environment = login.password.is_empty();
         let Login { user: key, password: secret } =
             login.or_env("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
         if key.is_empty() {
@@ -177,7 +179,7 @@ impl Store {
         if let Ok(region) = std::env::var("AWS_REGION") {
             self.storage.push(("region", region));
         }
-        if let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
+        if is_secret_of_environment && let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
             self.secrets.push(token.clone());
             self.storage.push(("session_token", token));
         }
