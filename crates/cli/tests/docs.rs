@@ -556,6 +556,42 @@ fn the_index_names_every_page() {
     }
 }
 
+/// The values that the help of an option lists, one a line.
+fn values_in_help<'a>(help: &'a str, option: &str) -> Vec<&'a str> {
+    let of_option = help.lines().skip_while(|line| !line.trim_start().starts_with(option)).skip(1);
+    let until_next = of_option.take_while(|line| !line.trim_start().starts_with("-o"));
+    let values = until_next.filter_map(|line| line.trim_start().strip_prefix("- "));
+    values.filter_map(|line| line.split_once(':')).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn the_table_of_variables_has_those_that_the_program_reads() {
+    let page = fs::read_to_string(root().join("docs/reference/command-line.md")).unwrap();
+    let mut text = String::new();
+    texts_of(&root().join("crates/cli/src"), &[".rs"], &mut text);
+    let is_of_name = |sign: char| sign.is_ascii_uppercase() || sign == '_';
+    let named = text.match_indices("\"COSMARK_").map(|(at, _)| &text[at + 1..]);
+    let names: BTreeSet<&str> = named
+        .filter_map(|rest| rest.split_once('"'))
+        .map(|(name, _)| name)
+        .filter(|name| name.chars().all(is_of_name) && *name != "COSMARK_THAT_NOBODY_SETS")
+        .collect();
+    assert!(names.len() > 3, "{names:?}");
+    let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/reference/command-line.md does not name {missing:?}");
+}
+
+#[test]
+fn the_page_of_exports_has_every_format() {
+    let page = fs::read_to_string(root().join("docs/reference/exports.md")).unwrap();
+    let rows: String = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let help = stdout(&["export", "--help"]);
+    let formats = values_in_help(&help, "--format");
+    assert!(formats.len() > 15, "{formats:?}");
+    let missing: Vec<_> = formats.iter().filter(|name| !rows.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/reference/exports.md has no row for {missing:?}");
+}
+
 #[test]
 fn the_table_of_workloads_has_the_whole_library() {
     let page = fs::read_to_string(root().join("docs/guide/by-example.md")).unwrap();
