@@ -112,16 +112,39 @@ fn with_a_scheme(text: &str) -> String {
     }
 }
 
+/// How signs are written that end a host.
+const ESCAPES: &str = "a / in a key or secret is written %2F, a ? %3F, a # %23, and an @ %40";
+
+/// A URL ends its host at the first of these signs, and takes what stands before it for a port.
+fn is_cut(text: &str) -> bool {
+    let rest = text.split_once("://").map_or("", |(_, rest)| rest);
+    rest.split_once(['/', '?', '#']).is_some_and(|(host, after)| !host.contains('@') && after.contains('@'))
+}
+
+/// A part of the address that nobody reads was meant for something: another directory, another store.
+fn nothing_is_passed_over(kind: &str, url: &Url) -> Result<(), String> {
+    if let Some(host) = url.host_str().filter(|host| kind == "file" && !host.is_empty()) {
+        return Err(format!("a directory stands behind three slashes: file:///{host}{}", url.path()));
+    }
+    let known: &[&str] = match kind {
+        "swift" => &["container"],
+        "rados" => return if url.fragment().is_some() { Err(ESCAPES.to_owned()) } else { Ok(()) },
+        _ => &[],
+    };
+    let strange = url.query_pairs().find(|(key, _)| !known.contains(&key.as_ref()));
+    if url.fragment().is_none() && strange.is_none() {
+        return Ok(());
+    }
+    let may = if known.is_empty() { "nothing".to_owned() } else { format!("{}= alone", known.join("=, ")) };
+    Err(format!("behind ? may stand {may}, and nothing behind #; {ESCAPES}"))
+}
+
 impl Store {
     fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_password(text));
         let url = Url::parse(text).map_err(|cause| {
-            // The URL ends its host at the first slash, and takes what stands before it for a port.
-            let rest = text.split_once("://").map_or("", |(_, rest)| rest);
-            let cut =
-                rest.split_once('/').is_some_and(|(host, after)| !host.contains('@') && after.contains('@'));
-            if cut {
-                bad("a / in a key or secret is written %2F, and an @ %40")
+            if is_cut(text) {
+                bad(ESCAPES)
             } else if text.contains("://") {
                 bad(&cause.to_string())
             } else {
@@ -129,6 +152,7 @@ impl Store {
             }
         })?;
         let (kind, transport) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
+        nothing_is_passed_over(kind, &url).map_err(|why| bad(&why))?;
         let login = Login::of(&url);
         let mut store = Self { secrets: vec![login.password.clone()], ..Self::default() };
         if kind == "file" {
@@ -184,6 +208,9 @@ impl Store {
             self.storage.push(("session_token", token));
         }
         let bucket = decode(url.path().trim_matches('/'));
+        if bucket.contains('/') {
+            return Err("behind the host stands a bucket alone, without a prefix");
+        }
         self.container = (!bucket.is_empty()).then_some(bucket);
         Ok(())
     }
@@ -453,6 +480,34 @@ mod tests {
         ] {
             let wrong = Store::parse(text, false).err().unwrap();
             assert!(wrong.contains(said) && !wrong.contains("geheim"), "{text}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_an_address_is_passed_over() {
+        for (text, said) in [
+            ("file://mnt/nfs/a", "behind three slashes: file:///mnt/nfs/a"),
+            ("file:///mnt/nfs#1", "written %2F, a ? %3F, a # %23"),
+            ("s3+http://k:geheim@host/bucket/prefix", "a bucket alone"),
+            ("s3+http://k:geheim@host/bucket?region=x", "behind ? may stand nothing"),
+            ("s3+http://k:12#geheim@host/bucket", "a # %23"),
+            ("s3+http://k:12?geheim@host/bucket", "a ? %3F"),
+            ("s3+http://k:ab#geheim@host/bucket", "a # %23"),
+            ("swift+http://a:geheim@host/auth/v1.0?contaner=x", "behind ? may stand container= alone"),
+            ("dav+http://a:geheim@host/path#x", "nothing behind #"),
+            ("rados://u:geheim@mon/pool#x", "a # %23"),
+        ] {
+            let wrong = Store::parse(text, false).err().unwrap_or_else(|| panic!("{text} is taken"));
+            assert!(wrong.contains(said) && !wrong.contains("geheim"), "{text}: {wrong}");
+        }
+        for text in [
+            "file:///mnt/nfs",
+            "file://localhost/mnt/nfs",
+            "s3+http://k:s%23@host/bucket/",
+            "swift+http://a:k@host/auth/v1.0?container=x",
+            "rados://u:k@mon/pool?conf=/etc/ceph/ceph.conf",
+        ] {
+            assert_eq!(Store::parse(text, false).err(), None, "{text}");
         }
     }
 
