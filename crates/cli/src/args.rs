@@ -238,7 +238,8 @@ pub struct ConvertArgs {
   cosmark serve --behaviour crates/simstore/behaviours/stall.yaml   one that stands still for a while
   cosmark serve --directory /mnt/disk/objects --listen 127.0.0.1:9100
 
-Runs until Ctrl-C. Without a directory the objects are deleted at the end.")]
+Runs until Ctrl-C. Without a directory the objects are deleted at the end. Behaviours to begin with are in \
+crates/simstore/behaviours of the sources, and in share/cosmark/behaviours of the packages.")]
 pub struct ServeArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9000")]
