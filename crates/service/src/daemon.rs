@@ -308,7 +308,10 @@ async fn lead_for_ever(
                 heard = Instant::now();
                 leader
             }
-            Ok(Err(error)) if leads && heard.elapsed() < LEASE => {
+            // Another has this name by now: it would take the lease for its own.
+            Ok(Err(error))
+                if leads && heard.elapsed() < LEASE && !matches!(error, ServiceError::NameTaken { .. }) =>
+            {
                 drop(error);
                 continue;
             }

@@ -71,6 +71,14 @@ pub enum ServiceError {
         /// Where it is, without credentials.
         url: String,
     },
+    /// Two controllers, one name.
+    #[error("a controller with the name {name} is {place} and uses this NATS; give each its own --name")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Where the other is, or that it starts.
+        place: String,
+    },
     /// A message that NATS would not take.
     #[error(
         "the {what} takes {bytes} bytes and its NATS takes messages of {most} at most: raise max_payload in the configuration \

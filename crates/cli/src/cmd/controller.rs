@@ -34,7 +34,9 @@ impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::Archive(error) => error.into(),
-            ServiceError::Start(_) | ServiceError::Bus(_) => Self::ours(error.to_string()),
+            ServiceError::Start(_) | ServiceError::Bus(_) | ServiceError::NameTaken { .. } => {
+                Self::ours(error.to_string())
+            }
             _ => Self::usage(error.to_string()),
         }
     }

@@ -3,20 +3,23 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use async_nats::jetstream::kv::{self, CreateErrorKind};
+use async_nats::jetstream::kv::{self, CreateErrorKind, UpdateErrorKind};
 use cosmark_cluster::nats::{Bus, names};
 use cosmark_workload::units::shown;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Queued, Store, is_id, opened, sealed};
 use crate::ServiceError;
-use crate::auth::keys::ClusterKey;
+use crate::auth::keys::{ClusterKey, random};
 
 /// Key of the lease.
 const LEADER: &str = "leader";
-/// Keys of the controllers that are there begin so.
+/// Keys of the controllers that are there begin so. In each is where it is, and a mark of its own process.
 const CONTROLLER: &str = "controller.";
+/// Where a controller is that does not know it yet.
+const NOWHERE: &str = "-";
 /// Key of the last number.
 const NUMBER: &str = "last-run";
 /// Key of the cluster's id: who has another key must not seal into the same queue.
@@ -34,6 +37,10 @@ pub struct KvStore {
     bus: Bus,
     key: Arc<ClusterKey>,
     me: String,
+    /// No other process has it, be it of the same name.
+    mark: String,
+    /// Revision of the key by which this controller has its name.
+    held: AtomicU64,
 }
 
 fn failed(what: &str, cause: impl Display) -> ServiceError {
@@ -46,7 +53,8 @@ impl KvStore {
     /// # Errors
     /// When NATS does not answer, the queue belongs to a cluster with another key, or a controller of this name is there.
     pub async fn open(bus: Bus, key: Arc<ClusterKey>, me: &str) -> Result<Self, ServiceError> {
-        let store = Self { bus, key, me: me.to_owned() };
+        let mark = format!("{:016x}", u64::from_be_bytes(random()?));
+        let store = Self { bus, key, me: me.to_owned(), mark, held: AtomicU64::new(0) };
         let meta = store.bucket(names::META).await?;
         let fingerprint = store.key.fingerprint();
         match meta.create(CLUSTER, fingerprint.clone().into()).await {
@@ -63,27 +71,76 @@ impl KvStore {
             }
             Err(error) => return Err(failed("the id of the cluster", error)),
         }
-        store.is_alone().await?;
+        store.take_name().await?;
         Ok(store)
     }
 
-    /// Whether nobody else has this name: two of one name would take each other's lease for their own, and both lead. What a
-    /// controller has left that was killed does not change any more.
-    async fn is_alone(&self) -> Result<(), ServiceError> {
+    /// Takes this name: of all that want it at one moment one gets it. Two of one name would take each other's lease
+    /// for their own, and both lead. What a controller has left that was killed does not change any more, and runs out:
+    /// who sees that first takes it over, as it was seen.
+    async fn take_name(&self) -> Result<(), ServiceError> {
         let lease = self.bucket(names::LEASE).await?;
+        let (here, value) = (self.here(), self.value(NOWHERE));
         let mut first = None;
-        for _ in 0..LOOKS {
-            let entry = lease.entry(format!("{CONTROLLER}{}", self.me)).await;
-            let entry = entry.map_err(|cause| failed("a question", cause))?;
-            let Some(entry) = entry.filter(|entry| entry.operation == kv::Operation::Put) else {
-                return Ok(());
+        for look in 0..=LOOKS {
+            let written = match there(&lease, &here).await? {
+                None => match lease.create(&here, value.clone().into()).await {
+                    Err(error) if error.kind() == CreateErrorKind::AlreadyExists => continue,
+                    other => other.map_err(|cause| failed("the lease", cause)),
+                },
+                Some(entry) if *first.get_or_insert(entry.revision) != entry.revision => {
+                    return Err(taken(&self.me, &entry.value));
+                }
+                Some(entry) if look == LOOKS => {
+                    match lease.update(&here, value.clone().into(), entry.revision).await {
+                        Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => break,
+                        other => other.map_err(|cause| failed("the lease", cause)),
+                    }
+                }
+                Some(_) => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    continue;
+                }
             };
-            if *first.get_or_insert(entry.revision) != entry.revision {
-                return Err(taken(&self.me, &entry.value));
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
+            self.held.store(written?, Ordering::Relaxed);
+            return Ok(());
         }
+        // Somebody else was faster.
+        let other = there(&lease, &here).await?.map(|entry| entry.value).unwrap_or_default();
+        Err(taken(&self.me, &other))
+    }
+
+    /// Says that this controller is there, at `url`. Its key may have run out while NATS was away, and an answer may have
+    /// been lost; if another has the name by now, this one has it no longer.
+    async fn renew_name(&self, lease: &kv::Store, url: &str) -> Result<(), ServiceError> {
+        let (here, value) = (self.here(), self.value(url));
+        let renewed = lease.update(&here, value.clone().into(), self.held.load(Ordering::Relaxed)).await;
+        let revision = match renewed {
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => {
+                match there(lease, &here).await? {
+                    None => {
+                        let again = lease.create(&here, value.into()).await;
+                        again.map_err(|cause| failed("the lease", cause))?
+                    }
+                    Some(entry) if entry.value.ends_with(self.mark.as_bytes()) => {
+                        let again = lease.update(&here, value.into(), entry.revision).await;
+                        again.map_err(|cause| failed("the lease", cause))?
+                    }
+                    Some(entry) => return Err(taken(&self.me, &entry.value)),
+                }
+            }
+            other => other.map_err(|cause| failed("the lease", cause))?,
+        };
+        self.held.store(revision, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn here(&self) -> String {
+        format!("{CONTROLLER}{}", self.me)
+    }
+
+    fn value(&self, url: &str) -> String {
+        format!("{url} {}", self.mark)
     }
 
     async fn bucket(&self, name: &str) -> Result<kv::Store, ServiceError> {
@@ -203,8 +260,7 @@ impl KvStore {
 
     async fn ask_to_lead(&self, me: Leader) -> Result<Leader, ServiceError> {
         let lease = self.bucket(names::LEASE).await?;
-        let here = format!("{CONTROLLER}{}", self.me);
-        lease.put(&here, me.url.clone().into()).await.map_err(|cause| failed("the lease", cause))?;
+        self.renew_name(&lease, &me.url).await?;
         let text = serde_json::to_vec(&me).map_err(|cause| failed("the lease", cause))?;
         let entry = lease.entry(LEADER).await.map_err(|cause| failed("a question", cause))?;
         let entry = entry.filter(|entry| entry.operation == kv::Operation::Put);
@@ -233,7 +289,9 @@ impl KvStore {
         if known.is_some_and(|known| known.name == self.me) {
             lease.delete(LEADER).await.map_err(|cause| failed("the lease", cause))?;
         }
-        drop(lease.delete(format!("{CONTROLLER}{}", self.me)).await);
+        // Not that of another who has the name by now.
+        let held = self.held.load(Ordering::Relaxed);
+        drop(lease.delete_expect_revision(self.here(), Some(held)).await);
         Ok(())
     }
 
@@ -285,12 +343,20 @@ impl Store for KvStore {
     }
 }
 
+/// The key, where it is there.
+async fn there(lease: &kv::Store, key: &str) -> Result<Option<kv::Entry>, ServiceError> {
+    let entry = lease.entry(key).await.map_err(|cause| failed("a question", cause))?;
+    Ok(entry.filter(|entry| entry.operation == kv::Operation::Put))
+}
+
 /// Where NATS has no logins anybody may say to be there, and where.
-fn taken(name: &str, at: &[u8]) -> ServiceError {
-    let at = shown(&String::from_utf8_lossy(at));
-    ServiceError::Bus(format!(
-        "a controller with the name {name} is at {at} and uses this NATS; give each its own --name"
-    ))
+fn taken(name: &str, value: &[u8]) -> ServiceError {
+    let text = String::from_utf8_lossy(value);
+    let place = match text.rsplit_once(' ').map_or(&*text, |(url, _)| url) {
+        NOWHERE | "" => "starting".to_owned(),
+        url => format!("at {}", shown(url)),
+    };
+    ServiceError::NameTaken { name: name.to_owned(), place }
 }
 
 #[cfg(test)]
@@ -331,6 +397,50 @@ mod tests {
         // Another name is free, and so is that of one that was killed.
         assert!(KvStore::open(bus.clone(), Arc::clone(&key), "b").await.is_ok());
         assert!(KvStore::open(bus, key, "a").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn of_controllers_of_one_name_that_start_at_one_moment_one_gets_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
+        let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
+        let me = Leader { name: "a".to_owned(), url: "http://one".to_owned(), certificate: None };
+        let starts = async || {
+            let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+            let store = KvStore::open(bus, Arc::clone(&key), "a").await.map_err(|error| error.to_string())?;
+            for _ in 0..12 {
+                store.lead(me.clone()).await.map_err(|error| error.to_string())?;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            Ok::<KvStore, String>(store)
+        };
+        // At the beginning, and when all of them see what one has left that was killed.
+        let mut last = None;
+        for round in 0..2 {
+            let (a, b, c) = tokio::join!(starts(), starts(), starts());
+            let (there, refused): (Vec<_>, Vec<_>) = [a, b, c].into_iter().partition(Result::is_ok);
+            assert_eq!((there.len(), refused.len()), (1, 2), "{round}");
+            for refused in refused {
+                assert!(refused.err().unwrap().contains("--name"), "{round}");
+            }
+            last = there.into_iter().find_map(Result::ok);
+        }
+        // One whose key somebody else has by now says so, and takes nothing from the other when it ends.
+        let store = last.unwrap();
+        let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let other = KvStore { bus, key, me: "a".to_owned(), mark: "0".repeat(16), held: AtomicU64::new(0) };
+        let bucket = other.bucket(names::LEASE).await.unwrap();
+        bucket.put(other.here(), other.value("http://two").into()).await.unwrap();
+        let error = store.lead(me.clone()).await.unwrap_err();
+        assert!(
+            matches!(&error, ServiceError::NameTaken { place, .. } if place == "at http://two"),
+            "{error}"
+        );
+        store.resign().await.unwrap();
+        assert!(bucket.get(other.here()).await.unwrap().is_some());
+        // What ran out is taken again.
+        bucket.purge(other.here()).await.unwrap();
+        assert_eq!(store.lead(me.clone()).await.unwrap(), me);
     }
 
     #[tokio::test]
