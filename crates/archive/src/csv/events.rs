@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::csv::line::push_line;
 use crate::csv::table::{Fields, Table};
-use crate::record::events::{EventKind, EventRecord, MOST_EVENTS};
+use crate::record::events::{EventKind, EventRecord, Room};
 use crate::{ArchiveError, Run};
 
 pub(crate) const EVENTS: Table =
@@ -28,10 +28,11 @@ fn read(fields: &Fields<'_>) -> Result<EventRecord, String> {
 
 /// All events of the run in this directory; none where it has no such file.
 pub(crate) fn read_all(dir: &Path) -> Result<Vec<EventRecord>, ArchiveError> {
-    let mut all = Vec::new();
+    let (mut all, mut room) = (Vec::new(), Room::default());
     EVENTS.read(dir, |fields| {
-        if all.len() < MOST_EVENTS {
-            all.push(read(fields)?);
+        let event = read(fields)?;
+        if room.take(event.kind) {
+            all.push(event);
         }
         Ok(())
     })?;

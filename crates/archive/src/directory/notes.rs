@@ -13,7 +13,7 @@ use crate::directory::process::may_be_alive;
 use crate::directory::reader::read_record;
 use crate::directory::run_dir::{RunDir, take_log};
 use crate::directory::waiting_notes::NOTES;
-use crate::record::events::{EventKind, EventRecord, LONGEST_EVENT, MOST_EVENTS};
+use crate::record::events::{EventKind, EventRecord, LONGEST_EVENT, Room, SAID_NO_MORE};
 use crate::{ArchiveError, RunState};
 
 /// Adds what a person says to the run in `dir`; true when it is in its record already, false when whoever writes the run will
@@ -90,7 +90,7 @@ fn put(
         // Whoever ends it takes it from there; when its record was written last says how long the run lived.
         return append(dir, &EventRecord::new(now, kind, stage, text));
     }
-    if record.events.len() >= MOST_EVENTS {
+    if !Room::of(&record.events).take(kind) {
         return Err(ArchiveError::Unreadable {
             path: dir.to_owned(),
             problem: "the run has too many events".to_owned(),
@@ -114,19 +114,26 @@ fn put(
 }
 
 impl RunDir {
-    /// Adds an event to the timeline: to `events.csv` at once, to `run.json` when that is written next. Beyond the most that
-    /// are kept it is left out.
+    /// Adds an event to the timeline: to `events.csv` at once, to `run.json` when that is written next. Where there is
+    /// no room for one of its kind it is left out.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn event(&mut self, event: EventRecord) -> Result<(), ArchiveError> {
-        if self.record.events.len() >= MOST_EVENTS {
+        let mut room = Room::of(&self.record.events);
+        if !room.take(event.kind) {
             return Ok(());
         }
-        let mut line = Vec::new();
-        events::push(&mut line, &event);
-        self.record.events.push(event);
-        self.events.append(&line)
+        let last = room.is_all_said(event.kind).then(|| {
+            let EventRecord { at, kind, stage, .. } = &event;
+            EventRecord::new(*at, *kind, stage.clone(), SAID_NO_MORE)
+        });
+        let mut lines = Vec::new();
+        for event in [Some(event), last].into_iter().flatten() {
+            events::push(&mut lines, &event);
+            self.record.events.push(event);
+        }
+        self.events.append(&lines)
     }
 
     /// Takes notes that people have left meanwhile; `stage` is the id of the one that runs.
@@ -134,8 +141,8 @@ impl RunDir {
     /// # Errors
     /// When they cannot be written.
     pub fn take_notes(&mut self, stage: Option<&str>) -> Result<(), ArchiveError> {
-        let notes = self.notes.take();
-        notes.into_iter().try_for_each(|(at, text)| {
+        let (notes, mut room) = (self.notes.take(), Room::of(&self.record.events));
+        notes.into_iter().take_while(|_| room.take(EventKind::Note)).try_for_each(|(at, text)| {
             self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text))
         })
     }
@@ -158,5 +165,20 @@ mod tests {
         assert!(!add_note(run.path(), "whole\nand one line").unwrap());
         let notes = WaitingNotes::of(run.path()).take();
         assert_eq!(notes.last().map(|(_, text)| text.as_str()), Some("whole and one line"), "{notes:?}");
+    }
+
+    #[test]
+    fn however_many_notes_there_are_faults_and_stages_are_in_the_timeline() {
+        let dir = tempfile::tempdir().unwrap();
+        let event = |kind, text: &str| EventRecord::new(Timestamp::UNIX_EPOCH, kind, None, text);
+        let mut lines = EVENTS.head();
+        for number in 0..12_000 {
+            events::push(&mut lines, &event(EventKind::Note, &number.to_string()));
+        }
+        events::push(&mut lines, &event(EventKind::Fault, "a 1: healed"));
+        std::fs::write(dir.path().join(EVENTS.file), lines).unwrap();
+        let all = events::read_all(dir.path()).unwrap();
+        assert_eq!(all.len(), crate::record::events::MOST_SAID + 1);
+        assert_eq!(all.last().map(|event| event.text.as_str()), Some("a 1: healed"));
     }
 }

@@ -31,6 +31,8 @@ impl WaitingNotes {
         let read =
             file.seek(SeekFrom::Start(self.read)).and_then(|_| file.take(MOST_BYTES).read_to_end(&mut bytes));
         let Some(end) = read.ok().and_then(|_| bytes.iter().rposition(|byte| *byte == b'\n')) else {
+            // A line that is longer than all that is read is no note, and those behind it are.
+            self.read += if bytes.len() as u64 == MOST_BYTES { MOST_BYTES } else { 0 };
             return Vec::new();
         };
         self.read += end as u64 + 1;
@@ -40,5 +42,22 @@ impl WaitingNotes {
             Some((at.parse().ok()?, text.to_owned()))
         };
         text.lines().filter_map(of_line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_an_end_hides_no_note_behind_it() {
+        let run = tempfile::tempdir().unwrap();
+        let mut notes = WaitingNotes::of(run.path());
+        let long = "x".repeat(3 * 1024 * 1024 + 17);
+        std::fs::write(run.path().join(NOTES), &long).unwrap();
+        assert!((0..5).all(|_| notes.take().is_empty()));
+        std::fs::write(run.path().join(NOTES), long + "\n2026-11-26T10:00:00Z after\n").unwrap();
+        let found: Vec<(Timestamp, String)> = (0..5).flat_map(|_| notes.take()).collect();
+        assert_eq!(found.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["after"]);
     }
 }

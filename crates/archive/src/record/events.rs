@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// More events of one run are not kept.
 pub const MOST_EVENTS: usize = 10_000;
+/// Of them, so many may be what people say and commands print, however much that is: the steps of stages, drivers and
+/// faults have room behind any number of notes.
+pub const MOST_SAID: usize = 5_000;
+/// What stands behind the last of these.
+pub const SAID_NO_MORE: &str = "no further notes and outputs of commands are taken down: there are too many";
 /// Longer texts are cut.
 pub const LONGEST_EVENT: usize = 4_000;
 
@@ -48,10 +53,43 @@ impl EventKind {
         }
     }
 
+    /// Whether a person or a command says it, in any number.
+    fn is_said(self) -> bool {
+        matches!(self, Self::Command | Self::Note)
+    }
+
     /// The one with this word.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// How many events there are, for whoever adds more.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Room {
+    all: usize,
+    said: usize,
+}
+
+impl Room {
+    /// Beside these.
+    pub fn of(events: &[EventRecord]) -> Self {
+        let said = events.iter().filter(|event| event.kind.is_said()).count();
+        Self { all: events.len(), said }
+    }
+
+    /// Takes room for one of this kind; false where there is none.
+    pub fn take(&mut self, kind: EventKind) -> bool {
+        let has_room = self.all < MOST_EVENTS && (!kind.is_said() || self.said < MOST_SAID);
+        self.all += usize::from(has_room);
+        self.said += usize::from(has_room && kind.is_said());
+        has_room
+    }
+
+    /// Whether that was the last that may be said.
+    pub fn is_all_said(self, kind: EventKind) -> bool {
+        kind.is_said() && self.said == MOST_SAID
     }
 }
 
@@ -89,6 +127,22 @@ impl EventRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_leaves_room_for_what_happens_and_nothing_is_beyond_the_most() {
+        for said in [EventKind::Note, EventKind::Command] {
+            let mut room = Room::default();
+            let taken = (0..2 * MOST_EVENTS).filter(|_| room.take(said)).count();
+            assert_eq!(taken, MOST_SAID);
+            assert!(room.is_all_said(said) && !room.is_all_said(EventKind::Fault));
+            let taken = (0..2 * MOST_EVENTS).filter(|_| room.take(EventKind::Fault)).count();
+            assert_eq!(taken, MOST_EVENTS - MOST_SAID);
+        }
+        let event = |kind| EventRecord::new(Timestamp::UNIX_EPOCH, kind, None, "x");
+        let events = vec![event(EventKind::Stage); MOST_EVENTS - 1];
+        let mut room = Room::of(&events);
+        assert!(room.take(EventKind::Note) && !room.take(EventKind::Note) && !room.take(EventKind::Fault));
+    }
 
     #[test]
     fn what_a_command_prints_stays_text() {
