@@ -435,10 +435,18 @@ pub fn text(record: &RunRecord) -> String {
         let figure = |id: &str| fault.figures.iter().find(|one| one.figure == id);
         let cells = SHOWN.iter().map(|(id, _)| figure(id).map_or_else(|| "-".to_owned(), shown));
         rows.push([fault.name.clone(), slots].into_iter().chain(cells).collect());
-        said.extend(void.iter().map(|slot| {
-            let why = slot.void.clone().unwrap_or_default();
-            format!("{} {}: void: {why}", fault.name, slot.number)
-        }));
+        // Slots one after another that are void for one reason are said in one line.
+        said.extend(void.chunk_by(|one, next| one.void == next.void && one.number + 1 == next.number).map(
+            |alike| {
+                let why = alike.first().and_then(|slot| slot.void.clone()).unwrap_or_default();
+                let numbers: Vec<u32> = alike.iter().map(|slot| slot.number).collect();
+                let which = match numbers.as_slice() {
+                    [first, .., last] => format!("{first} to {last}"),
+                    numbers => numbers.iter().map(u32::to_string).collect(),
+                };
+                format!("{} {which}: void: {why}", fault.name)
+            },
+        ));
         said.extend(fault.remarks.iter().map(|remark| format!("{}: {remark}", fault.name)));
     }
     lines.push(fit::table(&columns, &rows, |_, _| Ink::Plain));

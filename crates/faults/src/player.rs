@@ -208,6 +208,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const PROOF_WITHIN: Duration = Duration::from_secs(15);
 /// A slot that the end of the load cuts by less than this counts.
 const CUT_S: f64 = 1.5;
+/// Why no slot is made any more.
+const LOAD_ENDED: &str = "the load had ended";
+const UNHEALED: &str = "the fault before it is not known to be healed";
 
 struct Stage<'a> {
     playing: &'a Playing,
@@ -219,15 +222,20 @@ impl Stage<'_> {
     fn play(&self) {
         let mut lacking = None;
         let mut taken_up = TakenUp::of(self);
+        let (mut ended, mut left): (Option<&str>, u32) = (None, 0);
         let all = self.playing.faults.iter().enumerate();
         let all = all.flat_map(|(at, spec)| (1..=spec.repeats).map(move |number| (at, spec, number)));
         for (place, (at, spec, number)) in all.enumerate() {
+            // Each slot that was to be made has its place in what comes of them.
+            if let Some(why) = ended {
+                left += 1;
+                self.add(at, Played { void: Some(why.to_owned()), ..Played::default() });
+                continue;
+            }
             if let Some(skipped) = taken_up.skips(self, place, spec) {
                 let why = skipped.void.clone().unwrap_or_default();
                 self.tell(&format!("{} {number}: {FAULT_VOID}{why}", spec.name));
-                if let Some(slots) = self.shared.state().played.get_mut(at) {
-                    slots.push(skipped);
-                }
+                self.add(at, skipped);
                 continue;
             }
             let (played, question) = self.slot(spec, number, &mut lacking);
@@ -235,18 +243,29 @@ impl Stage<'_> {
             if let Some(question) = question {
                 lacking = Lacking::of(spec, (at, number), self.now_s(), question);
             }
-            if let Some(slots) = self.shared.state().played.get_mut(at) {
-                slots.push(played);
-            }
+            self.add(at, played);
             if is_unhealed {
-                return;
+                ended = Some(UNHEALED);
+            } else if self.is_stopped() {
+                ended = Some(LOAD_ENDED);
             }
-            if self.is_stopped() {
-                break;
-            }
+        }
+        if let Some(why) = ended.filter(|_| left > 0) {
+            let which = if left == 1 { "slot is" } else { "slots are" };
+            self.tell(&format!("{left} further {which} not made: {why}"));
+        }
+        if ended == Some(UNHEALED) {
+            return;
         }
         // What is read back, or measured by the next stage, is not to be half a store.
         self.is_whole(&mut lacking, |state| state.left);
+    }
+
+    /// A slot of the fault `at` is over.
+    fn add(&self, at: usize, played: Played) {
+        if let Some(slots) = self.shared.state().played.get_mut(at) {
+            slots.push(played);
+        }
     }
 
     /// Plays a slot; with it the question that still has to be answered, where the store is not known to be whole after it.
@@ -319,7 +338,7 @@ impl Stage<'_> {
         let since = lacking.as_ref().map(Lacking::since);
         let is_whole = self.is_whole(lacking, |state| state.stop);
         if self.is_stopped() {
-            return Err("the load had ended".to_owned());
+            return Err(LOAD_ENDED.to_owned());
         }
         match since {
             Some(since) if !is_whole => Err(since),

@@ -191,6 +191,53 @@ fn slots_that_would_begin_on_a_store_that_is_not_whole_are_void_unless_nobody_wa
 }
 
 #[test]
+fn slots_that_are_not_made_any_more_are_void_and_say_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let file = path.join("made");
+    let fault = |at: FaultAt, repeats: u32| FaultSpec {
+        at,
+        repeats,
+        ..healed_at_once(file.to_str().unwrap(), "true".to_owned(), Duration::from_secs(1))
+    };
+    // A moment that does not come, and what was to be made behind it.
+    let faults = vec![fault(FaultAt::Objects(u64::MAX), 2), fault(FaultAt::After(Duration::ZERO), 3)];
+    let player = begin(path, faults);
+    std::thread::sleep(Duration::from_millis(300));
+    player.stop();
+    until_over(&player);
+    let results = player.results();
+    assert_eq!(results.iter().map(|result| result.slots.len()).collect::<Vec<_>>(), [2, 3]);
+    for (result, slot) in
+        results.iter().flat_map(|result| result.slots.iter().map(move |slot| (result, slot)))
+    {
+        let why = slot.void.as_deref().unwrap_or_default();
+        assert!(why.starts_with("the load ") && slot.landed_s.is_none(), "{}: {slot:?}", result.name);
+    }
+    assert_eq!(results[0].slots[0].void.as_deref(), Some("the load ended before its moment came"));
+    let said: Vec<String> = player.take().into_iter().map(|news| news.text).collect();
+    assert!(said.iter().any(|text| text == "4 further slots are not made: the load had ended"), "{said:?}");
+
+    // Behind what could not be healed nothing is made.
+    let unhealed = FaultSpec {
+        kind: FaultKind::Command {
+            inject: format!("touch {}", path.join("stays").display()),
+            heal: "false".to_owned(),
+            proof: Some(format!("test -e {}", path.join("stays").display())),
+            place: FaultPlace::Here,
+        },
+        whole: None,
+        ..fault(FaultAt::After(Duration::ZERO), 1)
+    };
+    let player = begin(path, vec![unhealed, fault(FaultAt::After(Duration::ZERO), 1)]);
+    until_over(&player);
+    let results = player.results();
+    let why = results[1].slots[0].void.as_deref();
+    assert_eq!(why, Some("the fault before it is not known to be healed"), "{:?}", results[0].slots);
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_store_that_is_not_whole_is_waited_for_behind_the_load_until_the_user_ends_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
