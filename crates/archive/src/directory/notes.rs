@@ -28,13 +28,14 @@ pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
         problem: problem.to_owned(),
         remedy,
     };
-    if text.is_empty() {
-        return Err(refused("the note is empty", "give a text"));
-    }
     if text.len() > LONGEST_EVENT {
         return Err(refused("the note is too long", "give at most 4000 bytes"));
     }
     let now = Timestamp::now();
+    // What is written is without signs of a terminal.
+    if EventRecord::new(now, EventKind::Note, None, text).text.is_empty() {
+        return Err(refused("the note is empty", "give a text"));
+    }
     let record = read_record(dir)?;
     let is_written = record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive);
     if is_written {
@@ -165,6 +166,17 @@ mod tests {
         assert!(!add_note(run.path(), "whole\nand one line").unwrap());
         let notes = WaitingNotes::of(run.path()).take();
         assert_eq!(notes.last().map(|(_, text)| text.as_str()), Some("whole and one line"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_note_of_nothing_that_can_be_seen_is_refused_and_one_of_a_mebibyte_too() {
+        let run = tempfile::tempdir().unwrap();
+        for (text, problem) in [("", "empty"), (" \n\t", "empty"), ("\u{7}\u{1b} \u{0}", "empty")] {
+            let error = add_note(run.path(), text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{text:?}: {error}");
+        }
+        let error = add_note(run.path(), &"\u{1f4a5}".repeat(1 << 18)).unwrap_err().to_string();
+        assert!(error.contains("too long"), "{error}");
     }
 
     #[test]
