@@ -28,6 +28,8 @@ use crate::{
 const LOG: &str = "workload.log";
 /// How long another one who ends a killed run may take.
 const RECOVERY_PATIENCE: Duration = Duration::from_secs(60);
+/// So often it is looked at the end of a run for more notes than are read at a time.
+const LAST_TAKES: u32 = 64;
 
 /// Where a trigger script belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +136,7 @@ impl RunDir {
             clients: GrowingFile::reopen(&path.join(CLIENTS.file), &CLIENTS.head())?,
             intervals: GrowingFile::reopen(&path.join(INTERVALS.file), &INTERVALS.head())?,
             events: GrowingFile::reopen(&path.join(EVENTS.file), &EVENTS.head())?,
-            notes: WaitingNotes::of(path),
+            notes: WaitingNotes::beyond(path, &record.events),
             log,
             scripts: vec![String::new(); layout.len() + 1],
             nodes: None,
@@ -510,7 +512,7 @@ impl RunDir {
     /// # Errors
     /// When anything cannot be written; it may be called again.
     pub fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) -> Result<(), ArchiveError> {
-        let noted = self.take_notes(None);
+        let noted = (0..LAST_TAKES).try_for_each(|_| self.take_notes(None));
         self.record = RunRecord {
             schema: crate::SCHEMA,
             id: self.record.id.clone(),

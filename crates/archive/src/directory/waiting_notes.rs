@@ -1,10 +1,12 @@
 //! Notes that other processes have left in the directory of a run that this one writes.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use crate::record::events::{EventKind, EventRecord};
 use crate::regular;
 
 /// The file in which they wait.
@@ -17,11 +19,19 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct WaitingNotes {
     path: PathBuf,
     read: u64,
+    /// Those that somebody else has taken before.
+    known: BTreeSet<(Timestamp, String)>,
 }
 
 impl WaitingNotes {
     pub fn of(dir: &Path) -> Self {
-        Self { path: dir.join(NOTES), read: 0 }
+        Self { path: dir.join(NOTES), read: 0, known: BTreeSet::new() }
+    }
+
+    /// Those that are not among the events of a run that is gone on with.
+    pub fn beyond(dir: &Path, events: &[EventRecord]) -> Self {
+        let notes = events.iter().filter(|event| event.kind == EventKind::Note);
+        Self { known: notes.map(|note| (note.at, note.text.clone())).collect(), ..Self::of(dir) }
     }
 
     /// Those that are new: when they were made, and what they say. What cannot be read is left out.
@@ -39,7 +49,8 @@ impl WaitingNotes {
         let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
         let of_line = |line: &str| {
             let (at, text) = line.split_once(' ')?;
-            Some((at.parse().ok()?, text.to_owned()))
+            let note = EventRecord::new(at.parse().ok()?, EventKind::Note, None, text);
+            (!self.known.contains(&(note.at, note.text.clone()))).then_some((note.at, note.text))
         };
         text.lines().filter_map(of_line).collect()
     }

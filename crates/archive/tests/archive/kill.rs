@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use cosmark_archive::{
-    NewRun, OpBatch, OpLog, RunState, StageRecord, StageState, TimeKind, TimelineRow, open_run,
+    EventKind, NewRun, OpBatch, OpLog, RunState, StageRecord, StageState, TimeKind, TimelineRow, open_run,
 };
 use cosmark_metrics::{Phase, Sample, SlicePlan};
 use cosmark_workload::model::Stage;
@@ -153,6 +153,39 @@ fn stages_that_the_workload_does_not_have_take_nothing_from_the_others() {
         assert_eq!(rows.lines().filter(|line| line.starts_with(begin)).count(), 1, "{begin}: {rows}");
     }
     assert!(text(dir.path().join("workloads.csv")).contains("w1-s3-known-1,read,30,"));
+}
+
+#[test]
+fn each_note_is_in_the_timeline_once_also_of_a_run_that_was_killed_and_of_many_that_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = mixed("noted");
+    let archive = open(dir.path());
+    let mut run = archive.begin(&new_run(&model)).unwrap();
+    let path = run.path().to_owned();
+    let add = |texts: &[String]| {
+        let mut file =
+            std::fs::OpenOptions::new().append(true).create(true).open(path.join("notes.log")).unwrap();
+        for (at, text) in texts.iter().enumerate() {
+            writeln!(file, "2026-11-21T18:54:00.{at:09}Z {text}").unwrap();
+        }
+    };
+    add(&["first".to_owned(), "=1+1".to_owned(), "a\tb\u{1b}[2J \u{e4}".to_owned()]);
+    run.take_notes(None).unwrap();
+    drop(run);
+    // More than is read at a time.
+    let many: Vec<String> = (0..900).map(|number| format!("{number} {}", "x".repeat(3900))).collect();
+    add(&many);
+    let killed = archive.take_up_killed(&path, true).unwrap().unwrap();
+    let record = killed.run.record.clone();
+    killed.end(&record).unwrap();
+    let events = open_run(&path).unwrap().record.events;
+    let notes: Vec<&str> = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Note)
+        .map(|event| event.text.as_str())
+        .collect();
+    assert_eq!(notes[..3], ["first", "=1+1", "a\tb [2J \u{e4}"]);
+    assert_eq!(notes[3..], many);
 }
 
 /// The body of the process with a tiny disk: see the test below.
