@@ -107,17 +107,17 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
     Rebuilt { workload, layout, tables }
 }
 
-/// The stage of the workload that a stage of the record is; searches put stages in that have the name of theirs and more.
+/// The stage of the workload that a stage of the record is, or the trial of a search that it is.
 fn stage_of(workload: Option<&Workload>, record: &StageRecord, index: usize) -> Option<Stage> {
     let stages = &workload?.stages;
     let same = |stage: &&Stage| record.name == stage.name;
-    let begins = |stage: &&Stage| record.name.starts_with(&stage.name);
-    let found = stages
-        .get(index)
-        .filter(same)
-        .or_else(|| stages.iter().find(same))
-        .or_else(|| stages.iter().filter(begins).max_by_key(|stage| stage.name.len()))?;
-    Some(Stage { name: record.name.clone(), ..found.clone() })
+    let trial = |stage: &Stage| {
+        let search = stage.search.as_ref()?;
+        let (load, suffix) = search.load_of(stage, &record.name)?;
+        Some(Stage { name: record.name.clone(), ..search.trial(stage, load, suffix) })
+    };
+    let found = stages.get(index).filter(same).or_else(|| stages.iter().find(same)).cloned();
+    found.or_else(|| stages.iter().find_map(trial))
 }
 
 impl Found {

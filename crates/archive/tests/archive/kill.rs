@@ -9,6 +9,7 @@ use cosmark_archive::{
 };
 use cosmark_metrics::{Phase, Sample, SlicePlan};
 use cosmark_workload::model::Stage;
+use cosmark_workload::{Format, Workload};
 
 use crate::support::{at, mixed, new_run, open, skipped, slice, successes, text};
 
@@ -153,6 +154,41 @@ fn stages_that_the_workload_does_not_have_take_nothing_from_the_others() {
         assert_eq!(rows.lines().filter(|line| line.starts_with(begin)).count(), 1, "{begin}: {rows}");
     }
     assert!(text(dir.path().join("workloads.csv")).contains("w1-s3-known-1,read,30,"));
+}
+
+#[test]
+fn trials_of_a_search_have_their_own_load_and_a_stage_that_only_begins_like_another_is_none_of_it() {
+    const SEARCH: &str = "name: s\nstorage: {type: mock}\nstages:\n  - name: main\n    search: {over: workers, from: 2, to: 64}\n    \
+        thresholds: ['p95 <= 10 ms']\n    works:\n      - {name: main, workers: 4, runtime: 30s, operations: [{type: read, \
+        containers: 'u(1,2)', objects: 'u(1,9)'}]}\n";
+    let dir = tempfile::tempdir().unwrap();
+    let (planned, mistakes) =
+        cosmark_workload::parse_what_is_there(SEARCH, Format::Yaml, &Default::default());
+    let planned = planned.unwrap_or_else(|| panic!("{mistakes:?}"));
+    let main = planned.stages[0].clone();
+    let trial = main.search.as_ref().unwrap().trial(&main, 16.0, "");
+    let mainly = Stage { name: "mainly".to_owned(), search: None, ..main };
+    let model = Workload { stages: vec![trial, mainly], ..planned };
+    let archive = open(dir.path());
+    let mut run = archive.begin(&NewRun { config_yaml: SEARCH, ..new_run(&model) }).unwrap();
+    let mut lines = String::new();
+    for at_stage in 0..2 {
+        run.enter_stage(at_stage, StageState::Running, at("18:54:00")).unwrap();
+        let stage = &run.layout()[at_stage];
+        let tag = &stage.works[0].operations[0].tag;
+        lines += &format!("{},{tag},d,window,0,5,30,0,0,0,3000,0,,30,0,1,\n", stage.id);
+    }
+    let path = run.path().to_owned();
+    drop(run);
+    let table = path.join("intervals.csv");
+    std::fs::write(&table, text(&table) + &lines).unwrap();
+    let record = archive.take_up_killed(&path, true).unwrap().unwrap().run.record.clone();
+    let [trial, mainly] = record.stages.as_slice() else { panic!("{:?}", record.stages) };
+    let counted: Vec<_> =
+        trial.operations.iter().map(|operation| (operation.workers, operation.ok)).collect();
+    assert_eq!(counted, [(16, 30)], "{trial:?}");
+    assert!(mainly.operations.is_empty(), "{mainly:?}");
+    assert!(mainly.reason.as_ref().unwrap().contains("no stage of this name"), "{mainly:?}");
 }
 
 #[test]
