@@ -1,12 +1,17 @@
 //! Whether the rate was what it is without a fault when a slot began: one that begins in a dip of another cause measures both.
+//! And whether it is known what was done in a slot at all.
 
 use super::seconds::Seconds;
 use super::{Healthy, Played, mean, whole};
 
 /// Seconds before a slot that are looked at.
 const LOOKED_AT_S: usize = 5;
+/// So many seconds of a slot may be missing at its end, and such a part of it: the last of a load come late, or never.
+const MISSING_S: usize = 3;
+const MISSING_PART: usize = 10;
 
-/// The slots, those void that began before the store had come back from the slot before, or from whatever was before the first one.
+/// The slots, those void that began before the store had come back from the slot before, or from whatever was before
+/// the first one, and those of which it is not known what was done in them.
 pub(super) fn apart(
     played: &[Vec<Played>],
     seconds: &Seconds,
@@ -19,12 +24,23 @@ pub(super) fn apart(
     let mut healed_s: Option<f64> = None;
     for slot in in_order {
         if slot.void.is_none() {
-            slot.void = why_not(slot.from_s, healed_s, seconds, healthy);
+            let why = why_not(slot.from_s, healed_s, seconds, healthy);
+            slot.void = why.or_else(|| healthy.and_then(|_| unseen(slot, seconds)));
         }
         let last = slot.healed_s.unwrap_or(slot.from_s);
         healed_s = Some(healed_s.map_or(last, |before| before.max(last)));
     }
     all
+}
+
+/// Why nothing can be said of a slot of which seconds are missing: these are neither without operations nor a dip.
+fn unseen(slot: &Played, seconds: &Seconds) -> Option<String> {
+    let (from, to) = (whole(slot.from_s), whole(slot.to_s));
+    let (all, missing) = (to.saturating_sub(from), to.saturating_sub(seconds.len().max(from)));
+    let is_much = missing > MISSING_S && missing.saturating_mul(MISSING_PART) > all;
+    is_much.then(|| {
+        format!("what was done in {missing} of its {all} s is not known by the second: a load is followed for a day so")
+    })
 }
 
 /// Why what is measured from `from_s` on is not of its own; `healed_s`: the last healing of a slot before.

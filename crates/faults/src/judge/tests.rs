@@ -353,6 +353,28 @@ fn a_slot_whose_forerunner_was_healed_too_late_is_void() {
 }
 
 #[test]
+fn a_slot_whose_seconds_are_not_known_is_void_and_no_slot_without_a_dip() {
+    // Of 60 s none, half, and all but the last three are there.
+    for (from_s, missing) in [(1000.0, Some(60)), (400.0, Some(60)), (370.0, Some(30)), (343.0, None)] {
+        for kind in [stall(), FaultKind::None] {
+            let specs = [spec(stall(), 30), spec(kind, 30)];
+            let slots = vec![vec![played(100.0)], vec![played(from_s)]];
+            let found = results(&specs, &slots, &one_dip(10), LOAD, true);
+            let slot = &found[1].slots[0];
+            let why = missing.map(|missing| format!("what was done in {missing} of its 60 s is not known"));
+            let said = slot.void.as_ref().and_then(|void| void.split(" by the second").next());
+            assert_eq!(said, why.as_deref(), "{from_s}: {slot:?}");
+            assert_eq!(
+                (slot.dip, slot.resiliency.is_none()),
+                (missing.is_none().then_some(false), missing.is_some())
+            );
+            let first = found[0].slots[0].resiliency.unwrap();
+            assert!((first - (60.0 * 100.0 - 800.0) / 6000.0).abs() < 1e-9, "{from_s}: {first}");
+        }
+    }
+}
+
+#[test]
 fn without_healthy_seconds_nothing_is_said_and_a_closed_loop_is_warned_of() {
     let result = results(&[spec(stall(), 30)], &[vec![played(10.0)]], &three_dips(), LOAD, false).remove(0);
     assert!(result.healthy.is_none() && result.false_dips.is_none());
