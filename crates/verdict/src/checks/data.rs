@@ -6,7 +6,7 @@ use cosmark_metrics::Latencies;
 use cosmark_stats::proportions::clopper_pearson;
 
 use super::{MEDIAN, P95, RATE, TAIL};
-use crate::evidence::{Evidence, OperationEvidence, Pacing};
+use crate::evidence::{Evidence, OperationEvidence, Outside, Pacing};
 use crate::finding::{Finding, Status};
 use crate::numbers::{list, percent, plain};
 
@@ -341,7 +341,16 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
         if let Some(under_way) = evidence.outlasting() {
             return outlasted(evidence, under_way);
         }
-        return Finding::fail(1.0, 0.01, "nothing ended in the window: the store gave no answer at all");
+        let has_ended = |op: &OperationEvidence| op.outside != Outside::default();
+        let is_all_under_way = evidence.operations.iter().any(|op| op.unfinished > 0)
+            && !evidence.operations.iter().any(has_ended);
+        let remedy = if is_all_under_way {
+            "; if operations are meant to take longer, set a longer runtime, and a --drain in which they end"
+        } else {
+            ""
+        };
+        let message = format!("nothing ended in the window: the store gave no answer at all{remedy}");
+        return Finding::fail(1.0, 0.01, message);
     }
     let in_faults = evidence.in_faults.as_ref().map_or(0, |faults| faults.failed.min(failed));
     if in_faults > 0 {

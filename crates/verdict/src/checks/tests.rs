@@ -834,7 +834,13 @@ const CASES: &[Case] = &[
     ("V12", healthy, |e| never_asked(e, None, 0), Status::Fail, "no answer at all"),
     // Operations that are longer than the window are none that the store does not answer: how they ended says so.
     ("V12", healthy, |e| outlast(e, 8, 0), Status::NotRun, "set a longer runtime"),
-    ("V12", healthy, |e| outlast(e, 0, 0), Status::Fail, "no answer at all"),
+    (
+        "V12",
+        healthy,
+        |e| outlast(e, 0, 0),
+        Status::Fail,
+        "no answer at all; if operations are meant to take longer",
+    ),
     ("V12", healthy, |e| outlast(e, 0, 8), Status::Fail, "no answer at all"),
     ("V12", healthy, |e| outlast(e, 7, 1), Status::Fail, "no answer at all"),
     ("V12", healthy, |e| outlast(e, 4, 0), Status::Fail, "no answer at all"),
