@@ -94,6 +94,8 @@ pub struct Design<'a> {
     pub cells: Vec<Cell>,
     /// Where its levels are found.
     index: Index<'a>,
+    /// What names of containers would begin with in several cells of a system.
+    shared: BTreeSet<String>,
 }
 
 /// Rows of container databases that a cell finds.
@@ -179,11 +181,14 @@ impl<'a> Design<'a> {
         let of = |fraction| Selected::new(&at_scale, fraction, choice.seed);
         let selected = scale.fraction.as_ref().map(of).transpose()?;
         let index = Index::new(spec, scale);
-        let mut design = Self { spec, choice, scale, selected, cells: Vec::new(), index };
+        let mut design =
+            Self { spec, choice, scale, selected, cells: Vec::new(), index, shared: BTreeSet::new() };
         design.check_only()?;
-        let outer = design.combinations(false, &Levels::new());
+        design.shared = design.shared_names();
+        let of = |within| design.combinations(within, &design.choice.only, &Levels::new());
+        let outer = of(false);
         // Those of all runs, where none has a part of its own.
-        let whole = design.selected.is_none().then(|| design.combinations(true, &Levels::new()));
+        let whole = design.selected.is_none().then(|| of(true));
         for (at, system) in spec.systems.iter().enumerate() {
             let of_system = Levels::from([("system".to_owned(), system.name.clone())]);
             if !matches(&design.choice.only, &of_system) || !matches(&scale.levels, &of_system) {
@@ -251,8 +256,8 @@ impl<'a> Design<'a> {
     }
 
     /// The levels of a factor at this scale.
-    fn levels_of<'f>(&self, factor: &'f Factor) -> Vec<&'f str> {
-        let chosen = self.choice.only.get(&factor.name);
+    fn levels_of<'f>(&self, factor: &'f Factor, only: &Where) -> Vec<&'f str> {
+        let chosen = only.get(&factor.name);
         let chosen: Option<BTreeSet<&str>> = chosen.map(|some| some.0.iter().map(String::as_str).collect());
         let is_chosen = |level: &&str| chosen.as_ref().is_none_or(|some| some.contains(*level));
         factor.levels_at(self.scale).filter(is_chosen).collect()
@@ -261,7 +266,7 @@ impl<'a> Design<'a> {
     /// The combinations of levels of the factors that are within a run, or of those that are not, in the order of the study,
     /// that can be a part of the fraction together with those that are `given`: of all of them, there may be a million
     /// times as many.
-    fn combinations(&self, within: bool, given: &Levels) -> Vec<Levels> {
+    fn combinations(&self, within: bool, only: &Where, given: &Levels) -> Vec<Levels> {
         let factors: Vec<&Factor> =
             self.spec.factors.iter().filter(|factor| factor.within == within).collect();
         let is_generated =
@@ -273,7 +278,7 @@ impl<'a> Design<'a> {
         let mut all = vec![(vec![0; factors.len()], Levels::new())];
         for at in order {
             let (factor, before) = (factors[at], std::mem::take(&mut all));
-            for (place, level) in self.levels_of(factor).into_iter().enumerate() {
+            for (place, level) in self.levels_of(factor, only).into_iter().enumerate() {
                 for (places, levels) in &before {
                     let (mut places, mut levels) = (places.clone(), levels.clone());
                     places[at] = place;
@@ -300,7 +305,7 @@ impl<'a> Design<'a> {
             .collect::<Vec<_>>()
             .join(".");
         let mut points = Vec::new();
-        let own = inner.is_none().then(|| self.combinations(true, &levels));
+        let own = inner.is_none().then(|| self.combinations(true, &self.choice.only, &levels));
         for more in inner.or(own.as_deref()).unwrap_or_default() {
             let mut all = levels.clone();
             all.extend(more.clone());
@@ -367,19 +372,31 @@ impl<'a> Design<'a> {
     /// What names of containers begin with: small letters, digits and hyphens, the same for all points of a cell and for each
     /// system, with the study's tag, short enough for every store.
     fn prefix(&self, levels: &Levels) -> String {
-        let outer = self.spec.factors.iter().filter(|factor| !factor.within);
-        let words = std::iter::once(self.spec.name.as_str())
-            .chain(outer.filter_map(|factor| levels.get(&factor.name)).map(String::as_str))
-            .collect::<Vec<_>>()
-            .join("-");
-        let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' };
-        let name: String = words.chars().map(plain).collect();
+        let words = self.words(levels);
+        let plain = plain_name(&words);
+        let name = if self.shared.contains(&plain) { digest(&words.join("\n")) } else { plain };
         let tag = if self.choice.tag.is_empty() { String::new() } else { format!("{}-", self.choice.tag) };
-        if name.len() <= LONGEST_PREFIX {
-            format!("cosmark-{tag}{name}-")
-        } else {
-            format!("cosmark-{tag}{}-", digest(&words))
+        format!("cosmark-{tag}{name}-")
+    }
+
+    /// The study and the levels of a cell.
+    fn words<'s>(&'s self, levels: &'s Levels) -> Vec<&'s str> {
+        let outer = self.spec.factors.iter().filter(|factor| !factor.within);
+        let levels = outer.filter_map(|factor| levels.get(&factor.name)).map(String::as_str);
+        std::iter::once(self.spec.name.as_str()).chain(levels).collect()
+    }
+
+    /// Plain names that several combinations have, such as those of `a.b` and `a-b`, `A` and `a`: one would meet what the other
+    /// has left. Whatever is chosen by `only`, names stay the same.
+    fn shared_names(&self) -> BTreeSet<String> {
+        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        for levels in self.combinations(false, &Where::new(), &Levels::new()) {
+            let name = plain_name(&self.words(&levels));
+            if !seen.insert(name.clone()) {
+                shared.insert(name);
+            }
         }
+        shared
     }
 
     /// Systems that are up together have the same.
@@ -530,6 +547,13 @@ impl<'a> Design<'a> {
     pub fn rank(&self, factor: &str, level: &str) -> usize {
         self.index.rank(factor, level).unwrap_or(usize::MAX)
     }
+}
+
+/// Words as a part of a container's name; a number where that is too long.
+fn plain_name(words: &[&str]) -> String {
+    let words = words.join("-");
+    let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' };
+    if words.len() <= LONGEST_PREFIX { words.chars().map(plain).collect() } else { digest(&words) }
 }
 
 /// Whether the cells that `chosen` means contain this one.

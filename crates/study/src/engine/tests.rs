@@ -588,6 +588,41 @@ fn a_claim_compares_the_same_points_of_both_sides_or_says_which_were_measured_on
 }
 
 #[test]
+fn cells_whose_levels_are_written_alike_do_not_share_their_containers() {
+    let prefixes = |sizes: &str, only: &[(&str, &str)]| {
+        let text = TEXT.replace("levels: [4KB, 1MB]", &format!("levels: [{sizes}]")).replace(
+            "  - {name: n, within: true",
+            "  - {name: rate, levels: [x, b-x]}\n  - {name: n, within: true",
+        );
+        let study = spec(&text);
+        let chosen =
+            |(factor, level): &(&str, &str)| ((*factor).to_owned(), OneOrMore(vec![(*level).to_owned()]));
+        let only = only.iter().map(chosen).collect();
+        let choice = Choice { scale: "quick".into(), only, ..Choice::default() };
+        let design = Design::new(&study, choice).unwrap();
+        let prefix = |cell: &crate::design::Cell| {
+            // All points of a cell have that of their cell.
+            assert!(cell.points.iter().all(|point| point.values["prefix"] == cell.values["prefix"]));
+            (cell.id.clone(), cell.values["prefix"].0.clone())
+        };
+        design.cells.iter().filter(|cell| cell.system == 0).map(prefix).collect::<BTreeMap<_, _>>()
+    };
+    let long = "abcdefghijklmnopqrstuvwxyz";
+    for sizes in ["A, a", "a.b, a-b, a_b", "a-b, a", "4KB, 1MB", &format!("{long}-b, {long}")] {
+        let found = prefixes(sizes, &[]);
+        let different: BTreeSet<&String> = found.values().collect();
+        assert_eq!(different.len(), found.len(), "{found:?}");
+        for prefix in different {
+            let is_good = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
+            assert!(prefix.chars().all(is_good) && prefix.len() <= 40, "{prefix}");
+        }
+    }
+    // Names that nobody shares can be read, and a choice changes none.
+    assert_eq!(prefixes("4KB, 1MB", &[])["a.4KB.x"], "cosmark-t-4kb-x-");
+    assert_eq!(prefixes("A, a", &[("size", "a")])["a.a.x"], prefixes("A, a", &[])["a.a.x"]);
+}
+
+#[test]
 fn two_cells_that_would_have_one_name_are_refused() {
     let text = TEXT.replace(
         "  - {name: n, within: true, levels: [1, 8]}",
