@@ -18,6 +18,9 @@ pub type Levels = BTreeMap<String, String>;
 /// Workers may not be more than this share of the keys that they write.
 const LEAST_KEYS_PER_WORKER: u64 = 2;
 
+/// So many reasons are said why nothing is run.
+const MOST_REASONS: usize = 3;
+
 /// Longer words become a number.
 const LONGEST_PREFIX: usize = 30;
 
@@ -227,6 +230,18 @@ impl<'a> Design<'a> {
                 cell.id
             )),
         }
+    }
+
+    /// Why no cell at all is run; `None` where one is.
+    #[must_use]
+    pub fn why_nothing_is_run(&self) -> Option<String> {
+        if self.cells.iter().any(Cell::is_run) {
+            return None;
+        }
+        let refused = self.refused();
+        let reasons: BTreeSet<&str> = refused.iter().map(|one| one.why.as_str()).collect();
+        let first: Vec<&str> = reasons.into_iter().take(MOST_REASONS).collect();
+        Some(format!("every cell of this choice is left out ({}); --plan names each", first.join("; ")))
     }
 
     /// The number of the block in which the fraction has a cell, from 0.

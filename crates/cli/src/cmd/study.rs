@@ -272,6 +272,9 @@ fn study(args: &StudyArgs) -> Outcome {
         let is_changed = is_changed(&directory, &text);
         return write_report(&design, &done, &directory, &published, is_changed);
     }
+    if let Some(why) = design.why_nothing_is_run() {
+        return Err(Problem::usage(format!("{}: {why}", spec.name)));
+    }
     let limits = Limits { budget_s, retry: args.retry };
     let here = Place {
         directory: &directory,

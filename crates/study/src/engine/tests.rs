@@ -623,6 +623,22 @@ fn cells_whose_levels_are_written_alike_do_not_share_their_containers() {
 }
 
 #[test]
+fn a_choice_of_which_every_cell_is_left_out_says_why() {
+    let skip = "skip:\n  - {when: {system: a}, why: it is slow}\n  - {when: {size: 4KB}, why: too small}\nvariables:";
+    let study = spec(&TEXT.replace("variables:", skip));
+    let why = |only: &[(&str, &str)]| {
+        let chosen =
+            |(factor, level): &(&str, &str)| ((*factor).to_owned(), OneOrMore(vec![(*level).to_owned()]));
+        let only = only.iter().map(chosen).collect();
+        let choice = Choice { scale: "quick".into(), only, ..Choice::default() };
+        Design::new(&study, choice).unwrap().why_nothing_is_run()
+    };
+    assert_eq!((why(&[]), why(&[("system", "b")])), (None, None));
+    assert!(why(&[("system", "a")]).is_some_and(|why| why.contains("left out (it is slow)")));
+    assert!(why(&[("size", "4KB")]).is_some_and(|why| why.contains("left out (it is slow; too small)")));
+}
+
+#[test]
 fn two_cells_that_would_have_one_name_are_refused() {
     let text = TEXT.replace(
         "  - {name: n, within: true, levels: [1, 8]}",
