@@ -60,6 +60,8 @@ struct Seen {
     center: f64,
     interval: Option<Interval>,
     is_false: bool,
+    /// Repetitions without a value, for what is below the line did nothing in them.
+    by_nothing: usize,
     /// Names of the FALSE cells among those that were asked for.
     doubted: Vec<String>,
 }
@@ -162,6 +164,24 @@ fn value_at(
     Some(found)
 }
 
+/// Whether a condition has no value at a repetition because what is below a line of it did nothing. Without such a repetition
+/// the one that failed would look better than it is.
+fn is_by_nothing(design: &Design<'_>, all: &[Observation], condition: &Condition, repetition: u32) -> bool {
+    let at = |side: &Quantity| quantity(design, all, side, repetition);
+    let is_nothing = |found: Option<Found>| found.is_some_and(|found| found.value == 0.0);
+    let by_than = |than: &Condition| {
+        is_nothing(value_at(design, all, than, repetition)) || is_by_nothing(design, all, than, repetition)
+    };
+    at(&condition.of).is_some()
+        && (condition.to.as_ref().is_some_and(|to| is_nothing(at(to)))
+            || condition.than.as_deref().is_some_and(by_than))
+}
+
+/// What is said of such repetitions.
+fn of_nothing(count: usize) -> String {
+    format!("in {count} {} it would be divided by 0", if count == 1 { "run" } else { "runs" })
+}
+
 /// Points of a ratio in it of which only one side was measured.
 fn lopsided(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Option<String> {
     let own = condition.to.as_ref().and_then(|to| one_sided(design, all, &condition.of, to));
@@ -179,6 +199,11 @@ fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Resu
         .collect();
     let is_false = found.iter().any(|one| one.is_false);
     let values: Vec<f64> = found.iter().map(|one| one.value).collect();
+    let is_lost = |repetition: &u32| is_by_nothing(design, all, condition, *repetition);
+    let by_nothing = repetitions(all).iter().filter(|repetition| is_lost(repetition)).count();
+    if values.is_empty() && by_nothing > 0 {
+        return Err(of_nothing(by_nothing));
+    }
     if values.is_empty() {
         // The first of the sides that has nothing.
         let nothing = sides(condition).into_iter().find_map(|side| why_none(design, all, side));
@@ -189,7 +214,7 @@ fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Resu
         (mean, interval_of_amount(&values))
     });
     let doubted = if is_false { false_cells(design, all, condition) } else { Vec::new() };
-    Ok(Seen { values, center, interval, is_false, doubted })
+    Ok(Seen { values, center, interval, is_false, by_nothing, doubted })
 }
 
 /// Cells are named up to this many.
@@ -251,6 +276,9 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     let what = format!("{} where {wanted} is claimed", short(seen.center));
     if seen.is_false {
         return (Finding::NotShown, format!("{what}, {}", of_doubted(&seen.doubted)));
+    }
+    if seen.by_nothing > 0 {
+        return (Finding::NotShown, format!("{what}, {}", of_nothing(seen.by_nothing)));
     }
     let runs = seen.values.len();
     if runs < LEAST_REPETITIONS {
@@ -326,7 +354,7 @@ mod tests {
         for level in [8.0, 128.0, 320.0, 512.0, 1280.0] {
             let values = vec![level; 5];
             let (center, interval) = interval_of_ratio(&values).unwrap();
-            let seen = Seen { values, center, interval, is_false: false, doubted: Vec::new() };
+            let seen = Seen { values, center, interval, is_false: false, by_nothing: 0, doubted: Vec::new() };
             let finds = |limit: serde_json::Value| {
                 let condition: Condition = serde_json::from_value(limit).unwrap();
                 weigh(&condition, &seen).0
@@ -366,6 +394,38 @@ claims:{claims}"
             values: [("throughput_per_s".to_owned(), rate)].into(),
             verdict,
             ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn a_run_in_which_what_is_divided_by_did_nothing_is_not_left_out() {
+        let claims = "
+  - {id: ONE, says: s, test: [{of: {where: {n: 8}}, to: {where: {n: 1}}, least: 1.5}]}
+  - {id: TWO, says: s, test: [{of: {where: {n: 8}}, than: {of: {where: {n: 1}}}, least: 1.5}]}
+";
+        let both = |repetition: u32| {
+            [("1", 10.0), ("8", 20.0)]
+                .map(|(n, rate)| Observation { repetition, ..seen(n, rate, Overall::True) })
+        };
+        let mut all: Vec<Observation> = (1..=6).flat_map(both).collect();
+        let found = |all: &[Observation]| -> Vec<(Finding, String)> {
+            judged("1, 8", claims, all).into_iter().map(|one| (one.finding, one.why)).collect()
+        };
+        for (finding, why) in found(&all) {
+            assert_eq!(finding, Finding::Agrees, "{why}");
+        }
+        all[0].values.insert("throughput_per_s".to_owned(), 0.0);
+        for (finding, why) in found(&all) {
+            assert!(
+                finding == Finding::NotShown && why.ends_with("in 1 run it would be divided by 0"),
+                "{why}"
+            );
+        }
+        for one in all.iter_mut().filter(|one| one.levels["n"] == "1") {
+            one.values.insert("throughput_per_s".to_owned(), 0.0);
+        }
+        for (finding, why) in found(&all) {
+            assert!(finding == Finding::NotShown && why == "in 6 runs it would be divided by 0", "{why}");
         }
     }
 
@@ -421,7 +481,8 @@ claims:{claims}"
             serde_json::from_value(text).unwrap()
         };
         let (values, center) = (vec![9.668e8], 9.668e8);
-        let seen = Seen { values, center, interval: None, is_false: false, doubted: Vec::new() };
+        let seen =
+            Seen { values, center, interval: None, is_false: false, by_nothing: 0, doubted: Vec::new() };
         let says = |condition: &Condition| weigh(condition, &seen).1;
         assert!(
             says(&bandwidth(serde_json::Value::Null))
