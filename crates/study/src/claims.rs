@@ -348,6 +348,7 @@ mod tests {
 
     use super::*;
     use crate::design::Choice;
+    use crate::select::LOOKED_AT;
 
     #[test]
     fn a_value_that_is_the_limit_itself_keeps_it_whatever_logarithms_make_of_it() {
@@ -427,6 +428,24 @@ claims:{claims}"
         for (finding, why) in found(&all) {
             assert!(finding == Finding::NotShown && why == "in 6 runs it would be divided by 0", "{why}");
         }
+    }
+
+    #[test]
+    fn a_claim_goes_through_what_was_measured_without_a_copy_for_each_repetition() {
+        let claims = "
+  - {id: ONE, says: s, test: [{of: {where: {n: 8, op: read}}, to: {where: {n: 1, op: read}}, least: 1.5}]}
+";
+        let copied = |repetitions: u32| {
+            let both = |repetition: u32| {
+                ["1", "8"].map(|n| Observation { repetition, ..seen(n, 10.0, Overall::True) })
+            };
+            let all: Vec<Observation> = (1..=repetitions).flat_map(both).collect();
+            let before = LOOKED_AT.with(std::cell::Cell::get);
+            assert_eq!(judged("1, 8", claims, &all)[0].finding, Finding::Disagrees);
+            LOOKED_AT.with(std::cell::Cell::get) - before
+        };
+        let (few, many) = (copied(6), copied(60));
+        assert!(many <= 11 * few, "{few} of 6 repetitions, {many} of 60");
     }
 
     #[test]
