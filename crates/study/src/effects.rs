@@ -23,7 +23,7 @@ const MOST_CELLS: usize = 4096;
 const MOST_PAIRED: usize = 12;
 /// So many names of what is aliased with an effect are shown.
 const MOST_ALIASES: usize = 4;
-/// Signs that differ by less are the same.
+/// Signs that differ by less are the same; effects that are a smaller share of the values are rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// An effect.
@@ -163,6 +163,8 @@ struct Fit {
     values: Vec<f64>,
     /// The standard error of each with its degrees of freedom; `None` with one repetition.
     errors: Option<Vec<(f64, f64)>>,
+    /// What may be rounding alone.
+    rounding: f64,
     is_false: bool,
 }
 
@@ -207,7 +209,10 @@ fn fit(design: &Design<'_>, planned: &Points, seen: &Seen, said: Said) -> Result
         Some(((variance / times * inverse[at + 1][at + 1]).max(0.0).sqrt(), degrees))
     };
     let errors = terms.iter().enumerate().map(error).collect();
-    Ok(Fit { terms, values, errors, is_false: seen.is_false })
+    // Sums of values that are all the same come to nearly nothing; a logarithm of nearly nothing is no scale.
+    let least = if said == Said::Ratio { 1.0 } else { 0.0 };
+    let rounding = ROUNDING * rows.iter().flatten().fold(least, |most, value| value.abs().max(most));
+    Ok(Fit { terms, values, errors, rounding, is_false: seen.is_false })
 }
 
 /// The repetitions that have all points: one that lacks some would be of other cells.
@@ -402,7 +407,7 @@ impl Fit {
         let back = |value: f64| if said == Said::Ratio { value.exp() } else { value };
         let reach = |at: usize| {
             let (error, degrees) = self.errors.as_ref()?.get(at)?;
-            Some(t_critical(0.05 / rows, *degrees) * error)
+            Some((t_critical(0.05 / rows, *degrees) * error).max(self.rounding))
         };
         let reaches: Vec<Option<f64>> = (0..self.terms.len()).map(reach).collect();
         let all = self.terms.into_iter().zip(self.values).zip(reaches);

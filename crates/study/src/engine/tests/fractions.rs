@@ -144,6 +144,35 @@ fn a_small_part_of_very_many_combinations_is_found_without_all_of_them() {
 }
 
 #[test]
+fn where_every_run_measures_the_same_no_factor_has_an_effect() {
+    let spec = spec(FRACTION);
+    let design = design(&spec, "full", 1);
+    for number in 1..=100_u32 {
+        // Sums of the same number are not always what the number times their count is.
+        let rate = 1.0 + f64::from(number) / 7.0;
+        let mut all = Vec::new();
+        for cell in &design.cells {
+            for (point, repetition) in cell.points.iter().flat_map(|point| (1..=4).map(move |at| (point, at)))
+            {
+                let mut levels = cell.levels.clone();
+                levels.extend(point.levels.clone());
+                levels.insert("system".to_owned(), "a".to_owned());
+                let values = BTreeMap::from([("throughput_per_s".to_owned(), rate)]);
+                let (op, verdict) = ("read".to_owned(), Overall::True);
+                all.push(Observation { levels, op, repetition, values, verdict, ..Observation::default() });
+            }
+        }
+        for table in &spec.effects {
+            let found = effects(&design, &all, table);
+            assert!(found.unknown.is_empty() && found.effects.len() == 10, "{found:#?}");
+            for one in &found.effects {
+                assert_eq!(one.words(table.said), "no effect shown", "{rate}: {one:#?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn effects_of_a_fraction_that_lacks_a_cell_are_not_known_and_say_so() {
     let spec = spec(FRACTION);
     let mut runner = Virtual { planted: Some(planted), ..Virtual::new() };
