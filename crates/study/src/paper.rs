@@ -53,6 +53,7 @@ pub fn paper(
                 .to_owned(),
         ));
     }
+    parts.extend(outside(design, steps).map(Part::Text));
     state(design, steps, parts);
     parts.extend(tables::verdicts(design, &all).map(Part::Text));
     claims(design, &all, parts);
@@ -131,6 +132,23 @@ fn how_to_read(design: &Design<'_>, has_published: bool) -> Option<String> {
     .flatten()
     .collect();
     (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// Runs that are over and have no place in this report, for its text was changed or only some of its levels are looked at.
+fn outside(design: &Design<'_>, steps: &[Step]) -> Option<String> {
+    let most = design.scale.repetitions.most.unwrap_or(design.scale.repetitions.least);
+    let cells = design.cells.iter().filter(|cell| cell.is_run());
+    let names = cells.flat_map(|cell| (1..=most).map(move |at| cell.run_name(&design.spec.name, at)));
+    let names: BTreeSet<String> = names.collect();
+    let ended = ended(steps);
+    let missing = ended.keys().filter(|run| !names.contains(**run)).count();
+    (missing > 0).then(|| {
+        format!(
+            "Not in this report: {missing} of {} runs that are over, of levels or repetitions that its text or what was chosen by \
+             --only has not.",
+            ended.len()
+        )
+    })
 }
 
 /// The day on which a study was begun, and the machine that made the load.
@@ -397,6 +415,35 @@ mod tests {
         let found = [Finding::NotShown, Finding::Disagrees, Finding::NotShown, Finding::Emulated];
         assert_eq!(in_one_sentence(&found.map(one)), "Of 4 claims: 1 disagrees, 1 emulated, 2 not shown.");
         assert_eq!(in_one_sentence(&[one(Finding::Agrees)]), "Of 1 claim: 1 agrees.");
+    }
+
+    #[test]
+    fn runs_of_levels_that_are_no_longer_there_are_counted() {
+        let text = "
+name: t
+title: t
+question: q
+systems: [{name: one}]
+factors: [{name: size, levels: [1MB, 2MB]}]
+scales: {quick: {repetitions: {least: 2}}}
+skip: [{when: {size: 2MB}, why: it is large}]
+workload: {point: '- name: p', measured: p}
+";
+        let (spec, mistakes) = crate::spec::read(text);
+        let spec = spec.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
+        let said = |runs: &[&str]| {
+            let end = |run: &&str| {
+                let (run, place) = ((*run).to_owned(), "w1".to_owned());
+                Step::End { run, state: CellState::Done, place, took_s: 1.0, why: None }
+            };
+            outside(&design, &runs.iter().map(end).collect::<Vec<_>>())
+        };
+        assert_eq!((said(&[]), said(&["t.one.1MB.r1", "t.one.1MB.r2"])), (None, None));
+        let all = ["t.one.1MB.r1", "t.one.1MB.r3", "t.one.2MB.r1", "t.one.3MB.r1", "t.two.1MB.r1"];
+        assert!(
+            said(&all).is_some_and(|text| text.starts_with("Not in this report: 4 of 5 runs that are over"))
+        );
     }
 
     #[test]
