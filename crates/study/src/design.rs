@@ -1,13 +1,14 @@
 //! The cells of a study and the order in which they are run. A cell is one run of the archive: a system, a level of each factor
 //! that is not within a run, and a repetition. Its points are the measured stages in it.
 
+mod names;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_stats::bootstrap::Random;
 use cosmark_workload::units::{parse_duration, parse_size};
 
 use crate::index::Index;
-use crate::journal::digest;
 use crate::selected::{FactorAtScale, Selected};
 use crate::spec::{Factor, Scale, Spec, System, Text, Values, Where};
 use crate::template::fill;
@@ -20,9 +21,6 @@ const LEAST_KEYS_PER_WORKER: u64 = 2;
 
 /// So many reasons are said why nothing is run.
 const MOST_REASONS: usize = 3;
-
-/// Longer words become a number.
-const LONGEST_PREFIX: usize = 30;
 
 /// What is chosen of a study.
 #[derive(Debug, Clone, Default)]
@@ -187,7 +185,9 @@ impl<'a> Design<'a> {
         let mut design =
             Self { spec, choice, scale, selected, cells: Vec::new(), index, shared: BTreeSet::new() };
         design.check_only()?;
-        design.shared = design.shared_names();
+        // Whatever is chosen by `only`, names stay the same.
+        let all = design.combinations(false, &Where::new(), &Levels::new());
+        design.shared = names::shared(all.iter().map(|levels| design.words(levels)));
         let of = |within| design.combinations(within, &design.choice.only, &Levels::new());
         let outer = of(false);
         // Those of all runs, where none has a part of its own.
@@ -384,14 +384,9 @@ impl<'a> Design<'a> {
         values
     }
 
-    /// What names of containers begin with: small letters, digits and hyphens, the same for all points of a cell and for each
-    /// system, with the study's tag, short enough for every store.
+    /// What names of containers begin with, the same for all points of a cell and for each system.
     fn prefix(&self, levels: &Levels) -> String {
-        let words = self.words(levels);
-        let plain = plain_name(&words);
-        let name = if self.shared.contains(&plain) { digest(&words.join("\n")) } else { plain };
-        let tag = if self.choice.tag.is_empty() { String::new() } else { format!("{}-", self.choice.tag) };
-        format!("cosmark-{tag}{name}-")
+        names::beginning(&self.words(levels), &self.shared, &self.choice.tag)
     }
 
     /// The study and the levels of a cell.
@@ -399,19 +394,6 @@ impl<'a> Design<'a> {
         let outer = self.spec.factors.iter().filter(|factor| !factor.within);
         let levels = outer.filter_map(|factor| levels.get(&factor.name)).map(String::as_str);
         std::iter::once(self.spec.name.as_str()).chain(levels).collect()
-    }
-
-    /// Plain names that several combinations have, such as those of `a.b` and `a-b`, `A` and `a`: one would meet what the other
-    /// has left. Whatever is chosen by `only`, names stay the same.
-    fn shared_names(&self) -> BTreeSet<String> {
-        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
-        for levels in self.combinations(false, &Where::new(), &Levels::new()) {
-            let name = plain_name(&self.words(&levels));
-            if !seen.insert(name.clone()) {
-                shared.insert(name);
-            }
-        }
-        shared
     }
 
     /// Systems that are up together have the same.
@@ -562,13 +544,6 @@ impl<'a> Design<'a> {
     pub fn rank(&self, factor: &str, level: &str) -> usize {
         self.index.rank(factor, level).unwrap_or(usize::MAX)
     }
-}
-
-/// Words as a part of a container's name; a number where that is too long.
-fn plain_name(words: &[&str]) -> String {
-    let words = words.join("-");
-    let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' };
-    if words.len() <= LONGEST_PREFIX { words.chars().map(plain).collect() } else { digest(&words) }
 }
 
 /// Whether the cells that `chosen` means contain this one.
