@@ -7,7 +7,10 @@ import sys
 
 import cosmark
 
-run = cosmark.open("last", sys.argv[1] if len(sys.argv) > 1 else "archive")
+try:
+    run = cosmark.open("last", sys.argv[1] if len(sys.argv) > 1 else "archive")
+except cosmark.CosmarkError as why:
+    sys.exit(str(why))
 print(run.id, run.state, "-", run.verdict)
 columns = ("stage", "operation", "count", "failures", "throughput_per_s", "response_p50_ms", "response_p99_ms")
 print(run.main.select(*columns))

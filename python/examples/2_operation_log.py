@@ -11,7 +11,9 @@ import polars as pl
 import cosmark
 
 runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
-run = next(run for run in reversed(runs) if run.oplog())
+run = next((run for run in reversed(runs) if run.oplog()), None)
+if run is None:
+    sys.exit("no run there has an operation log: make one with `cosmark run FILE --oplog`")
 ok = run.oplog().scan().filter((pl.col("phase") == "window") & (pl.col("outcome") == "ok"))
 timed = ok.with_columns(ms=(pl.col("end_ns") - pl.col("due_ns")) / 1e6, second=pl.col("end_ns") // 1_000_000_000)
 slow = timed.filter(pl.col("ms") > pl.col("ms").quantile(0.99).over("operation")).collect()

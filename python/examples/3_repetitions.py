@@ -9,6 +9,8 @@ from collections import Counter
 import cosmark
 
 runs = [run for run in cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive") if run.state == "finished"]
+if not runs:
+    sys.exit("no run there is finished: make some with `cosmark run FILE`")
 name, _ = Counter(run.name for run in runs).most_common(1)[0]
 same = [run for run in runs if run.name == name]
 half = max(1, len(same) // 2)

@@ -10,6 +10,8 @@ import cosmark
 from cosmark import plot
 
 runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
+if not runs:
+    sys.exit("no run there: make one with `cosmark run workloads/ladder.yaml`")
 run = max(runs, key=lambda run: sum(bool(stage.main) for stage in run.stages))
 figure = plot.knee(run, "response_ms.mean")
 figure.axes[0].set_title(run.name)

@@ -11,10 +11,10 @@ import cosmark
 from cosmark import plot
 
 runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
-run, stage = max(
-    ((run, stage) for run in runs for stage in run.stages if stage.main and stage.load_started),
-    key=lambda both: sum(one.count for one in both[1].main),
-)
+stages = [(run, stage) for run in runs for stage in run.stages if stage.main and stage.load_started]
+if not stages:
+    sys.exit("no run there has a stage that made load: make one with `cosmark demo`")
+run, stage = max(stages, key=lambda both: sum(one.count for one in both[1].main))
 figure = Figure(figsize=(7, 5), layout="constrained")
 above, below = figure.subplots(2, sharex=True)
 plot.timeline(run, stage.id, metric="throughput_per_s", ax=above)

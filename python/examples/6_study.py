@@ -9,10 +9,15 @@ import sys
 import cosmark
 from cosmark import plot
 
-study = cosmark.open_study(sys.argv[1] if len(sys.argv) > 1 else "study-slides-quick")
+try:
+    study = cosmark.open_study(sys.argv[1] if len(sys.argv) > 1 else "study-slides-quick")
+except cosmark.CosmarkError as why:
+    sys.exit(str(why))
 print(study, "-", study.question)
 print("factors:", {name: levels for name, levels in study.factors.items() if len(levels) > 1})
-operation = next(row["operation"] for row in study.cells if row["operation"])
+operation = next((row["operation"] for row in study.cells if row["operation"]), None)
+if operation is None:
+    sys.exit("nothing of it is measured yet")
 means = study.means("throughput_per_s", operation)
 print(means)
 for claim in study.claims:

@@ -235,3 +235,12 @@ def test_every_example_ends_well_and_says_something(
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 2, done.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_without_a_run_says_what_to_make(example: Path, tmp_path: Path, python: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
+    (tmp_path / "archive").mkdir()
+    done = subprocess.run([python, str(example), "archive"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and done.stdout == "", done.stderr
