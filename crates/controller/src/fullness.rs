@@ -288,7 +288,7 @@ impl Of {
     }
 
     /// By what the source calls the capacity, or by the way in which it is read.
-    fn of(node: &NodeName, capacity: &str) -> Self {
+    fn said_by(node: &NodeName, capacity: &str) -> Self {
         let names = [("ceph_", Self::Ceph), ("minio_", Self::Minio), ("node_filesystem_", Self::FileSystems)];
         let by_name = names.into_iter().find(|(begin, _)| capacity.starts_with(begin));
         by_name.map_or_else(
@@ -311,7 +311,7 @@ impl Heard {
         let capacity = one(&q::STORE_CAPACITY).filter(|_| !parts.is_empty())?;
         let machine = one(&q::BOOT_TIME).zip(one(&q::MEMORY_TOTAL));
         let machine = machine.map(|(booted, memory)| (booted.value, memory.value));
-        Some(Self { at_ns: reading.at_ns, of: Of::of(node, &capacity.name), machine, parts })
+        Some(Self { at_ns: reading.at_ns, of: Of::said_by(node, &capacity.name), machine, parts })
     }
 
     /// Whether it is the machine of another, read in another way: nobody names one twice for the same.
@@ -528,7 +528,7 @@ pub mod tests {
             let why = fullness.conflict().unwrap();
             assert!(words.iter().all(|word| why.contains(word)), "{why}");
             for look in &looks {
-                fullness.begin(&[look.node.name.clone()], 0);
+                fullness.begin(std::slice::from_ref(&look.node.name), 0);
                 assert_eq!(
                     (fullness.conflict(), fullness.now().is_some()),
                     (None, true),

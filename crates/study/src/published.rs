@@ -109,7 +109,7 @@ pub fn read(text: &str) -> Result<Tables, String> {
 
 fn fields_of(line: &str) -> Result<Vec<String>, String> {
     // What is behind such a quote would be one field, and each column behind it without a number.
-    if line.matches('"').count() % 2 != 0 {
+    if !line.matches('"').count().is_multiple_of(2) {
         return Err("a quote without its end; write \"\" for one within a quoted field".to_owned());
     }
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line.as_bytes());
