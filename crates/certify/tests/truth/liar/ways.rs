@@ -258,7 +258,7 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
         (Lie::SaysNothing, &[]),
         (by(Way::CopiesKeepMetadata), &["s3.copy.overwrites"]),
         (by(Way::WantsASlash), &["s3.copy.without-slash"]),
-        (by(Way::EmptiesAtBegin), &["s3.multipart.beside-writes"]),
+        (by(Way::EmptiesAtBegin), &["s3.multipart.beside-writes", "s3.multipart.part-late"]),
         (by(Way::CutsCopiedRanges), &["s3.multipart.copy-beyond"]),
         (by(Way::AddsPartsLeftOut), &["s3.multipart.left-out"]),
         (by(Way::TakesLateParts), &["s3.multipart.part-late"]),
