@@ -24,8 +24,15 @@ fn begin(directory: &Path, prepare: impl FnOnce(&mut std::process::Command)) -> 
     child
 }
 
+/// Whoever runs the tests by nohup ignores a closed terminal, and so would what they start.
+fn hear_the_terminal() {
+    // SAFETY: the default of a signal, which no other test of this program changes.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+}
+
 #[test]
 fn a_terminal_that_is_closed_ends_a_run_as_sigterm_does_and_costs_nothing_that_was_measured() {
+    hear_the_terminal();
     let directory = tempfile::tempdir().unwrap();
     let mut child = begin(directory.path(), |_| {});
     // The system tells of it, and then the shell that ends: together they are one.
@@ -61,6 +68,7 @@ fn what_was_started_to_outlive_its_terminal_does() {
 
 #[test]
 fn a_store_that_is_served_ends_with_its_terminal() {
+    hear_the_terminal();
     let directory = tempfile::tempdir().unwrap();
     let mut server = Server::start(directory.path(), &[]);
     signal(server.child(), libc::SIGHUP);
