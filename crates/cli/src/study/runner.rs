@@ -519,13 +519,13 @@ impl Runner for Here {
 
     fn progress(&mut self, progress: &Progress<'_>) {
         if !self.quiet {
-            let left = minutes(progress.left_s);
-            eprintln!(
-                "cosmark: run {} of {}, {left} left: {}",
-                progress.done + 1,
-                units::count(progress.of, "run"),
-                progress.run
-            );
+            let Progress { run, done, of, left_s } = *progress;
+            let all = units::count(of, "run");
+            if done < of {
+                eprintln!("cosmark: run {} of {all}, {} left: {run}", done + 1, minutes(left_s));
+            } else {
+                eprintln!("cosmark: a repetition more than the plan's {all}: {run}");
+            }
         }
     }
 
