@@ -379,11 +379,11 @@ impl<'a> Engine<'a> {
 
     fn end(&mut self, order: &Order<'_>, end: CellEnd) -> Result<(), String> {
         let run = order.run;
-        let is_again = self.again.remove(run);
+        self.again.remove(run);
         let CellEnd { state, place, took_s, why } = end.clone();
         self.journal.append(Step::End { run: run.to_owned(), state, place, took_s, why })?;
         if let Some(far) = &mut self.far {
-            far.ends(order, self.over.get(run).filter(|_| !is_again), &end);
+            far.ends(order, self.over.get(run), &end);
         }
         self.over.insert(run.to_owned(), end);
         Ok(())
@@ -415,9 +415,8 @@ impl<'a> Engine<'a> {
     }
 
     fn show(&mut self, run: &str, runner: &mut dyn Runner) {
-        let (design, over, again) = (self.design, &self.over, &self.again);
-        let end_of = |run: &str| over.get(run).filter(|_| !again.contains(run));
-        let far = self.far.get_or_insert_with(|| Far::of(design, end_of));
+        let (design, over) = (self.design, &self.over);
+        let far = self.far.get_or_insert_with(|| Far::of(design, |run| over.get(run)));
         let (done, of, left_s) = far.said();
         runner.progress(&Progress { run, done, of, left_s });
     }

@@ -524,7 +524,8 @@ impl Runner for Here {
             if done < of {
                 eprintln!("cosmark: run {} of {all}, {} left: {run}", done + 1, minutes(left_s));
             } else {
-                eprintln!("cosmark: a repetition more than the plan's {all}: {run}");
+                // One that is done again, or that an interval that is not small enough asks for.
+                eprintln!("cosmark: one more run, {all} of the plan are over: {run}");
             }
         }
     }
