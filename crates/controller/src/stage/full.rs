@@ -191,30 +191,48 @@ fn percents(share: f64, goal: f64) -> (String, String) {
     (share, goal)
 }
 
+/// What comes of the figure that is there before a load.
+#[derive(Debug, PartialEq)]
+enum First<'f> {
+    Counts(&'f Full),
+    IsAwaited,
+    ComesNot,
+}
+
+/// One from before the stage may be of a store that a stage before has filled or emptied: it is waited for a new one, for a while
+/// where it says that much is to be written, for there are more to come, and as long as it is believed at all where it
+/// says that nothing is. `times_ns`: when the stage began, and now.
+fn first(last: Option<&Full>, goal: f64, times_ns: (u64, u64), is_late: bool) -> First<'_> {
+    let (began_ns, now_ns) = times_ns;
+    match last.filter(|full| now_ns.saturating_sub(full.read_ns) < nanos(SILENCE)) {
+        Some(full) if full.read_ns >= began_ns || (is_late && full.share < goal) => First::Counts(full),
+        Some(full) if !is_late || full.share >= goal => First::IsAwaited,
+        None if !is_late => First::IsAwaited,
+        _ => First::ComesNot,
+    }
+}
+
 impl StageRun<'_, '_> {
     /// True when the load may begin: for a pass that ends when the store is full enough, when it is known how full it is. One that
     /// has nothing to do writes nothing.
     pub(super) async fn knows_how_full(&mut self, observer: &mut dyn Observer) -> bool {
         let Some(filling) = &mut self.filling else { return true };
-        let until = Instant::now() + FIRST_PATIENCE;
+        let (goal, until) = (filling.goal, Instant::now() + FIRST_PATIENCE);
         let began_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
         self.job.fullness.begin(&filling.named, began_ns);
         let full = loop {
             self.job.keep_nodes(self.index);
             let now_ns = u64::try_from(self.job.dir.present().as_nanosecond()).unwrap_or(0);
-            // One from before may be of a store that a stage before this one has filled or emptied.
-            let is_fresh = |full: &&Full| {
-                let is_new = full.read_ns >= began_ns || Instant::now() >= until;
-                is_new && now_ns.saturating_sub(full.read_ns) < nanos(SILENCE)
-            };
-            if let Some(full) = self.job.fullness.now().filter(is_fresh) {
-                break full.clone();
+            let is_late = Instant::now() >= until;
+            match first(self.job.fullness.now(), goal, (began_ns, now_ns), is_late) {
+                First::Counts(full) => break full.clone(),
+                First::IsAwaited if self.job.has_nodes() => {}
+                _ => {
+                    self.failure = Some(nobody_knows(&self.job.fullness, &self.job.troubles_of_nodes()));
+                    return false;
+                }
             }
             if *self.job.stop.borrow() != StopLevel::Run {
-                return false;
-            }
-            if !self.job.has_nodes() || Instant::now() >= until {
-                self.failure = Some(nobody_knows(&self.job.fullness, &self.job.troubles_of_nodes()));
                 return false;
             }
             tokio::time::sleep(LOOK_EVERY).await;

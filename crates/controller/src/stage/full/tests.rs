@@ -240,6 +240,37 @@ fn a_store_that_becomes_less_full_while_it_is_filled_is_filled_on() {
 }
 
 #[test]
+fn a_load_begins_by_a_figure_of_before_and_none_is_left_out_by_one() {
+    let at =
+        |second: u64, share: f64| Full { share, fullest: None, read_ns: second * SECOND, same_since_ns: 0 };
+    let of = |full: Option<&Full>, now: u64, is_late: bool| match first(
+        full,
+        0.6,
+        (100 * SECOND, now * SECOND),
+        is_late,
+    ) {
+        First::Counts(_) => "counts",
+        First::IsAwaited => "is awaited",
+        First::ComesNot => "comes not",
+    };
+    for (second, share, now, is_late, right) in [
+        (101, 0.7, 102, false, "counts"),
+        (101, 0.1, 102, false, "counts"),
+        (99, 0.1, 102, false, "is awaited"),
+        (99, 0.1, 115, true, "counts"),
+        // A stage before may have emptied the store, and its machines be read once a minute.
+        (99, 0.7, 102, false, "is awaited"),
+        (99, 0.7, 115, true, "is awaited"),
+        (99, 0.7, 248, true, "is awaited"),
+        (99, 0.7, 250, true, "comes not"),
+        (99, 0.1, 250, true, "comes not"),
+    ] {
+        assert_eq!(of(Some(&at(second, share)), now, is_late), right, "{second} {share} {now} {is_late}");
+    }
+    assert_eq!((of(None, 102, false), of(None, 115, true)), ("is awaited", "comes not"));
+}
+
+#[test]
 fn how_far_it_is_goes_from_the_first_figure_to_the_goal() {
     let mut fullness = Fullness::default();
     let filling = filling(0.6);
