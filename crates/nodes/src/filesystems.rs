@@ -56,8 +56,9 @@ pub fn add(
     let mut seen = BTreeSet::new();
     for FileSystem { device, place, size, free } in mounted {
         let is_one = size > 0.0 && size.is_finite() && free.is_finite() && is_below(&place, directories);
-        // What has no device of its own, such as a tmpfs, has the name of its kind there.
-        let own = if device.starts_with('/') { device } else { place.clone() };
+        // What has no device of its own, such as a tmpfs, has the name of its kind there; what is a server's, `host:/path`.
+        let is_device = device.starts_with('/') || device.contains(":/");
+        let own = if is_device { device } else { place.clone() };
         if is_one && seen.insert(own) {
             reading.add_named(&q::STORE_CAPACITY, &place, names.0, size);
             reading.add_named(&q::STORE_FREE, &place, names.1, free.clamp(0.0, size));

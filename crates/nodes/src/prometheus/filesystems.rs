@@ -55,6 +55,9 @@ mod tests {
             ("/dev/sdd1", "/srv/nodes", 5000, 5000),
             ("tmpfs", "/mem/one", 50, 20),
             ("tmpfs", "/mem/two", 60, 30),
+            ("filer:/a", "/nfs/one", 70, 10),
+            ("filer:/a", "/nfs/again", 70, 10),
+            ("filer:/b", "/nfs/b", 80, 10),
         ] {
             for (name, value) in [("size", size), ("free", free)] {
                 text += &format!(
@@ -83,6 +86,8 @@ mod tests {
         assert_eq!(values(&same), values(&reading));
         let mut memory = Reading::default();
         assert_eq!(add(&series, &["/mem".to_owned()], &mut memory), 2);
+        let mut server = Reading::default();
+        assert_eq!(add(&series, &["/nfs".to_owned()], &mut server), 2);
         let mut none = Reading::default();
         assert_eq!((add(&series, &["/var".to_owned()], &mut none), none.samples.len()), (0, 0));
         assert_eq!(add(&series, &[], &mut none), 0);
