@@ -2,7 +2,7 @@
 //! other objects; and its parts read one by one. Source: S3 API, CompleteMultipartUpload, UploadPartCopy, GetObject.
 
 use super::integrity::bare;
-use super::multipart::{SMALLEST, begin, begin_by, complete, completion, part, sending};
+use super::multipart::{SMALLEST, begin, begin_by, complete, completion, in_two, part, sending};
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
@@ -135,13 +135,7 @@ async fn copy_beyond(room: &mut Room) -> Found {
 
 async fn read_part(room: &mut Room) -> Found {
     let (key, content) = (room.key("by-number"), pattern(SMALLEST + 700, 241));
-    let upload = begin(room, &key).await?;
-    let one = part(room, &key, &upload, 1, &content[..SMALLEST]).await?;
-    let two = part(room, &key, &upload, 2, &content[SMALLEST..]).await?;
-    let reply = complete(room, completion(&key, &upload, &[(1, one), (2, two)])).await?;
-    if !reply.is_success() {
-        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
-    }
+    in_two(room, &key, &content).await?;
     let etag = bare(room.given(Request::head(&key)).await?.line("etag"));
     let reply = room.send(Request::get(&key).query("partNumber", "2")).await?;
     let seen = status_of(&reply);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::integrity::bare;
 use super::operations::late;
+use super::ranges::each_of;
 use super::swift::segments;
 use super::{Group, Question, SWIFT, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, status_of};
@@ -84,18 +85,7 @@ async fn ranges(room: &mut Room) -> Found {
     let last = content.len() - 1;
     // Segments end behind 1000, 2500 and 2800 bytes.
     let all = [(0, 0), (995, 1004), (999, 2500), (1000, 1000), (2490, last), (last, last)];
-    for (first, last) in all {
-        let reply = room.send(Request::get(&key).line("range", format!("bytes={first}-{last}"))).await?;
-        match reply.status {
-            206 => {}
-            200 => return Ok(Finding::differs("200: the range is not honoured")),
-            _ => return Ok(Finding::no(format!("bytes {first}-{last}: {}", status_of(&reply)))),
-        }
-        if let Some(wrong) = difference(&content[first..=last], &reply.body) {
-            return Ok(Finding::no(format!("bytes {first}-{last}: {wrong}")));
-        }
-    }
-    Ok(Finding::yes(format!("{} ranges", all.len())))
+    each_of(room, &key, &content, &all).await
 }
 
 async fn delete(room: &mut Room) -> Found {

@@ -1,7 +1,7 @@
 //! Ranges as header lines. Source: RFC 9110, section 14; S3 API, GetObject.
 
 use super::integrity::bare;
-use super::{Group, Question, S3, by, pattern, row};
+use super::{Group, Question, S3, by, difference, pattern, row};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 
@@ -108,6 +108,22 @@ pub(super) const ROWS: &[Question] = &[
         by!(several),
     ),
 ];
+
+/// Reads ranges, each from its first byte to its last one, of an object with this content.
+pub(super) async fn each_of(room: &mut Room, key: &str, content: &[u8], all: &[(usize, usize)]) -> Found {
+    for (first, last) in all.iter().copied() {
+        let reply = room.send(Request::get(key).line("range", format!("bytes={first}-{last}"))).await?;
+        match reply.status {
+            206 => {}
+            200 => return Ok(Finding::differs("200: the range is not honoured")),
+            _ => return Ok(Finding::no(format!("bytes {first}-{last}: {}", status_of(&reply)))),
+        }
+        if let Some(wrong) = difference(&content[first..=last], &reply.body) {
+            return Ok(Finding::no(format!("bytes {first}-{last}: {wrong}")));
+        }
+    }
+    Ok(Finding::yes(format!("{} ranges", all.len())))
+}
 
 async fn read(room: &mut Room, range: &str) -> Result<(cosmark_adaptor_api::Reply, Vec<u8>), Finding> {
     let (key, content) = (room.key("range"), pattern(LENGTH, 11));

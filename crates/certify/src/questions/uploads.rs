@@ -8,7 +8,8 @@ use std::time::Duration;
 use data_encoding::BASE64;
 
 use super::integrity::{CRC, bare, md5_base64};
-use super::multipart::{begin, begin_by, complete, completion, part, sending};
+use super::multipart::{SMALLEST, begin, begin_by, complete, completion, in_two, part, sending};
+use super::ranges::each_of;
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, refused, status_of, succeeded};
 use crate::room::Room;
@@ -17,8 +18,6 @@ use crate::xml;
 const PARTS: (Group, super::Of) = (Group::Multipart, S3);
 const COMPLETE: &str = "S3 API, CompleteMultipartUpload";
 const ABORT: &str = "S3 API, AbortMultipartUpload";
-/// Smallest part but the last, bytes.
-const SMALLEST: usize = 5 << 20;
 /// An upload that was given up is out of the listing after these pauses together.
 const LOOKS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(1700)];
 
@@ -261,13 +260,7 @@ async fn part_md5(room: &mut Room) -> Found {
 async fn ranges(room: &mut Room) -> Found {
     let key = room.key("ranges");
     let content = pattern(SMALLEST + 700, 151);
-    let upload = begin(room, &key).await?;
-    let one = part(room, &key, &upload, 1, &content[..SMALLEST]).await?;
-    let two = part(room, &key, &upload, 2, &content[SMALLEST..]).await?;
-    let reply = complete(room, completion(&key, &upload, &[(1, one), (2, two)])).await?;
-    if !reply.is_success() {
-        return Ok(Finding::not_asked(format!("it could not be completed: {}", status_of(&reply))));
-    }
+    in_two(room, &key, &content).await?;
     let last = content.len() - 1;
     let all = [
         (0, 0),
@@ -277,18 +270,7 @@ async fn ranges(room: &mut Room) -> Found {
         (SMALLEST - 70_000, last),
         (last, last),
     ];
-    for (first, last) in all {
-        let reply = room.send(Request::get(&key).line("range", format!("bytes={first}-{last}"))).await?;
-        match reply.status {
-            206 => {}
-            200 => return Ok(Finding::differs("200: the range is not honoured")),
-            _ => return Ok(Finding::no(format!("bytes {first}-{last}: {}", status_of(&reply)))),
-        }
-        if let Some(wrong) = difference(&content[first..=last], &reply.body) {
-            return Ok(Finding::no(format!("bytes {first}-{last}: {wrong}")));
-        }
-    }
-    Ok(Finding::yes(format!("{} ranges", all.len())))
+    each_of(room, &key, &content, &all).await
 }
 
 async fn size(room: &mut Room) -> Found {
