@@ -114,11 +114,12 @@ async fn beside_writes(room: &mut Room) -> Found {
 
 async fn copy_beyond(room: &mut Room) -> Found {
     let (from, to) = (room.key("from"), room.key("to"));
-    room.write(&from, &pattern(3000, 231)).await?;
+    // Of shorter ones S3 copies no range.
+    room.write(&from, &pattern(SMALLEST + 3000, 231)).await?;
     let upload = begin(room, &to).await?;
     let copy = sending(&to, &upload, 1, b"")
         .line("x-amz-copy-source", format!("/{}/{from}", room.container))
-        .line("x-amz-copy-source-range", "bytes=2000-3999");
+        .line("x-amz-copy-source-range", format!("bytes={}-{}", SMALLEST + 2000, SMALLEST + 3999));
     let reply = room.send(copy).await?;
     if !reply.is_success() || crate::request::code_of(&reply).is_some() {
         let status = if reply.status == 416 { 416 } else { 400 };

@@ -67,6 +67,10 @@ async fn again(room: &mut Room) -> Found {
     }
     Ok(match (reply.status, code_of(&reply).as_deref()) {
         (200 | 202 | 204, _) | (409, Some("BucketAlreadyOwnedByYou")) => Finding::yes(seen),
+        // Without its place, S3 looks for one in us-east-1.
+        (400, Some("IllegalLocationConstraintException")) => {
+            Finding::not_asked(format!("the store wants to be told where: {seen}"))
+        }
         (201 | 400..=499 | 501, _) => Finding::differs(seen),
         _ => Finding::no(format!("the store failed: {seen}")),
     })

@@ -241,6 +241,9 @@ async fn first_slash(room: &mut Room) -> Found {
     if room.content(&plain).await?.as_deref() != Some(b"without") {
         return Ok(Finding::no("the delete took the object without the slash"));
     }
+    if listed.is_empty() {
+        return Ok(Finding::differs("it is not listed, or not yet"));
+    }
     if listed != [key.as_str()] {
         return Ok(Finding::no(format!("it is listed as {listed:?}")));
     }

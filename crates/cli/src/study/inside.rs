@@ -21,7 +21,9 @@ pub fn directory_of(study: &Path, name: &str) -> Result<PathBuf, String> {
 pub fn check_no_link(place: &Path) -> Result<(), String> {
     if place.is_symlink() {
         let shown = place.display();
-        return Err(format!("{shown} is a link: nothing is written through it; remove it"));
+        return Err(format!(
+            "{shown} is a link: nothing is written through it; move what it leads to here, or link the whole directory of the study"
+        ));
     }
     Ok(())
 }
