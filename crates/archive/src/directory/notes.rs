@@ -12,15 +12,21 @@ use crate::directory::files::{append_shared, run_directory, write_whole};
 use crate::directory::process::may_be_alive;
 use crate::directory::reader::read_record;
 use crate::directory::run_dir::{RunDir, take_log};
-use crate::directory::waiting_notes::NOTES;
+use crate::directory::waiting_notes::{NOTES, WaitingNotes};
 use crate::record::events::{EventKind, EventRecord, LONGEST_EVENT, Room, SAID_NO_MORE};
-use crate::{ArchiveError, RunState};
+use crate::{ArchiveError, RunRecord, RunState};
+
+/// Why a note is not taken, and what can be done.
+const TOO_MANY: &str = "the run has too many events";
+const ELSEWHERE: &str = "keep notes elsewhere";
+/// So often it is looked at the end of a run for more notes than are read at a time.
+const LAST_TAKES: u32 = 64;
 
 /// Adds what a person says to the run in `dir`; true when it is in its record already, false when whoever writes the run will
 /// put it there.
 ///
 /// # Errors
-/// When the text is empty or too long, or it cannot be written.
+/// When the text is empty or too long, there is no room for it, or it cannot be written.
 pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
     let text = text.trim();
     let refused = |problem: &str, remedy: &'static str| ArchiveError::Unreadable {
@@ -36,15 +42,37 @@ pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
     if EventRecord::new(now, EventKind::Note, None, text).text.is_empty() {
         return Err(refused("the note is empty", "give a text"));
     }
-    let record = read_record(dir)?;
-    let is_written = record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive);
-    if is_written {
-        let line = format!("{now} {}\n", text.replace(['\n', '\r'], " "));
-        append_shared(&dir.join(NOTES), "", line.as_bytes())?;
+    if !is_written(&read_record(dir)?) {
+        put(dir, now, EventKind::Note, None, text)?;
+        return Ok(true);
+    }
+    if !has_room(dir) {
+        return Err(refused(TOO_MANY, ELSEWHERE));
+    }
+    let line = text.replace(['\n', '\r'], " ");
+    append_shared(&dir.join(NOTES), "", format!("{now} {line}\n").as_bytes())?;
+    // Who ends the run looks for notes once more when it has said so: what was there before that is seen.
+    if is_written(&read_record(dir)?) {
         return Ok(false);
     }
-    put(dir, now, EventKind::Note, None, text)?;
+    put(dir, now, EventKind::Note, None, &line)?;
     Ok(true)
+}
+
+/// Whether another process writes it now.
+fn is_written(record: &RunRecord) -> bool {
+    record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive)
+}
+
+/// Whether one more note has a place in the timeline behind those that wait.
+fn has_room(dir: &Path) -> bool {
+    // What is damaged is no reason to refuse a note.
+    let events = events::read_all(dir).unwrap_or_default();
+    let (mut room, mut waiting) = (Room::of(&events), WaitingNotes::beyond(dir, &events));
+    for _ in (0..LAST_TAKES).flat_map(|_| waiting.take()) {
+        room.take(EventKind::Note);
+    }
+    room.take(EventKind::Note)
 }
 
 /// Adds what happened to a fault to a run of this archive that nobody writes any more; false where somebody does, or where there
@@ -59,7 +87,7 @@ pub fn add_fault_event(archive: &Path, run: &str, stage: &str, text: &str) -> Re
     let Some(name) = names.find(|name| name.starts_with(&own)) else { return Ok(false) };
     let dir = archive.join(name);
     let record = read_record(&dir)?;
-    if record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive) {
+    if is_written(&record) {
         return Ok(false);
     }
     put(&dir, Timestamp::now(), EventKind::Fault, Some(stage.to_owned()), text)?;
@@ -91,11 +119,16 @@ fn put(
         // Whoever ends it takes it from there; when its record was written last says how long the run lived.
         return append(dir, &EventRecord::new(now, kind, stage, text));
     }
+    let said = EventRecord::new(now, kind, None, text).text;
+    if record.events.iter().any(|event| (event.at, event.kind) == (now, kind) && event.text == said) {
+        // Whoever ended the run has taken it meanwhile.
+        return Ok(());
+    }
     if !Room::of(&record.events).take(kind) {
         return Err(ArchiveError::Unreadable {
             path: dir.to_owned(),
-            problem: "the run has too many events".to_owned(),
-            remedy: "keep notes elsewhere",
+            problem: TOO_MANY.to_owned(),
+            remedy: ELSEWHERE,
         });
     }
     let during = record.stages.iter().find(|stage| {
@@ -143,9 +176,26 @@ impl RunDir {
     /// When they cannot be written.
     pub fn take_notes(&mut self, stage: Option<&str>) -> Result<(), ArchiveError> {
         let (notes, mut room) = (self.notes.take(), Room::of(&self.record.events));
-        notes.into_iter().take_while(|_| room.take(EventKind::Note)).try_for_each(|(at, text)| {
-            self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text))
+        let notes = notes.into_iter().take_while(|_| room.take(EventKind::Note));
+        // One that cannot be appended stands in the record, and so do those behind it.
+        notes.fold(Ok(()), |all, (at, text)| {
+            all.and(self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text)))
         })
+    }
+
+    /// Takes all that wait when the run is over.
+    pub(super) fn take_last_notes(&mut self) -> Result<(), ArchiveError> {
+        (0..LAST_TAKES).fold(Ok(()), |all, _| all.and(self.take_notes(None)))
+    }
+
+    /// Takes those that came while the record was written: whoever looks at it afterwards sees that the run is over.
+    pub(super) fn take_notes_behind_the_end(&mut self) -> Result<(), ArchiveError> {
+        let before = self.record.events.len();
+        let noted = self.take_last_notes();
+        if self.record.events.len() > before {
+            self.write_record(true)?;
+        }
+        noted
     }
 }
 
@@ -153,7 +203,6 @@ impl RunDir {
 mod tests {
     use super::*;
     use crate::directory::process::this_process;
-    use crate::directory::waiting_notes::WaitingNotes;
 
     #[test]
     fn a_note_behind_one_that_a_full_disk_cut_is_a_note_of_its_own() {

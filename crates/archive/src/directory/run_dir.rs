@@ -28,8 +28,6 @@ use crate::{
 const LOG: &str = "workload.log";
 /// How long another one who ends a killed run may take.
 const RECOVERY_PATIENCE: Duration = Duration::from_secs(60);
-/// So often it is looked at the end of a run for more notes than are read at a time.
-const LAST_TAKES: u32 = 64;
 
 /// Where a trigger script belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -512,7 +510,7 @@ impl RunDir {
     /// # Errors
     /// When anything cannot be written; it may be called again.
     pub fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) -> Result<(), ArchiveError> {
-        let noted = (0..LAST_TAKES).try_for_each(|_| self.take_notes(None));
+        let noted = self.take_last_notes();
         self.record = RunRecord {
             schema: crate::SCHEMA,
             id: self.record.id.clone(),
@@ -527,7 +525,7 @@ impl RunDir {
         // What it came to comes first, and everything that can be made of it afterwards.
         reserve::release(&self.path);
         self.write_record(true)?;
-        noted?;
+        noted.and(self.take_notes_behind_the_end())?;
         self.catch_up()?;
         let ended = self.record.ended.or(self.record.started).unwrap_or_default();
         for stage in 0..self.layout.len() {

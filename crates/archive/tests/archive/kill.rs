@@ -5,13 +5,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use cosmark_archive::{
-    EventKind, NewRun, OpBatch, OpLog, RunState, StageRecord, StageState, TimeKind, TimelineRow, open_run,
+    EventKind, NewRun, OpBatch, OpLog, RunState, StageRecord, StageState, TimeKind, TimelineRow, add_note,
+    open_run,
 };
 use cosmark_metrics::{Phase, Sample, SlicePlan};
 use cosmark_workload::model::Stage;
 use cosmark_workload::{Format, Workload};
 
-use crate::support::{at, mixed, new_run, open, skipped, slice, successes, text};
+use crate::support::{at, mixed, new_run, open, run_to_the_end, skipped, slice, successes, text};
 
 const ROOT: &str = "COSMARK_TEST_ROOT";
 
@@ -222,6 +223,60 @@ fn each_note_is_in_the_timeline_once_also_of_a_run_that_was_killed_and_of_many_t
         .collect();
     assert_eq!(notes[..3], ["first", "=1+1", "a\tb [2J \u{e4}"]);
     assert_eq!(notes[3..], many);
+}
+
+#[test]
+fn no_note_that_was_accepted_is_lost_however_near_the_end_of_the_run_it_comes() {
+    for round in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        let run = open(dir.path()).begin(&new_run(&mixed("late"))).unwrap();
+        let path = run.path().to_owned();
+        let noting = {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                let mut accepted = Vec::new();
+                loop {
+                    let text = format!("note {}", accepted.len());
+                    let is_in_the_record = add_note(&path, &text).unwrap();
+                    accepted.push(text);
+                    if is_in_the_record {
+                        return accepted;
+                    }
+                }
+            })
+        };
+        while !path.join("notes.log").exists() {
+            std::thread::yield_now();
+        }
+        run_to_the_end(run, &mixed("late"), &[successes(30, 2.0, 100), successes(10, 4.0, 100)]);
+        let accepted = noting.join().unwrap();
+        let events = open_run(&path).unwrap().record.events;
+        let notes = events.into_iter().filter(|event| event.kind == EventKind::Note);
+        assert_eq!(notes.map(|event| event.text).collect::<Vec<_>>(), accepted, "round {round}");
+    }
+}
+
+#[test]
+fn a_note_that_would_have_no_place_in_the_timeline_is_refused_while_the_run_is_written_and_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = open(dir.path()).begin(&new_run(&mixed("full"))).unwrap();
+    let path = run.path().to_owned();
+    let lines: String =
+        (0..5_000).map(|number| format!("2026-11-21T18:54:00.{number:09}Z note {number}\n")).collect();
+    std::fs::write(path.join("notes.log"), lines).unwrap();
+    let refused = |when: &str| {
+        let error = add_note(&path, "one more").unwrap_err().to_string();
+        assert!(error.contains("too many events"), "{when}: {error}");
+    };
+    refused("while they wait");
+    run_to_the_end(run, &mixed("full"), &[successes(30, 2.0, 100), successes(10, 4.0, 100)]);
+    refused("when it is over");
+    let events = open_run(&path).unwrap().record.events;
+    assert!(
+        events.iter().any(|event| event.text == "note 4999") && events.len() == 5_001,
+        "{}",
+        events.len()
+    );
 }
 
 /// The body of the process with a tiny disk: see the test below.
