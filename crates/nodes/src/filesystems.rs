@@ -20,6 +20,8 @@ pub struct FileSystem {
     pub device: String,
     /// Where it is mounted.
     pub place: String,
+    /// Its kind, as `xfs`; empty where the source does not say it.
+    pub kind: String,
     /// Bytes that there is room for.
     pub size: f64,
     /// Bytes of them that are free, what is reserved for the administrator with them.
@@ -45,26 +47,101 @@ pub fn checked(directories: &[String]) -> Result<Vec<String>, String> {
     directories.iter().map(short).collect()
 }
 
+/// Two that are looked at one after the other are one where so much of its size was written or freed meanwhile, at most.
+const SAME_FREE: f64 = 0.001;
+
+impl FileSystem {
+    /// The pool of ZFS of which it is a part: these are named `pool/dataset`, and the first of a pool like the pool.
+    fn pool(&self) -> Option<&str> {
+        let is_name = |pool: &str| {
+            pool.starts_with(|c: char| c.is_ascii_alphabetic()) && !pool.contains(['@', '=', ':'])
+        };
+        match self.device.split_once('/') {
+            Some((pool, _)) if matches!(&*self.kind, "" | "zfs") && is_name(pool) => Some(pool),
+            None if self.kind == "zfs" => Some(&self.device),
+            _ => None,
+        }
+    }
+
+    /// What a snapshot of ZFS shows is in the file system that it is of.
+    fn is_snapshot(&self) -> bool {
+        self.device.contains('@') && self.pool().is_some()
+    }
+
+    /// It says of itself what the file system says on which its upper directory lies.
+    fn is_overlay(&self) -> bool {
+        self.kind == "overlay" || self.kind.is_empty() && matches!(&*self.device, "overlay" | "overlayfs")
+    }
+
+    /// Takes another one of its pool in: each has what it holds, and what is free is free for both.
+    fn take_in(&mut self, other: &Self, pool: &str) {
+        let used = self.size - self.free + other.size - other.free;
+        self.free = self.free.max(other.free);
+        self.size = used + self.free;
+        pool.clone_into(&mut self.place);
+    }
+}
+
 /// Adds how large and how full the file systems are that are mounted at these directories or below. One that is mounted
-/// twice counts once. `names`: what the source calls the two numbers. Gives how many there are.
+/// twice counts once, and so does what those of one pool of ZFS have free together. `names`: what the source calls the two
+/// numbers. Gives how many there are.
 pub fn add(
     mounted: impl IntoIterator<Item = FileSystem>,
     directories: &[String],
     names: (&'static str, &'static str),
     reading: &mut Reading,
 ) -> usize {
-    let mut seen = BTreeSet::new();
-    for FileSystem { device, place, size, free } in mounted {
-        let is_one = size > 0.0 && size.is_finite() && free.is_finite() && is_below(&place, directories);
+    let is_one = |one: &FileSystem| {
+        let has_numbers = one.size > 0.0 && one.size.is_finite() && one.free.is_finite();
+        has_numbers && is_below(&one.place, directories) && !one.is_snapshot()
+    };
+    let within = |one: FileSystem| FileSystem { free: one.free.clamp(0.0, one.size), ..one };
+    let counted = each_once(mounted.into_iter().filter(is_one).map(within).collect());
+    for FileSystem { place, size, free, .. } in &counted {
+        reading.add_named(&q::STORE_CAPACITY, place, names.0, *size);
+        reading.add_named(&q::STORE_FREE, place, names.1, *free);
+    }
+    counted.len()
+}
+
+/// Each device once, each pool once, and overlays only where they lie on none of these.
+fn each_once(all: Vec<FileSystem>) -> Vec<FileSystem> {
+    let pools: BTreeSet<String> = all.iter().filter_map(FileSystem::pool).map(str::to_owned).collect();
+    let (overlays, others): (Vec<_>, Vec<_>) = all.into_iter().partition(FileSystem::is_overlay);
+    let mut rooms: Vec<(f64, f64)> = others.iter().map(|one| (one.size, one.free)).collect();
+    let (mut seen, mut of_pool) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
+    let mut counted: Vec<FileSystem> = Vec::new();
+    for one in others {
+        // The first of a pool has its name, of whatever kind that is.
+        let pool = one.pool().or_else(|| pools.get(&one.device).map(String::as_str)).map(str::to_owned);
         // What has no device of its own, such as a tmpfs, has the name of its kind there; what is a server's, `host:/path`.
-        let is_device = device.starts_with('/') || device.contains(":/");
-        let own = if is_device { device } else { place.clone() };
-        if is_one && seen.insert(own) {
-            reading.add_named(&q::STORE_CAPACITY, &place, names.0, size);
-            reading.add_named(&q::STORE_FREE, &place, names.1, free.clamp(0.0, size));
+        let is_device = one.device.starts_with('/') || one.device.contains(":/") || pool.is_some();
+        let own = if is_device { one.device.clone() } else { one.place.clone() };
+        if !seen.insert(own) {
+            continue;
+        }
+        let Some(pool) = pool else {
+            counted.push(one);
+            continue;
+        };
+        match of_pool.get(&pool).and_then(|at| counted.get_mut(*at)) {
+            Some(whole) => whole.take_in(&one, &pool),
+            None => {
+                of_pool.insert(pool, counted.len());
+                counted.push(one);
+            }
         }
     }
-    seen.len()
+    for one in overlays {
+        let is_same = |(size, free): &(f64, f64)| {
+            size.total_cmp(&one.size).is_eq() && (free - one.free).abs() <= SAME_FREE * one.size
+        };
+        if !rooms.iter().any(is_same) {
+            rooms.push((one.size, one.free));
+            counted.push(one);
+        }
+    }
+    counted
 }
 
 /// Why a machine of which file systems are wanted says nothing of any.
@@ -96,7 +173,8 @@ pub fn of_df(line: &str) -> Option<FileSystem> {
     let at = (4..words.len()).find(is_share)?;
     let (kilobytes, used) = (number(at - 3)?, number(at - 2)?);
     let (device, place) = (words[..at - 3].join(" "), words[at + 1..].join(" "));
-    Some(FileSystem { device, place, size: kilobytes * 1024.0, free: (kilobytes - used) * 1024.0 })
+    let (size, free) = (kilobytes * 1024.0, (kilobytes - used) * 1024.0);
+    Some(FileSystem { device, place, kind: String::new(), size, free })
 }
 
 /// The file systems of this machine at and below some directories.
@@ -170,7 +248,7 @@ fn below(root: &Path, directories: &[String]) -> Vec<FileSystem> {
     let text = fs::read(path("/proc/self/mounts")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     // What is mounted over another hides that.
-    let mut places: BTreeMap<String, String> = BTreeMap::new();
+    let mut places: BTreeMap<String, (String, String)> = BTreeMap::new();
     for line in text.lines() {
         let mut words = line.split(' ');
         let (Some(device), Some(place), Some(kind)) = (words.next(), words.next(), words.next()) else {
@@ -179,12 +257,12 @@ fn below(root: &Path, directories: &[String]) -> Vec<FileSystem> {
         let place = plain(place);
         // What is mounted when somebody asks for it would be mounted by this.
         if kind != "autofs" && is_below(&place, directories) {
-            places.insert(place, plain(device));
+            places.insert(place, (plain(device), kind.to_owned()));
         }
     }
-    let one = |(place, device): (String, String)| {
+    let one = |(place, (device, kind)): (String, (String, String))| {
         let (size, free) = room(&path(&place))?;
-        Some(FileSystem { device, place, size, free })
+        Some(FileSystem { device, place, kind, size, free })
     };
     places.into_iter().filter_map(one).collect()
 }

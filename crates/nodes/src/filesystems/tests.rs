@@ -9,7 +9,72 @@ fn found(reading: &Reading) -> Vec<(&'static str, &str, f64)> {
 }
 
 fn one(device: &str, place: &str, size: f64, free: f64) -> FileSystem {
-    FileSystem { device: device.to_owned(), place: place.to_owned(), size, free }
+    FileSystem { device: device.to_owned(), place: place.to_owned(), kind: String::new(), size, free }
+}
+
+fn of_kind(kind: &str, one: FileSystem) -> FileSystem {
+    FileSystem { kind: kind.to_owned(), ..one }
+}
+
+/// What counts of these: names, sizes and what is free.
+fn counted(mounted: Vec<FileSystem>) -> Vec<(String, f64, f64)> {
+    let mut reading = Reading::default();
+    let found = add(mounted, &["/".to_owned()], ("", ""), &mut reading);
+    let all: Vec<(String, f64, f64)> =
+        reading.samples.chunks(2).map(|two| (two[0].unit.clone(), two[0].value, two[1].value)).collect();
+    assert_eq!(found, all.len());
+    all
+}
+
+#[test]
+fn what_the_datasets_of_a_pool_have_free_counts_once_whatever_the_source_says_of_their_kind() {
+    // 1000 of the pool are free. They hold 0, 300 and 50, one may hold no more than 100, and one is mounted twice.
+    let datasets = |kind: &str, root: &str| -> Vec<FileSystem> {
+        vec![
+            of_kind(root, one("tank", "/tank", 1000.0, 1000.0)),
+            of_kind(kind, one("tank/a", "/tank/a", 1300.0, 1000.0)),
+            of_kind(kind, one("tank/a", "/again", 1300.0, 1000.0)),
+            of_kind(kind, one("tank/a/b", "/b", 100.0, 50.0)),
+            of_kind(kind, one("tank/a@yesterday", "/tank/a/.zfs/snapshot/yesterday", 200.0, 0.0)),
+            of_kind(kind, one("other/a", "/o", 70.0, 60.0)),
+        ]
+    };
+    for (kind, root) in [("", ""), ("zfs", "zfs"), ("zfs", "")] {
+        let wanted = [("tank".to_owned(), 1350.0, 1000.0), ("/o".to_owned(), 70.0, 60.0)];
+        assert_eq!(counted(datasets(kind, root)), wanted, "{kind} {root}");
+        let mut reversed = datasets(kind, root);
+        reversed.reverse();
+        let found = counted(reversed);
+        assert_eq!(found, [wanted[1].clone(), wanted[0].clone()], "{kind} {root}");
+    }
+    // What is of another kind is no pool, however it is named.
+    let found = counted(vec![
+        of_kind("fuse", one("remote/a", "/r/a", 10.0, 5.0)),
+        of_kind("fuse", one("remote/b", "/r/b", 10.0, 5.0)),
+        one("me@1f.fs=/a", "/c/a", 10.0, 5.0),
+        one("me@1f.fs=/b", "/c/b", 10.0, 5.0),
+    ]);
+    assert_eq!(found.len(), 4, "{found:?}");
+}
+
+#[test]
+fn subvolumes_bound_directories_and_overlays_of_a_device_count_with_it() {
+    let found = counted(vec![
+        of_kind("overlay", one("overlay", "/", 500.0, 200.0)),
+        of_kind("btrfs", one("/dev/sda2", "/home", 900.0, 300.0)),
+        of_kind("btrfs", one("/dev/sda2", "/srv", 900.0, 300.0)),
+        of_kind("ext4", one("/dev/sdb", "/data", 500.0, 199.9)),
+        of_kind("ext4", one("/dev/sdb", "/etc/hosts", 500.0, 199.9)),
+        of_kind("ext4", one("/dev/sdc", "/more", 500.0, 100.0)),
+        one("overlay", "/a", 40.0, 20.0),
+        one("overlay", "/b", 40.0, 20.0),
+        one("tmpfs", "/m/a", 40.0, 20.0),
+        one("tmpfs", "/m/b", 40.0, 20.0),
+    ]);
+    let names: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
+    assert_eq!(names, ["/home", "/data", "/more", "/m/a", "/m/b"]);
+    let alone = [one("overlay", "/a", 40.0, 20.0), one("overlay", "/b", 40.0, 20.0)];
+    assert_eq!(counted(alone.to_vec()), [("/a".to_owned(), 40.0, 20.0)]);
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub fn add(series: &[Series], directories: &[String], reading: &mut Reading) -> 
     let one = |one: &Series| {
         let own = of(one)?;
         let free = *rest.get(&own)?;
-        Some(FileSystem { device: own.0, place: own.1, size: one.value, free })
+        let kind = one.label("fstype").unwrap_or_default().to_owned();
+        Some(FileSystem { device: own.0, place: own.1, kind, size: one.value, free })
     };
     let mounted = series.iter().filter(|one| one.name == size).filter_map(one);
     filesystems::add(mounted, directories, (size, free), reading)
