@@ -19,7 +19,7 @@ const MOST_LEFT_OF_DEPTH: f64 = 0.0016;
 const BEYOND_ABRUPT: f64 = 4.0;
 
 /// From where on a side is looked at: where the dip is last deeper than this share of its depth.
-const PARTS: [f64; 3] = [0.9, 0.6, 0.3];
+const PARTS: [f64; 4] = [0.9, 0.6, 0.3, 0.1];
 
 /// Beginning and end of the dip around `segment`, in bins. `room` is where its neighbours end and begin.
 pub fn of(missing: &[f64], segment: Segment, room: (usize, usize), band: &Band) -> (f64, f64) {

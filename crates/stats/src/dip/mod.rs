@@ -29,8 +29,8 @@ pub struct Dip {
     pub from_s: f64,
     /// Where the rate is back.
     pub to_s: f64,
-    /// How far it fell: 1 - the least mean of ten seconds / the level; of a shorter dip, of the seconds that lie whole in it. One
-    /// of less than two seconds may have none, and is at least so deep.
+    /// How far it fell: 1 - the least mean of ten seconds / the level, of more where ten differ by chance; of a shorter dip, of
+    /// the seconds that lie whole in it. One of less than two seconds may have none, and is at least so deep.
     pub depth: f64,
     /// What was not done because of it: the area between the level and the rate.
     pub lost: f64,
@@ -125,29 +125,64 @@ pub fn find(series: &[f64], from: usize, to: usize, band: &Band) -> Found {
 
 /// One dip: `room` is where its neighbours end and begin.
 fn dip(missing: &[f64], segment: Segment, room: (usize, usize), offset: usize, band: &Band) -> Dip {
-    let (begin, end) = edges::of(missing, segment, room, band);
-    // A bin at an edge is partly in the dip: what it lacks is counted whole.
-    let first = whole(begin).min(segment.from).max(room.0);
-    let last = whole(end.ceil()).max(segment.to).min(room.1).min(missing.len());
+    let (mut begin, mut end) = edges::of(missing, segment, room, band);
+    // A bin at an edge is partly in the dip: what it lacks is counted whole. Beyond an edge the stretch has bins that lack
+    // something by chance; where they lack more the edge is that of what is deep, and what is less so lies beyond it.
+    let (mut first, mut last) = (whole(begin), whole(end.ceil()));
+    if lacks(missing.get(segment.from..first), band) {
+        (begin, first) = (real(segment.from), segment.from);
+    }
+    if lacks(missing.get(last..segment.to), band) {
+        (end, last) = (real(segment.to), segment.to);
+    }
+    let (first, last) = (first.max(room.0), last.min(room.1).min(missing.len()));
     let inside = missing.get(first..last.max(first)).unwrap_or_default();
     let lost = inside.iter().sum::<f64>().max(0.0);
-    let depth = depth(missing.get(segment.from..segment.to).unwrap_or_default(), band.level);
+    let depth = depth(missing.get(segment.from..segment.to).unwrap_or_default(), band);
     let bins = (first + offset, last + offset);
     Dip { from_s: begin + real(offset), to_s: end + real(offset), depth, lost, bins }
 }
 
+/// Beyond the edge of a dip seconds lack more than chance lets them from so many standard deviations of their sum on.
+const BEYOND_EDGE: f64 = 4.0;
+
+fn lacks(part: Option<&[f64]>, band: &Band) -> bool {
+    part.is_some_and(|part| {
+        part.iter().sum::<f64>() > BEYOND_EDGE * band.noise * (band.memory * real(part.len())).sqrt()
+    })
+}
+
 /// Over ten seconds, or what lies whole in a dip that is shorter: its first and last bins are of both.
 const DEPTH_BINS: usize = 10;
+/// A longer stretch that is less deep counts instead where so many standard deviations of their means are between the two: of
+/// many stretches chance makes one the deepest.
+const DEEPER_BY_CHANCE: f64 = 5.0;
 
-fn depth(missing: &[f64], level: f64) -> f64 {
-    if level <= 0.0 || missing.is_empty() {
+fn depth(missing: &[f64], band: &Band) -> f64 {
+    if band.level <= 0.0 || missing.is_empty() {
         return 0.0;
     }
-    let most = missing.iter().copied().fold(0.0, f64::max);
+    let mut sums = vec![0.0];
+    let mut sum = 0.0;
+    sums.extend(missing.iter().map(|missing| {
+        sum += missing;
+        sum
+    }));
+    let most_of = |width: usize| {
+        let means =
+            sums.iter().zip(sums.iter().skip(width)).map(|(before, upto)| (upto - before) / real(width));
+        means.fold(0.0, f64::max)
+    };
+    let most = most_of(missing.len().min(3));
     let deep = missing.iter().filter(|missing| **missing > most / 2.0).count();
-    let width = deep.saturating_sub(2).clamp(1, DEPTH_BINS);
-    let worst = missing.windows(width).map(|window| window.iter().sum::<f64>() / real(width));
-    (worst.fold(0.0, f64::max) / level).clamp(0.0, 1.0)
+    let widest = deep.saturating_sub(2).max(1);
+    let by_chance = |width: usize| DEEPER_BY_CHANCE * band.noise * (band.memory / real(width)).sqrt();
+    let widths = std::iter::successors(Some(widest.min(DEPTH_BINS)), |width| {
+        (*width < widest).then(|| (width + (width / 2).max(1)).min(widest))
+    });
+    let depths = widths.map(|width| (most_of(width), by_chance(width)));
+    let worst = depths.max_by(|a, b| (a.0 - a.1).total_cmp(&(b.0 - b.1)));
+    (worst.map_or(0.0, |worst| worst.0) / band.level).clamp(0.0, 1.0)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bins of a run")]

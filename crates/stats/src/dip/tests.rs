@@ -13,6 +13,8 @@ enum Shape {
     Rising { hold_s: f64, rise_s: f64 },
     /// Down in a straight line, and up at once.
     Falling { fall_s: f64, hold_s: f64 },
+    /// A little down, all of it, and a little again.
+    Stepped { before_s: f64, deep_s: f64, after_s: f64, little: f64 },
 }
 
 impl Shape {
@@ -21,6 +23,7 @@ impl Shape {
             Self::Box { length_s } => length_s,
             Self::Rising { hold_s, rise_s } => hold_s + rise_s,
             Self::Falling { fall_s, hold_s } => fall_s + hold_s,
+            Self::Stepped { before_s, deep_s, after_s, .. } => before_s + deep_s + after_s,
         }
     }
 
@@ -39,10 +42,18 @@ impl Shape {
                 }
             }
             Self::Falling { fall_s, .. } => (t / fall_s).min(1.0),
+            Self::Stepped { before_s, deep_s, little, .. } => {
+                if (before_s..before_s + deep_s).contains(&t) {
+                    1.0
+                } else {
+                    little
+                }
+            }
         }
     }
 }
 
+#[derive(Debug)]
 struct Planted {
     level: f64,
     noise: f64,
@@ -121,6 +132,7 @@ fn planted_dips_of_any_depth_length_and_shape_are_found_within_a_second_and_five
             Shape::Box { .. } => (0.0, 0.0),
             Shape::Rising { rise_s, .. } => (0.0, rise_s),
             Shape::Falling { fall_s, .. } => (fall_s, 0.0),
+            Shape::Stepped { .. } => (0.0, 0.0),
         };
         let wrong = (from_s - begin_s).abs() > side(fall_s) || (to_s - end_s).abs() > side(rise_s);
         late += usize::from(wrong);
@@ -163,6 +175,73 @@ fn what_falls_and_comes_back_at_once_is_timed_within_a_second_whatever_its_depth
     assert!(late <= 8, "{late} of 280 begin or end elsewhere");
     let median_s = crate::bootstrap::median(&apart_s).unwrap();
     assert!(median_s < 0.15, "a half of them are timed within {median_s} s");
+}
+
+#[test]
+fn a_dip_that_is_shallow_before_and_after_it_is_deep_is_timed_from_where_it_began_to_where_it_ended() {
+    let mut random = Random::new(5);
+    let mut late = 0;
+    for _ in 0..200 {
+        let long = |random: &mut Random| 8.0 + 12.0 * random.unit();
+        let (before_s, after_s) = (long(&mut random), long(&mut random));
+        let (deep_s, little) = (6.0 + 10.0 * random.unit(), 0.15 + 0.15 * random.unit());
+        let shape = Shape::Stepped { before_s, deep_s, after_s, little };
+        let begin_s = 100.0 + random.unit();
+        let depth = 0.7 + 0.3 * random.unit();
+        let planted = Planted { level: 1000.0, noise: 0.02, begin_s, depth, shape };
+        let (series, lost) = planted.series(240, &mut random);
+        let band = Band::of(&series[..90]).unwrap();
+        let found = find(&series, 90, 240, &band);
+        let (from_s, to_s) = found.extent().unwrap();
+        let wrong_s = (from_s - begin_s).abs().max((to_s - begin_s - shape.length_s()).abs());
+        late += usize::from(wrong_s > 1.0);
+        assert!((found.lost() / lost - 1.0).abs() < 0.1, "{} of {lost}: {planted:?}", found.lost());
+    }
+    assert!(late <= 30, "{late} of 200 begin or end elsewhere");
+}
+
+#[test]
+fn noise_makes_no_dip_deeper_than_it_was() {
+    let mut random = Random::new(6);
+    let mut apart = 0;
+    for _ in 0..200 {
+        let shape = Shape::Box { length_s: 20.0 + 40.0 * random.unit() };
+        let (begin_s, depth) = (100.0 + random.unit(), 0.4 + 0.2 * random.unit());
+        let planted = Planted { level: 1000.0, noise: 0.1, begin_s, depth, shape };
+        let (series, _) = planted.series(240, &mut random);
+        let band = Band::of(&series[..60]).unwrap();
+        apart += usize::from((find(&series, 60, 240, &band).depth() - depth).abs() > 0.05);
+    }
+    assert!(apart <= 35, "{apart} of 200 have another depth");
+    // What is deeper for ten seconds than the rest of its dip is so deep.
+    let mut series = vec![1000.0; 200];
+    series[100..140].fill(500.0);
+    series[112..124].fill(0.0);
+    for (at, rate) in series.iter_mut().enumerate() {
+        *rate += if at % 2 == 0 { 20.0 } else { -20.0 };
+    }
+    let band = Band::of(&series[..90]).unwrap();
+    let depth = find(&series, 90, 200, &band).depth();
+    assert!((depth - 1.0).abs() < 0.02, "{depth}");
+}
+
+#[test]
+fn what_chance_takes_from_the_seconds_beside_a_dip_is_not_lost_in_it() {
+    let mut random = Random::new(8);
+    let (mut found_apart, mut truly_apart) = (0, 0);
+    for _ in 0..200 {
+        let shape = Shape::Box { length_s: 2.5 + 5.0 * random.unit() };
+        let (begin_s, depth) = (100.0 + random.unit(), 0.4 + 0.2 * random.unit());
+        let planted = Planted { level: 1000.0, noise: 0.03, begin_s, depth, shape };
+        let (series, lost) = planted.series(240, &mut random);
+        let band = Band::of(&series[..60]).unwrap();
+        let is_apart = |sum: f64| usize::from((sum - lost).abs() > 0.05 * lost);
+        found_apart += is_apart(find(&series, 60, 240, &band).lost());
+        // What would be found if somebody knew in which seconds it was.
+        let inside = &series[whole(begin_s)..whole((begin_s + shape.length_s()).ceil())];
+        truly_apart += is_apart(inside.iter().map(|rate| band.level - rate).sum());
+    }
+    assert!(found_apart <= truly_apart + 8, "{found_apart} and not {truly_apart} of 200 by chance");
 }
 
 #[test]
