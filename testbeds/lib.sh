@@ -81,7 +81,7 @@ bed_init() {
 # Make the bed's directories and hold its lock until the script ends: one up, down or fault at a time.
 bed_open() {
   mkdir -p "$RUN_DIR" "$LOG_DIR" "$FAULT_DIR" "$TOOLS_DIR" || die "cannot write $BED_DIR; set COSMARK_TESTBED_DIR"
-  : >"$BED_DIR/.cosmark-testbed"
+  : >>"$BED_DIR/.cosmark-testbed"
   exec 9>"$BED_DIR/.lock"
   flock -w 600 9 || die "another command holds $BED_DIR/.lock for 10 minutes; end it and try again"
 }
@@ -676,6 +676,8 @@ bed_up() {
     if declare -F bed_install >/dev/null; then bed_install; fi
     return 0
   fi
+  # By whose scripts it was started: those of a bed that nobody has started are not run without a word of the user's.
+  realpath -m -- "$(dirname -- "$0")" >"$BED_DIR/.cosmark-testbed"
   trap 'up_failed' EXIT
   memory_prepare
   bed_prepare

@@ -36,17 +36,46 @@ pub fn script(bed: &str) -> Result<String, String> {
     Ok(text_of(&whole))
 }
 
+/// What a bed has among its data, with the directory of the scripts by which it was started.
+const SIGN: &str = ".cosmark-testbed";
+
 /// Whether the script may be run: without the user's word only where nobody but the user and the administrator can have
-/// written it.
+/// written it, and one of them has started its bed. What came with a workload was read by nobody.
 ///
 /// # Errors
-/// When there is none, or it belongs to somebody else.
+/// When there is none, it belongs to somebody else, or its bed was not started.
 pub fn check(bed: &str, allowed: bool) -> Result<(), String> {
     let path = script(bed)?;
     if allowed {
         return Ok(());
     }
-    check_strict_modes(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))
+    check_strict_modes(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))?;
+    let scripts = Path::new(&path).parent().unwrap_or(Path::new("/"));
+    if data_of_beds().is_some_and(|data| was_started(&data, scripts)) {
+        return Ok(());
+    }
+    Err(format!(
+        "{path} is run for it, and no test bed was started by {up}: run that, or read what they do, and allow it by \
+         --allow-faults",
+        up = scripts.join("up").display()
+    ))
+}
+
+/// Where test beds have their data.
+fn data_of_beds() -> Option<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    var("COSMARK_TESTBED_DIR").or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
+}
+
+/// Whether a bed that has its data there was started by the scripts of a directory, and nobody else can have said so.
+fn was_started(data: &Path, scripts: &Path) -> bool {
+    let Ok(beds) = std::fs::read_dir(data) else { return false };
+    let says_it = |sign: &PathBuf| {
+        let said = std::fs::read_to_string(sign);
+        said.is_ok_and(|said| Path::new(said.trim_end_matches('\n')) == scripts)
+    };
+    let signs = beds.flatten().map(|bed| bed.path().join(SIGN));
+    signs.filter(says_it).any(|sign| check_strict_modes(&sign).is_ok())
 }
 
 pub struct Bed {
@@ -196,6 +225,44 @@ process_is_alive() { [[ -e $TESTBED_DIR/alive ]]; }
 process_signal() { builtin kill -KILL $$; }
 bed_faults "$2" x
 "#;
+
+    /// A bed of which nothing but its beginning is left.
+    const STARTED: &str = r#"set -euo pipefail
+. "$1/../../testbeds/lib.sh"
+bed_init tiny
+bed_prepare() { exit 0; }
+memory_prepare() { :; }
+up_failed() { :; }
+bed_up
+"#;
+
+    #[test]
+    fn the_script_of_a_bed_that_the_user_has_started_is_run_and_another_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().canonicalize().unwrap();
+        let (data, started, packed) = (place.join("data"), place.join("a b"), place.join("packed"));
+        let mode = |at: &Path, mode| {
+            std::fs::set_permissions(at, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for scripts in [&started, &packed] {
+            std::fs::create_dir(scripts).unwrap();
+            mode(scripts, 0o755);
+            std::fs::write(scripts.join("faults"), "").unwrap();
+            mode(&scripts.join("faults"), 0o644);
+        }
+        assert!(!was_started(&data, &started), "nothing was started");
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", STARTED, &text_of(&started.join("up")), env!("CARGO_MANIFEST_DIR")]);
+        let output = command.env("COSMARK_TESTBED_DIR", &data).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(was_started(&data, &started) && !was_started(&data, &packed));
+        let said = check(&text_of(&packed), false).unwrap_err();
+        assert!(said.contains("packed/up") && said.contains("--allow-faults"), "{said}");
+        assert_eq!(check(&text_of(&packed), true), Ok(()));
+        // Where others may write they may say it, too.
+        mode(&data.join("tiny").join(SIGN), 0o666);
+        assert!(!was_started(&data, &started));
+    }
 
     #[test]
     fn the_beds_write_down_what_they_kill_or_halt_before_they_do_and_nothing_that_they_refuse() {

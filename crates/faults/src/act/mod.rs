@@ -263,7 +263,7 @@ pub fn heal_to_its_end(plan: &Heal) -> Result<Result<String, String>, String> {
 }
 
 /// Whether a fault of a workload may be made on this machine: `allowed` is the user's explicit word. The script of a test bed
-/// may be run without it where it belongs to this user or the administrator.
+/// may be run without it where it belongs to this user or the administrator, and one of them has started that bed.
 ///
 /// # Errors
 /// What it needs.
