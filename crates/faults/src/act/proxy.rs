@@ -22,7 +22,7 @@ use super::process::Process;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 64 << 10;
-/// Blocks that are under way in one direction of a connection.
+/// Blocks that are under way in one direction of a connection, where a delay or a bandwidth makes them wait.
 const BLOCKS: usize = 64;
 /// A store that cannot be reached within this time is not there.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -295,11 +295,17 @@ async fn pump(
     began: Instant,
 ) {
     let (blocks, mut read) = mpsc::channel::<(Instant, Vec<u8>)>(BLOCKS);
+    let mut seen = mode.clone();
     let reading = async move {
         let mut block = vec![0; BLOCK];
         while let Ok(length) = from.read(&mut block).await {
             let Some(bytes) = block.get(..length).filter(|bytes| !bytes.is_empty()) else { return };
             if blocks.send((Instant::now(), bytes.to_vec())).await.is_err() {
+                return;
+            }
+            // Where nothing is delivered nothing more is taken either: one block proves that it is held, and who sends more has
+            // to wait, as before a network that is gone.
+            if seen.wait_for(|mode| *mode != Some(ProxyFault::Stall)).await.is_err() {
                 return;
             }
         }

@@ -109,6 +109,35 @@ fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
     ask(&mut open(), b"again").unwrap();
 }
 
+/// How much goes into a connection of which nobody reads.
+fn goes_in(stream: &mut TcpStream) -> usize {
+    stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    std::iter::from_fn(|| stream.write(&[7; 64 << 10]).ok()).sum()
+}
+
+#[test]
+fn a_proxy_that_stalls_takes_hardly_more_than_a_store_that_reads_nothing() {
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut straight = TcpStream::connect(deaf.local_addr().unwrap()).unwrap();
+    let _silent = deaf.accept().unwrap();
+    let buffers = goes_in(&mut straight);
+    let of = echo();
+    let proxies = Proxies::start(std::iter::once(of.as_str())).unwrap();
+    let mut stream = TcpStream::connect(proxies.instead_of(&of).unwrap()).unwrap();
+    ask(&mut stream, b"open").unwrap();
+    let mut stall = proxies.hand(&of, ProxyFault::Stall).unwrap();
+    stall.inject(&mut |_| {}).unwrap();
+    let taken = goes_in(&mut stream);
+    until_landed(&mut stall);
+    assert!(taken < buffers + (2 << 20), "{taken} and not {buffers}");
+    // All of it arrives when it is healed, and comes back.
+    stall.heal().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut back = vec![0; taken];
+    stream.read_exact(&mut back).unwrap();
+    assert!(back.iter().all(|byte| *byte == 7));
+}
+
 #[test]
 fn a_fault_that_nothing_met_has_not_landed() {
     let of = echo();
