@@ -53,7 +53,7 @@ impl Wish {
         let manner = Manner {
             workers: 16,
             rate_per_s: None,
-            settle: Duration::from_secs(10),
+            settle: workload.settle.unwrap_or(Duration::from_secs(10)),
             listings: true,
             in_doubt: false,
             removed: false,
@@ -478,7 +478,7 @@ fn doubts(record: &DurabilityRecord) -> Vec<&'static str> {
     if record.listed_not_there + record.there_not_listed > 0 {
         doubts.push(
             "  listings: a store that promises them only eventually (Swift) may be behind by minutes: `cosmark verify-data` \
-             compares them again",
+             compares them again, and `--settle 2m` gives them longer",
         );
     }
     if record.sample.is_some() && record.read() > 0 {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cosmark_metrics::results::Statistic;
 
-use crate::diagnostics::{Diagnostic, Mistakes, shown};
+use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
 use crate::model::dataset::{self, FillPass};
 use crate::model::search::Loads;
 use crate::model::selector::{IntSelector, OPEN_END};
@@ -45,6 +45,13 @@ pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
         }
         objects(stage, &mut existing, mistakes);
         goal_of_search(stage, mistakes);
+    }
+    if workload.settle.is_some() && !workload.durability {
+        mistakes.warning(
+            Span::default(),
+            "settle is a time of the check, and nothing is checked",
+            "add check: durability, or give it to verify-data as --settle",
+        );
     }
 }
 

@@ -119,6 +119,7 @@ pub fn of_workload(workload: &mut Workload) -> impl Iterator<Item = Named<'_>> {
         loss: _,
         drivers: _,
         durability: _,
+        settle: _,
         nodes: _,
         stages,
     } = workload;

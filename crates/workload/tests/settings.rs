@@ -112,6 +112,23 @@ fn a_setting_of_an_operation_key_reaches_the_operations_that_read_it() {
 }
 
 #[test]
+fn when_a_check_looks_again_is_a_setting_and_without_a_check_it_is_said_that_it_does_nothing() {
+    for (text, time) in [("2m", 120), ("0s", 0), ("24h", 86_400)] {
+        let changed = set(&format!("settle={text}"));
+        assert_eq!(changed.settle, Some(Duration::from_secs(time)), "{text}");
+        let again = parse(&to_yaml(&changed), Format::Yaml, &Environment::default()).0.unwrap();
+        assert_eq!(again, changed);
+    }
+    let said = |text: &str| -> Vec<String> {
+        let found = parse(&format!("{text}{TEXT}"), Format::Yaml, &Environment::default()).1;
+        found.into_iter().map(|one| one.message).filter(|one| one.contains("settle")).collect()
+    };
+    assert_eq!(said("settle: 30s"), ["settle is a time of the check, and nothing is checked"]);
+    assert!(said("settle: 30s\ncheck: durability").is_empty());
+    assert!(said("").is_empty() && workload().settle.is_none());
+}
+
+#[test]
 fn a_setting_that_cannot_be_says_why_and_changes_nothing() {
     for (setting, text) in [
         ("workers", "write e.g. workers=16"),
@@ -125,6 +142,8 @@ fn a_setting_that_cannot_be_says_why_and_changes_nothing() {
         ("init.closure_delay=5", "write 5s or 5ms"),
         ("lost_after=30", "write 30s or 30ms"),
         ("init.runtime=5s", "fits no work here"),
+        ("settle=30", "write 30s or 30ms"),
+        ("settle=25h", "at most 24h"),
         ("main.0.seed=5", "without a stage"),
         ("seed=x", "not a whole number"),
         ("objects=u(1,5)", "write r(1,5), or name a stage"),

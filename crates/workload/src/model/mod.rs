@@ -46,6 +46,8 @@ pub struct Workload {
     pub drivers: DriversWanted,
     /// What the store acknowledged is read back at the end.
     pub durability: bool,
+    /// What looks broken then is looked at again after so long; `None` = as `cosmark verify-data` does.
+    pub settle: Option<Duration>,
     /// The machines of the store that are looked at meanwhile.
     pub nodes: Vec<NodeSpec>,
     /// Stages in order; never empty after a parse without errors.

@@ -52,6 +52,14 @@ pub const WORKLOAD: &[AttributeRow] = &[
          delete: what is lost, corrupt, stale or back is named.",
     )
     .access(Access::Workload(CHECK)),
+    row(
+        ("", "settle"),
+        ValueKind::Duration,
+        "10s",
+        "What looks broken at `check` is looked at again after so long, and ghosts of listings three times within six times that; \
+         `0s`: not. A day at most.",
+    )
+    .access(Access::Workload(SETTLE)),
     TRIGGER,
     CONFIG,
     AUTH,
@@ -82,6 +90,9 @@ pub const WORKLOAD: &[AttributeRow] = &[
 
 /// Shorter silences are those of a busy machine.
 const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
+
+/// Nobody waits longer for a listing.
+const MOST_SETTLE: Duration = Duration::from_secs(86_400);
 
 const DESCRIPTION: Value<Workload> = Value {
     set: |workload, text| {
@@ -133,6 +144,21 @@ const CHECK: Value<Workload> = Value {
         _ => Err((format!("unknown check `{}`", shown(text)), "known: durability".to_owned())),
     },
     get: |workload| workload.durability.then(|| "durability".to_owned()),
+};
+
+const SETTLE: Value<Workload> = Value {
+    set: |workload, text| {
+        let time = parse_time(text)?;
+        if time > MOST_SETTLE {
+            return Err((
+                format!("settle `{}` is longer than a day", shown(text)),
+                "give at most 24h".to_owned(),
+            ));
+        }
+        workload.settle = Some(time);
+        Ok(())
+    },
+    get: |workload| workload.settle.map(duration_text),
 };
 
 const LOST_AFTER: Value<Workload> = Value {
