@@ -30,3 +30,20 @@ export function fillChart(fill: FillData): LineModel | null {
     hint: `Successes per second by how many objects the data set had then. A rate that falls as it grows is the store's: its tables grow.${earlier}`,
   };
 }
+
+/** The rate by how full the store was; null where that was said less than twice. */
+export function fullChart(fill: FillData): LineModel | null {
+  if (fill.over_full.length < 2) return null;
+  const rates = fill.over_full.map(([, rate]) => rate);
+  const means = smooth(rates);
+  const over = (values: number[]) => fill.over_full.map(([full], at): [number, number] => [full, Number(values[at]!.toPrecision(6))]);
+  return {
+    kind: "lines", x: "full", id: `full-${fill.dataset.replace(/\W/g, "-")}`, title: `Rate by how full the store was: ${fill.dataset}`, unit: "per_s", mayLog: true,
+    xEnd: Math.ceil(fill.over_full[fill.over_full.length - 1]![0] * 20) / 20,
+    lines: [
+      { name: "rate", colour: 0, thin: true, points: over(rates) },
+      { name: "mean of neighbours", colour: 1, points: over(means) },
+    ],
+    hint: "Successes per second by the share of the store's capacity that its machines said to be used then. These figures lag by some seconds.",
+  };
+}

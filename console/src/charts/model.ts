@@ -41,8 +41,8 @@ export interface Mark {
 export interface LineModel extends Common {
   kind: "lines";
   /** Seconds, place on the percentile axis, workers or operations in flight (by powers of two), operations per second, the number
-   * of a run in their order, the place of a time since an acknowledgement, or objects that are stored. */
-  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order" | "after" | "objects";
+   * of a run in their order, the place of a time since an acknowledgement, objects that are stored, or how full the store is. */
+  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order" | "after" | "objects" | "full";
   /** What stands at the places of an axis of runs. */
   xNames?: string[];
   unit: Unit;
@@ -164,6 +164,7 @@ function xText(model: LineModel, x: number): string {
   if (model.x === "in-flight") return `${exact(x, "count")} in flight`;
   if (model.x === "rate") return exact(x, "per_s");
   if (model.x === "objects") return `${exact(Math.round(x), "count")} objects stored`;
+  if (model.x === "full") return `${exact(x, "share")} of the store used`;
   if (model.x === "after") return `${short(timeAt(x), "ms")} after the acknowledgement`;
   return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
 }
@@ -271,6 +272,10 @@ function xAxis(model: LineModel, view: View, end: number): Option {
       return { type: "value", min: 0, ...style, axisLabel: { ...label, formatter: (value: number) => short(value, "per_s") } };
     case "objects":
       return { type: "value", min: 0, max: end, ...style, axisLabel: { ...label, formatter: (value: number) => short(value, "count") } };
+    case "full": {
+      const least = Math.min(end, ...model.lines.flatMap((line) => line.points.map(([x]) => x)));
+      return { type: "value", min: Math.floor(least * 20) / 20, max: end, ...style, axisLabel: { ...label, formatter: (value: number) => short(value, "share") } };
+    }
     case "in-flight":
     case "workers": {
       const places = [...new Set(model.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
@@ -429,7 +434,7 @@ export function optionOf(model: ChartModel, view: View): Option {
 /** All values of a chart. */
 export function valuesOf(model: ChartModel): ValueTable {
   if (model.kind === "lines") {
-    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run", after: "after_ms", objects: "objects" }[model.x];
+    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run", after: "after_ms", objects: "objects", full: "full" }[model.x];
     const names = model.lines.map((line) => ({ ...line, name: model.unit === "none" ? line.name : `${line.name} (${model.unit})` }));
     const table = tableOf(first, names);
     if (model.x === "nines") {

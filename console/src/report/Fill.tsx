@@ -1,13 +1,13 @@
 // How a pass over a data set went, over the objects stored.
 import { Chart } from "../charts/Chart";
-import { fillChart } from "../charts/fill";
+import { fillChart, fullChart } from "../charts/fill";
 import type { StageData } from "../data/types";
 import { grouped } from "../format";
 
 export function Fill({ stage }: { stage: StageData }) {
   const fill = stage.fill;
   if (!fill) return null;
-  const model = fillChart(fill);
+  const models = [fillChart(fill), fullChart(fill)].filter((model) => model !== null);
   const left = fill.objects - fill.done;
   return (
     <div className="fill">
@@ -16,7 +16,7 @@ export function Fill({ stage }: { stage: StageData }) {
         {grouped(fill.done)} of {grouped(fill.objects)} objects are done{fill.before > 0 && <>, {grouped(fill.before)} of them by earlier runs</>}
         {left > 0 ? <>; {grouped(left)} are left: the same command goes on.</> : "."}
       </p>
-      {model && <div className="charts"><Chart model={model} wide /></div>}
+      {models.length > 0 && <div className="charts">{models.map((model) => <Chart key={model.id} model={model} wide />)}</div>}
     </div>
   );
 }

@@ -16,6 +16,8 @@ pub struct FillData {
     pub done: u64,
     /// The rate over the objects that were done, in order.
     pub curve: Vec<FillPointData>,
+    /// The rate by how full the store was, 0 to 1, by that; empty where nobody said it.
+    pub over_full: Vec<(f64, f64)>,
 }
 
 /// A stretch of a pass.
