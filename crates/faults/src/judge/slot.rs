@@ -35,6 +35,11 @@ const MOST_COURSE: usize = 600;
 /// What lies above the band until so many seconds before a slot ends lies above it at its end.
 const LAST_S: f64 = 5.0;
 
+/// A second with less than this share of the level has hardly any operations, and one that is so many standard deviations below
+/// the level is not so by chance.
+const TENTH: f64 = 0.1;
+const BY_CHANCE: f64 = 3.0;
+
 /// A 99th percentile needs ten operations beyond it.
 const LEAST_TIMES: u64 = 1000;
 
@@ -104,8 +109,7 @@ impl Basis<'_> {
             first.is_none(),
             Some("no more operations failed than without a fault"),
         );
-        let below = rates.get(from..to).unwrap_or_default().iter().filter(|rate| **rate < level * 0.1);
-        slot.below_tenth_s = Some(real(below.count()));
+        slot.below_tenth_s = Some(self.below_tenth_s(healthy, (from, to), &found));
         self.times(spec, (from, to), &found, slot, unknown);
         let ends_above = found.above_s.iter().any(|above| above.1 + LAST_S >= real(to));
         slot.back_after_s = back(spec, played, &found, (real(to), ends_above), unknown);
@@ -123,6 +127,17 @@ impl Basis<'_> {
         let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
         slot.resiliency = (expected > 0.0).then(|| done / expected);
         Shape { ends_above, falls_again }
+    }
+
+    /// Seconds in which hardly anything was done. Where chance alone makes such seconds, only those of a dip say something.
+    fn below_tenth_s(&self, healthy: &Healthy, (from, to): (usize, usize), found: &Found) -> f64 {
+        let least = healthy.band.level * TENTH;
+        let may_be_chance = healthy.band.level - least < BY_CHANCE * healthy.band.noise;
+        let is_in_dip = |at: usize| found.dips.iter().any(|dip| (dip.bins.0..dip.bins.1).contains(&at));
+        let rates = self.seconds.ok.get(from..to).unwrap_or_default();
+        let below =
+            (from..).zip(rates).filter(|(at, rate)| **rate < least && (!may_be_chance || is_in_dip(*at)));
+        real(below.count())
     }
 
     /// The rate in the slot and some time before it.

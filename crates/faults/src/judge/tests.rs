@@ -115,6 +115,22 @@ fn a_slot_that_ends_before_the_rate_has_stayed_says_so() {
     assert!(result.slots[0].unknown["back_after_s"].contains("for 30 s"));
 }
 
+#[test]
+fn seconds_in_which_nothing_came_by_chance_are_none_of_an_outage() {
+    // 5/s as chance has them: one second in ten is empty.
+    let by_chance = [6, 4, 9, 3, 5, 0, 7, 8, 2, 6];
+    let mut seconds = Seconds::default();
+    for (at, ok) in (0..400_u64).zip(by_chance.into_iter().cycle()) {
+        let ok = if (200..220).contains(&at) { 0 } else { ok };
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &second(ok, 0, 10));
+    }
+    let slots = [vec![played(100.0), played(195.0)]];
+    let result = results(&[spec(stall(), 30)], &slots, &seconds, LOAD, true).remove(0);
+    let below: Vec<_> = result.slots.iter().map(|slot| slot.below_tenth_s.unwrap()).collect();
+    assert_eq!(result.slots[0].dip, Some(false), "{result:?}");
+    assert!(below[0] < 0.5 && (20.0..=21.0).contains(&below[1]), "{below:?}");
+}
+
 /// 100/s; from 100 on 20/s for `low_s` seconds, then 100/s.
 fn one_dip(low_s: u64) -> Seconds {
     let mut seconds = Seconds::default();
