@@ -209,6 +209,11 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
     if unfinished == 0 {
         return Finding::pass(0.0, MANY, "everything that was started has ended");
     }
+    if evidence.ended() == 0 {
+        return Finding::unknown(
+            "nothing ended in the window: no figure is there that lacks something (V12)",
+        );
+    }
     match Censored::of(evidence) {
         Some(censored) => censored.finding(evidence, unfinished),
         None => {
@@ -341,16 +346,7 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
         if let Some(under_way) = evidence.outlasting() {
             return outlasted(evidence, under_way);
         }
-        let has_ended = |op: &OperationEvidence| op.outside != Outside::default();
-        let is_all_under_way = evidence.operations.iter().any(|op| op.unfinished > 0)
-            && !evidence.operations.iter().any(has_ended);
-        let remedy = if is_all_under_way {
-            "; if operations are meant to take longer, set a longer runtime, and a --drain in which they end"
-        } else {
-            ""
-        };
-        let message = format!("nothing ended in the window: the store gave no answer at all{remedy}");
-        return Finding::fail(1.0, 0.01, message);
+        return Finding::fail(1.0, 0.01, no_answer(evidence));
     }
     let in_faults = evidence.in_faults.as_ref().map_or(0, |faults| faults.failed.min(failed));
     if in_faults > 0 {
@@ -369,6 +365,22 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
         || good_errors(failed, ended),
         || bad_errors(evidence, by_count, by_time),
     )
+}
+
+/// Nothing ended in the window although something was asked, and no size is the reason.
+fn no_answer(evidence: &Evidence) -> String {
+    let has_ended = |op: &OperationEvidence| op.outside != Outside::default();
+    let is_all_under_way =
+        evidence.operations.iter().any(|op| op.unfinished > 0) && !evidence.operations.iter().any(has_ended);
+    let more = if evidence.late().is_some() {
+        " until it was over, and then it answered: it stood still, or operations of this size take it longer than that; look \
+         for what they waited for, or set a longer runtime"
+    } else if is_all_under_way {
+        "; if operations are meant to take longer, set a longer runtime, and a --drain in which they end"
+    } else {
+        ""
+    };
+    format!("nothing ended in the window: the store gave no answer at all{more}")
 }
 
 /// Of a window that is shorter than every operation.

@@ -268,12 +268,21 @@ fn never_asked(evidence: &mut Evidence, in_flight_mean: Option<f64>, missed: u64
     evidence.operations[0] = OperationEvidence { in_flight_mean, missed, ..nothing };
 }
 
-/// All of eight operations take longer than the window; behind it so many of them end well, and so many fail.
+/// All of eight operations on large objects take longer than the window, with bytes that move all the time; behind it so
+/// many of them end well, and so many fail.
 fn outlast(evidence: &mut Evidence, ok_after: u64, failed_after: u64) {
     never_asked(evidence, Some(8.0), 0);
     let op = &mut evidence.operations[0];
     (op.unfinished, op.unfinished_age, op.intended) = (8, Some(times(58_000.0, 8)), Some(8));
-    op.outside = Outside { before: 0, ok_after, failed_after };
+    op.outside = Outside { before: 0, ok_after, failed_after, bytes_after: 4_000_000_000 * ok_after };
+    evidence.moving = Some(1.0);
+}
+
+/// The same with objects of this size, and bytes that moved for such a part of the window.
+fn outlast_of(evidence: &mut Evidence, size: u64, moving: Option<f64>) {
+    outlast(evidence, 8, 0);
+    evidence.operations[0].outside.bytes_after = 8 * size;
+    evidence.moving = moving;
 }
 
 /// Half of the workers, from this moment on.
@@ -852,6 +861,23 @@ const CASES: &[Case] = &[
         Status::Fail,
         "no answer at all",
     ),
+    (
+        "V8",
+        healthy,
+        |e| (e.series[0].rate_per_s.fill(0.0), outlast(e, 8, 0)).1,
+        Status::NotRun,
+        "longer runtime",
+    ),
+    ("V8", healthy, |e| (e.series[0].rate_per_s.fill(0.0), outlast(e, 4, 0)).1, Status::Fail, "stood still"),
+    ("V10", healthy, |e| outlast(e, 8, 0), Status::NotRun, "no figure is there"),
+    // A store that stands still for the window and goes on behind it answers as late: by what moved, or by the sizes.
+    ("V12", healthy, |e| outlast_of(e, 4_000_000_000, Some(0.02)), Status::Fail, "until it was over"),
+    ("V12", healthy, |e| outlast_of(e, 4096, Some(0.02)), Status::Fail, "until it was over"),
+    ("V12", healthy, |e| outlast_of(e, 4096, Some(0.98)), Status::NotRun, "set a longer runtime"),
+    ("V12", healthy, |e| outlast_of(e, 0, Some(0.98)), Status::Fail, "until it was over"),
+    ("V12", healthy, |e| outlast_of(e, 4096, None), Status::Fail, "until it was over"),
+    ("V12", healthy, |e| outlast_of(e, 10_000_000_000, None), Status::NotRun, "set a longer runtime"),
+    ("V4", open, |e| outlast_of(e, 4096, Some(0.02)), Status::Fail, "the store fell behind"),
     ("V4", open, |e| outlast(e, 8, 0), Status::NotRun, "ended well behind it"),
     ("V4", open, |e| outlast(e, 4, 0), Status::Fail, "the store fell behind"),
     ("V4", open, |e| (outlast(e, 8, 0), e.operations[0].missed = 9).1, Status::Fail, "the store fell behind"),

@@ -62,6 +62,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
                 OperationEvidence { sizes, ..operation_of(operation) }
             })
             .collect(),
+        moving: None,
         // A file that cannot be read is as good as none: the check says that it had nothing to look at.
         series: series::series_of(run, stage, plan).unwrap_or_default(),
         clients: stage.clients.clone(),
@@ -98,7 +99,7 @@ fn durability_of(record: &DurabilityRecord) -> DurabilityEvidence {
 #[must_use]
 pub fn of_whole_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&Workload>) -> Evidence {
     let mut evidence = of_stage(run, index, stage, workload);
-    times::add(run, stage, &mut evidence.operations);
+    times::add(run, stage, &mut evidence);
     evidence
 }
 

@@ -9,7 +9,7 @@ use cosmark_archive::{ArchiveError, Run, StageRecord, TimeKind};
 use cosmark_stats::batches::Batches;
 
 use super::is_special;
-use crate::evidence::{Logged, OperationEvidence, Outside, Step};
+use crate::evidence::{Evidence, Logged, Outside, Step};
 
 /// A longer log is not read: its run is so long that the published percentiles say the same.
 const MOST_LOG_BYTES: u64 = 256 << 20;
@@ -18,7 +18,8 @@ const JITTER: u32 = 50;
 
 /// Adds them to the operations of a stage. What cannot be read is left out: the bounds are then wider, or of the published
 /// percentiles.
-pub(super) fn add(run: &Run, stage: &StageRecord, operations: &mut [OperationEvidence]) {
+pub(super) fn add(run: &Run, stage: &StageRecord, evidence: &mut Evidence) {
+    let Evidence { operations, moving, .. } = evidence;
     let measured = || stage.operations.iter().filter(|operation| !is_special(&operation.op));
     let tags: Vec<&str> = measured().map(|operation| operation.tag.as_str()).collect();
     for (op, logged) in operations.iter_mut().zip(logged(run, &tags).unwrap_or_default()) {
@@ -28,9 +29,12 @@ pub(super) fn add(run: &Run, stage: &StageRecord, operations: &mut [OperationEvi
         op.steps = steps;
     }
     if operations.iter().all(|op| op.ended() == 0) {
-        for (op, outside) in operations.iter_mut().zip(outside(run, stage, &tags).unwrap_or_default()) {
+        let (found, window) = outside(run, stage, &tags).unwrap_or_default();
+        for (op, outside) in operations.iter_mut().zip(found) {
             op.outside = outside;
         }
+        let under_way = operations.iter().fold(0, |all: u64, op| all.saturating_add(op.unfinished));
+        *moving = window.and_then(|window| carried(run, stage, window, under_way));
     }
     for op in operations {
         let length = Duration::try_from_secs_f64(op.window_s.min(1e9)).unwrap_or_default();
@@ -121,19 +125,51 @@ fn steps(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Vec<Step>>
     Ok(found.into_iter().map(whole).collect())
 }
 
-fn outside(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Outside>, ArchiveError> {
+/// What ended outside of the window, and from when to when the window was, seconds since the load began.
+type Around = (Vec<Outside>, Option<(f64, f64)>);
+
+fn outside(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Around, ArchiveError> {
     let mut found: Vec<Outside> = vec![Outside::default(); tags.len()];
+    let mut window: Option<(f64, f64)> = None;
     run.intervals(|line| {
         let at = tags.iter().position(|tag| line.stage == stage.id && *tag == line.tag);
         let Some(outside) = at.and_then(|at| found.get_mut(at)) else { return };
         match line.phase.as_str() {
             "rampup" => outside.before += line.ok + line.failed,
+            "window" => {
+                let (from_s, to_s) = window.unwrap_or((line.start_s, line.end_s));
+                window = Some((from_s.min(line.start_s), to_s.max(line.end_s)));
+            }
             "rampdown" | "drain" => {
                 outside.ok_after += line.ok;
                 outside.failed_after += line.failed;
+                outside.bytes_after += line.bytes;
             }
             _ => {}
         }
     })?;
-    Ok(found)
+    Ok((found, window))
+}
+
+/// Which part of a window the drivers' connections to the stores carried something; `None` where segments were not counted.
+/// Who waits for an answer sends next to nothing: keepalives, and probes of a window that the other end has closed, which
+/// come twice as late each time (RFC 9293, 3.8.6.1). Whoever sends sends segments, and who receives acknowledges them: more
+/// than one a second for each operation that is `under_way`.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn carried(run: &Run, stage: &StageRecord, (from_s, to_s): (f64, f64), under_way: u64) -> Option<f64> {
+    let (mut counted, mut all_s, mut moved_s) = (0_u64, 0.0, 0.0);
+    let read = run.clients(|line| {
+        let Some(segments) = line.tcp_segments_out.filter(|_| line.stage == stage.id) else { return };
+        counted = counted.saturating_add(segments);
+        let middle_s = line.time_s - 0.5 * line.span_s;
+        if middle_s < from_s || middle_s > to_s {
+            return;
+        }
+        all_s += line.span_s;
+        if segments as f64 > line.span_s * under_way as f64 / stage.clients.len().max(1) as f64 {
+            moved_s += line.span_s;
+        }
+    });
+    // Nothing at all went over a connection that is counted: a file system, or a library with sockets of its own.
+    (read.is_ok() && counted > 0 && all_s > 0.0).then(|| moved_s / all_s)
 }

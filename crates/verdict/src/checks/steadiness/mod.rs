@@ -55,6 +55,10 @@ struct Course<'a> {
 
 /// V8.
 pub(super) fn steadiness(evidence: &Evidence) -> Finding {
+    // Where each operation is longer than the window, none has a course, and nothing stood still.
+    if let Some(under_way) = evidence.outlasting() {
+        return super::data::outlasted(evidence, under_way);
+    }
     // A damaged file may hold what is no number.
     let is_sound = |series: &&Series| {
         let mut values = series.rate_per_s.iter().chain(series.response_ms.iter().flatten());
