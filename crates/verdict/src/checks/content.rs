@@ -258,10 +258,16 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     let all_short: u64 = evidence.operations.iter().filter_map(|op| op.errors.get(BROKEN_OFF)).sum();
     let broken_off = in_faults.copied().unwrap_or(0).min(all_short);
     let wrong = wrong - broken_off;
-    let all: u64 = reads().map(crate::evidence::OperationEvidence::ended).sum();
+    let all: u64 = reads().map(OperationEvidence::ended).sum();
     if wrong > 0 {
+        // Heads tell lengths, too.
+        let others = evidence.operations.iter().filter(|op| op.kind != "read");
+        let others = others.filter(|op| op.errors.keys().any(|class| is_wrong(class)));
+        let beside: u64 = others.map(OperationEvidence::ended).sum();
+        let (what, of) = if beside > 0 { ("answers", "operations") } else { ("bodies", "reads") };
+        let asked = all.saturating_add(beside);
         let message = format!(
-            "{wrong} bodies were wrong or short, of {all} reads: speed does not matter until this is explained"
+            "{wrong} {what} were wrong or short, of {asked} {of}: speed does not matter until this is explained"
         );
         return Finding::fail(wrong as f64, 0.0, message);
     }

@@ -1108,6 +1108,13 @@ const CASES: &[Case] = &[
     (
         "V20",
         healthy,
+        |e| (wrong(e, "wrong_length", 3), e.operations[0].kind = "head".into()).1,
+        Status::Fail,
+        "3 answers were wrong or short, of 47000 operations",
+    ),
+    (
+        "V20",
+        healthy,
         |e| with_faults(e, "short_body", 5, 5),
         Status::Pass,
         "5 bodies broke off in the slots of faults",
