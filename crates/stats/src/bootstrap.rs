@@ -2,7 +2,10 @@
 //!
 //! The stationary bootstrap (Politis and Romano, JASA 89, 1994) with the automatic block length of Politis and White
 //! (Econometric Reviews 23, 2004) as corrected by Patton, Politis and White (Econometric Reviews 28, 2009). Short series
-//! make every bootstrap too sure of itself, so the error is never taken below that of a few long batch means.
+//! make every bootstrap too sure of itself, so the error is never taken below that of a few long batch means, nor, where
+//! neighbours resemble each other for certain, below that of an autoregressive series.
+
+use super::special::t_critical;
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): small, seeded, the same everywhere.
 #[derive(Debug, Clone)]
@@ -143,6 +146,59 @@ pub fn estimate(
     seed: u64,
     mut statistic: impl FnMut(&[u32]) -> Option<f64>,
 ) -> Option<Estimate> {
+    let found = estimate_by_blocks(series, seed, &mut statistic)?;
+    let Some((error, degrees)) = error_by_memory(series, seed, &mut statistic) else { return Some(found) };
+    let reach = |error: f64, degrees: f64| t_critical(ALPHA, degrees) * error;
+    let is_wider = reach(error, degrees) > reach(found.error, found.degrees);
+    Some(if is_wider { Estimate { error, degrees, ..found } } else { found })
+}
+
+/// Where two errors with their degrees of freedom are compared: by 95 % intervals.
+const ALPHA: f64 = 0.05;
+/// The memory of a shorter series is not known.
+const LEAST_REMEMBERED: usize = 20;
+/// Standard errors that the correlation of neighbours has to be away from none: chance alone makes it in one of a thousand.
+const CERTAIN: f64 = 3.0;
+
+/// The error and its degrees of freedom, if the memory of the series is that of a first-order autoregressive one: blocks and
+/// batches of a short series are too short for a long memory. The correlation of neighbours is seen too small by
+/// (1 + 4 r) / n (Marriott and Pope, Biometrika 41, 1954), and the spread by what the mean takes with it. `None` where
+/// nothing is certain of it.
+fn error_by_memory(
+    series: &[f64],
+    seed: u64,
+    statistic: &mut impl FnMut(&[u32]) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    let n = real(series.len());
+    if series.len() < LEAST_REMEMBERED {
+        return None;
+    }
+    let [variance, covariance]: [f64; 2] = autocovariances(series, 1).try_into().ok()?;
+    let seen = Some(covariance / variance).filter(|seen| *seen > CERTAIN / n.sqrt())?;
+    let r = (seen + (1.0 + 4.0 * seen) / n).min(0.99);
+    // So many intervals are worth one that is independent.
+    let worth = ((1.0 + r) / (1.0 - r)).min(n / 3.0);
+    let mut random = Random::new(!seed);
+    let mut weights = vec![1_u32; series.len()];
+    let mut values = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        resample(1.0, &mut random, &mut weights);
+        values.extend(statistic(&weights).filter(|v| v.is_finite()));
+    }
+    let independent = deviation(&values) * (n / (n - 1.0)).sqrt();
+    let error = independent * (worth / (1.0 - worth / n)).sqrt();
+    Some((error, (n / worth - 1.0).max(LEAST_DEGREES)))
+}
+
+/// Of four batches, the fewest that an error is ever of.
+const LEAST_DEGREES: f64 = 3.0;
+
+/// The same by blocks and batches alone.
+pub(crate) fn estimate_by_blocks(
+    series: &[f64],
+    seed: u64,
+    statistic: &mut impl FnMut(&[u32]) -> Option<f64>,
+) -> Option<Estimate> {
     let n = series.len();
     if n < 3 {
         return None;
@@ -151,7 +207,7 @@ pub fn estimate(
     let value = statistic(&weights).filter(|v| v.is_finite())?;
     if n < LEAST_RESAMPLED {
         // Too few to resample: each interval is a batch, and the few degrees of freedom widen what follows.
-        let error = batch_error(n, n, &mut weights, &mut statistic);
+        let error = batch_error(n, n, &mut weights, statistic);
         return Some(Estimate { value, error, degrees: real(n - 1) });
     }
     let block = block_length(series);
@@ -164,7 +220,7 @@ pub fn estimate(
     let effective = (real(n) / block).max(2.0);
     let bootstrap = deviation(&values) * (effective / (effective - 1.0)).sqrt();
     let batches = batch_pieces(n);
-    let batch_error = batch_error(n, batches, &mut weights, &mut statistic);
+    let batch_error = batch_error(n, batches, &mut weights, statistic);
     let (error, degrees) =
         if batch_error > bootstrap { (batch_error, real(batches - 1)) } else { (bootstrap, effective - 1.0) };
     Some(Estimate { value, error, degrees })
@@ -218,7 +274,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::special::t_critical;
 
     /// A standard normal number by summing: good enough to 4 sigma.
     pub(crate) fn normal(random: &mut Random) -> f64 {
@@ -267,6 +322,26 @@ pub(crate) mod tests {
                 })
                 .count();
             assert!(covered >= least, "phi {phi}: {covered} of 100");
+        }
+    }
+
+    /// A minute by the second: blocks and batches alone cover 85 of 100 at 0.8 and 70 at 0.9.
+    #[test]
+    fn intervals_of_a_minute_that_remembers_for_long_cover_the_truth_too() {
+        let mut random = Random::new(19);
+        for (phi, least) in [(0.0, 91), (0.7, 88), (0.8, 90), (0.9, 86)] {
+            let (mut covered, mut wider) = (0, 0);
+            for trial in 0..100 {
+                let series = series(&mut random, 60, phi, 100.0, 0.05);
+                let mut of = |w: &[u32]| weighted_mean(&series, w);
+                let by_blocks = estimate_by_blocks(&series, trial, &mut of).unwrap();
+                let found = estimate(&series, trial, of).unwrap();
+                covered +=
+                    usize::from((found.value - 100.0).abs() <= t_critical(0.05, found.degrees) * found.error);
+                wider += usize::from(found != by_blocks);
+            }
+            assert!(covered >= least, "phi {phi}: {covered} of 100");
+            assert!(if phi > 0.0 { wider > 60 } else { wider < 3 }, "phi {phi}: {wider} are wider");
         }
     }
 

@@ -3,7 +3,7 @@
 //! Methodology 24, 1998): requests of one second resemble each other, so n of them are worth fewer than n. That three-valued
 //! trials make a search honest is the idea of RFC 9971 (MLRsearch).
 
-use super::bootstrap::{Estimate, estimate};
+use super::bootstrap::{Estimate, estimate_by_blocks};
 use super::special::{beta_quantile, normal_quantile, t_critical};
 
 /// How a test came out.
@@ -51,13 +51,13 @@ pub fn share(total: &[u64], beyond: &[u64], confidence: f64, seed: u64) -> Optio
     let q = k / n;
     // What each batch has more than its part: its memory is the memory of the share.
     let residuals: Vec<f64> = total.iter().zip(beyond).map(|(n, k)| real(*k) - q * real(*n)).collect();
-    let ratio = |weights: &[u32]| {
+    let mut ratio = |weights: &[u32]| {
         let sum = |of: &[u64]| of.iter().zip(weights).map(|(x, w)| real(*x) * f64::from(*w)).sum::<f64>();
         let below = sum(total);
         (below > 0.0).then(|| sum(beyond) / below)
     };
     let binomial = q * (1.0 - q) / n;
-    let effective = match estimate(&residuals, seed, ratio) {
+    let effective = match estimate_by_blocks(&residuals, seed, &mut ratio) {
         Some(Estimate { error, degrees, .. }) if error > 0.0 && binomial > 0.0 => {
             let widened = normal_quantile(confidence) / t_critical(2.0 * (1.0 - confidence), degrees);
             n / (error * error / binomial).max(1.0) * widened * widened
