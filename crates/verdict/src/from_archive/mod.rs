@@ -4,6 +4,7 @@ mod faults;
 mod planned;
 mod series;
 mod times;
+mod works;
 
 use std::collections::BTreeMap;
 
@@ -44,6 +45,11 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
     let own = places.get(index);
     let planned = workload.and_then(|workload| places.plan(index, stage, workload));
     let plan = planned.as_deref();
+    if let Some((plan, workload)) = plan.zip(workload)
+        && let Some((stage, workload)) = works::apart(stage, plan, workload)
+    {
+        return of_stage(run, index, &stage, Some(&workload));
+    }
     let counts = |at: usize, work: usize, op: usize| {
         let record = if own == Some(at) { index } else { places.first_of(at)? };
         calls_of(run, workload, (at, record), work, op)
