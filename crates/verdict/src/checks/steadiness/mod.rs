@@ -390,6 +390,10 @@ fn stalled(
     let (value, message, lost_s): (f64, String, Vec<f64>) = if course.is_open {
         let steps: usize = stalls.iter().map(|stall| inside(stall).len()).sum();
         let most = stalls.iter().map(worst).fold(0.0, f64::max);
+        // Of stretches in which nothing ended there is no time, and what was silent is said as such.
+        if most <= 0.0 {
+            return None;
+        }
         let text = format!(
             "the response time rose to {} times its usual in the middle of the window ({place})",
             plain(most / usual)

@@ -185,6 +185,27 @@ fn arrivals_by_the_clock_are_steady_however_long_they_take() {
 }
 
 #[test]
+fn what_did_not_end_by_the_clock_has_no_time_and_is_silence_alone() {
+    let mut evidence = open(100.0, 0.006);
+    evidence.series[0].rate_per_s[20..28].fill(0.0);
+    evidence.series[0].response_ms[20..28].fill(None);
+    let client = |pause_max_ms| ClientRecord {
+        driver: "local".into(),
+        seconds: 60.0,
+        pause_max_ms: Some(pause_max_ms),
+        ..ClientRecord::default()
+    };
+    for (pause_ms, status, words) in
+        [(8000.0, Status::Warn, "machine paused for up to 8 s"), (5.0, Status::Fail, "the store stood still")]
+    {
+        evidence.clients = vec![client(pause_ms)];
+        let found = steadiness(&evidence);
+        assert!(found.status == status && found.message.contains(words), "{found:?}");
+        assert!(found.message.contains("no operation succeeded in 8 s"), "{found:?}");
+    }
+}
+
+#[test]
 fn a_ramp_that_was_asked_for_is_no_drift_and_one_that_was_not_is() {
     let mut evidence = open(10.0, 0.05);
     let series = &mut evidence.series[0];
