@@ -1,51 +1,60 @@
-//! Works of one stage that share a name. Whatever is looked at here knows a work by its name, so each after the first has a
-//! number as well: as one work they would have more in flight than workers, and the sizes and the pace of the first.
+//! Works of one stage that share a name, and operations of one work that do. Whatever is looked at here knows them by their
+//! names, so each after the first has a number as well: as one work they would have more in flight than workers, and the
+//! sizes and the pace of the first.
 
 use cosmark_archive::StageRecord;
 use cosmark_workload::Workload;
 use cosmark_workload::model::Stage;
 
-/// The stage and the workload with a name of its own for each work; `None` where that is so already, or where the stage does
-/// not have what was planned for it.
+/// The stage and the workload with names of their own for each work and operation; `None` where that is so already, or where
+/// the stage does not have what was planned for it.
 pub(super) fn apart(
     stage: &StageRecord,
     plan: &Stage,
     workload: &Workload,
 ) -> Option<(StageRecord, Workload)> {
-    let names = names_apart(plan);
-    if names.iter().zip(&plan.works).all(|(name, work)| *name == work.name) {
+    let mut own = plan.clone();
+    give_names(&mut own);
+    if own == *plan {
         return None;
     }
-    let planned =
-        plan.works.iter().flat_map(|work| work.operations.iter().map(move |own| (&work.name, &own.name)));
-    if !planned.eq(stage.operations.iter().map(|own| (&own.work, &own.name))) {
+    let planned = names_of(plan);
+    if !planned.eq(stage.operations.iter().map(|result| (&result.work, &result.name))) {
         return None;
     }
     let mut stage = stage.clone();
-    let own =
-        plan.works.iter().zip(&names).flat_map(|(work, name)| work.operations.iter().map(move |_| name));
-    for (operation, name) in stage.operations.iter_mut().zip(own) {
-        operation.work.clone_from(name);
+    for (result, (work, name)) in stage.operations.iter_mut().zip(names_of(&own)) {
+        result.work.clone_from(work);
+        result.name.clone_from(name);
     }
     let mut workload = workload.clone();
-    for planned in &mut workload.stages {
-        let names = names_apart(planned);
-        for (work, name) in planned.works.iter_mut().zip(names) {
-            work.name = name;
-        }
-    }
+    workload.stages.iter_mut().for_each(give_names);
     Some((stage, workload))
 }
 
-fn names_apart(plan: &Stage) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(plan.works.len());
-    for work in &plan.works {
-        let numbered = (2..).map(|number: usize| format!("{} ({number})", work.name));
-        let mut all = std::iter::once(work.name.clone()).chain(numbered);
-        let name = all.find(|name| !names.contains(name)).unwrap_or_default();
-        names.push(name);
+/// Names of each operation's work and of itself, in order.
+fn names_of(stage: &Stage) -> impl Iterator<Item = (&String, &String)> {
+    stage.works.iter().flat_map(|work| work.operations.iter().map(move |own| (&work.name, &own.name)))
+}
+
+fn give_names(stage: &mut Stage) {
+    give_numbers(stage.works.iter_mut().map(|work| &mut work.name));
+    for work in &mut stage.works {
+        give_numbers(work.operations.iter_mut().map(|operation| &mut operation.name));
     }
-    names
+}
+
+/// Puts a number behind each name that was there before.
+fn give_numbers<'a>(names: impl Iterator<Item = &'a mut String>) {
+    let mut taken: Vec<String> = Vec::new();
+    for name in names {
+        let free = std::iter::once(name.clone())
+            .chain((2..).map(|number: usize| format!("{name} ({number})")))
+            .find(|name| !taken.contains(name))
+            .unwrap_or_default();
+        taken.push(free.clone());
+        *name = free;
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +101,16 @@ mod tests {
         let works: Vec<&str> = own.operations.iter().map(|own| own.work.as_str()).collect();
         assert_eq!(works, ["main", "main", "main (2)", "main (2)", "main (2) (2)", "main (2) (2)"]);
         assert!(apart(&own, &plan.stages[0], &plan).is_none(), "once is enough");
+    }
+
+    #[test]
+    fn operations_of_one_name_are_told_apart_too() {
+        let mut planned = workload(["main", "more", "most"]);
+        planned.stages[0].works[1].operations[1].name = "a".to_owned();
+        let (own, plan) = apart(&record(&planned), &planned.stages[0], &planned).unwrap();
+        let names: Vec<&str> = own.operations.iter().map(|own| own.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "a", "a (2)", "a", "b"]);
+        assert_eq!(plan.stages[0].works[1].operations[1].name, "a (2)");
     }
 
     #[test]
