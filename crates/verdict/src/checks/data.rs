@@ -6,7 +6,7 @@ use cosmark_metrics::Latencies;
 use cosmark_stats::proportions::clopper_pearson;
 
 use super::{MEDIAN, P95, RATE, TAIL};
-use crate::evidence::{Evidence, OperationEvidence, Outside, Pacing};
+use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Outside, Pacing};
 use crate::finding::{Finding, Status};
 use crate::numbers::{list, percent, plain};
 
@@ -39,11 +39,15 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
     let of_closed = evidence.ended_per_closed_worker();
     let per_worker = of_closed.unwrap_or(ended as f64 / workers.max(1) as f64);
     if of_closed.is_some_and(|each| each < LEAST_PER_WORKER) {
-        let message = format!(
-            "only {} operations per worker ended: times longer than the window are missing; set a longer runtime, or \
-             fewer workers",
-            plain(per_worker)
-        );
+        let is_over = |op: &OperationEvidence| op.work != ALL_WORKS && op.unfinished == 0;
+        let is_all_over = evidence.works.iter().all(|work| work.schedule.is_none())
+            && evidence.operations.iter().all(is_over);
+        let why = if is_all_over {
+            "too few to tell what is usual; ask for more operations, or for fewer workers"
+        } else {
+            "times longer than the window are missing; set a longer runtime, or fewer workers"
+        };
+        let message = format!("only {} operations per worker ended: {why}", plain(per_worker));
         return Finding::too_little(per_worker, LEAST_PER_WORKER, message);
     }
     let longest = needs.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));

@@ -722,6 +722,30 @@ const CASES: &[Case] = &[
     ),
     ("V9", healthy, |e| e.store.short_intended = true, Status::Pass, "60 s"),
     ("V9", healthy, |e| e.works[0].workers = 5000, Status::NotRun, "only 9.4 operations per worker"),
+    (
+        "V9",
+        healthy,
+        |e| e.works[0].workers = 5000,
+        Status::NotRun,
+        "times longer than the window are missing",
+    ),
+    (
+        "V9",
+        healthy,
+        |e| (e.works[0].workers, e.operations[0].unfinished) = (5000, 0),
+        Status::NotRun,
+        "too few to tell what is usual; ask for more operations",
+    ),
+    (
+        "V9",
+        healthy,
+        |e| {
+            (e.works[0].workers, e.operations[0].unfinished) = (5000, 0);
+            e.works[0].schedule = planned(60.0, None);
+        },
+        Status::NotRun,
+        "times longer than the window are missing",
+    ),
     // Workers of an open loop wait for arrivals: that each ends few says nothing.
     ("V9", healthy, |e| beside_open_work(e, 10_000), Status::Pass, "60 s"),
     (
