@@ -391,36 +391,39 @@ impl Evidence {
         self.operations.iter().map(OperationEvidence::ended).sum()
     }
 
-    /// How many operations were under way when the window ended, where nothing had ended up to then and what was under way
-    /// ended well behind the window, but for one in a hundred. A store that hangs ends nothing well, and one that hung in
-    /// the window only has ended something before it, if there was a before.
+    /// How many operations were under way when the window ended, where nothing ended in it and what was under way ended well
+    /// behind it, but for one in a hundred. A store that hangs for good ends nothing well.
     #[must_use]
     pub fn late(&self) -> Option<u64> {
         let sum =
             |of: fn(&OperationEvidence) -> u64| self.operations.iter().map(of).fold(0, u64::saturating_add);
-        let before = sum(|op| op.ended().saturating_add(op.outside.before));
         let (ok, failed) = (sum(|op| op.outside.ok_after), sum(|op| op.outside.failed_after));
         let under_way = sum(|op| op.unfinished);
         let all = under_way.max(ok.saturating_add(failed));
         let ended_well = ok.saturating_mul(100) >= all.saturating_mul(99);
-        (before == 0 && under_way > 0 && ended_well).then_some(under_way)
+        (self.ended() == 0 && under_way > 0 && ended_well).then_some(under_way)
     }
 
     /// The same where each of them takes longer than the window because of its bytes: a store that stood still for all of
-    /// the window, and went on behind it, answers as late. Bytes that moved for most of the window say which it was; where
-    /// nobody counted, objects which need that long even at a megabyte per second. What has no bytes has no such reason.
+    /// the window, and went on behind it, answers as late. Bytes that moved for most of the window say which it was. Where
+    /// nobody counted, it was the bytes if nothing had ended before either, and the objects need that long even at a megabyte
+    /// per second. What has no bytes has no such reason.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
     pub fn outlasting(&self) -> Option<u64> {
         const MOSTLY: f64 = 0.5;
         const SLOWEST_BYTES_PER_S: f64 = 1e6;
-        let long = |op: &OperationEvidence| {
-            let each = op.outside.bytes_after as f64 / op.outside.ok_after.max(1) as f64;
-            each > 0.0 && (self.moving.is_some() || each >= SLOWEST_BYTES_PER_S * self.window_s)
-        };
         let under_way = self.late()?;
-        let all_long = self.operations.iter().filter(|op| op.unfinished > 0).all(long);
-        (all_long && self.moving.is_none_or(|share| share > MOSTLY)).then_some(under_way)
+        let each = |op: &OperationEvidence| op.outside.bytes_after as f64 / op.outside.ok_after.max(1) as f64;
+        let ends_late = || self.operations.iter().filter(|op| op.unfinished > 0);
+        let is_long = match self.moving {
+            Some(share) => share > MOSTLY && ends_late().all(|op| each(op) > 0.0),
+            None => {
+                self.operations.iter().all(|op| op.outside.before == 0)
+                    && ends_late().all(|op| each(op) >= SLOWEST_BYTES_PER_S * self.window_s.max(1e-6))
+            }
+        };
+        is_long.then_some(under_way)
     }
 
     /// Workers of all works.

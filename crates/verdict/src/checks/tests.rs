@@ -881,9 +881,24 @@ const CASES: &[Case] = &[
     (
         "V12",
         healthy,
-        |e| (outlast(e, 8, 0), e.operations[0].outside.before = 3).1,
+        |e| (outlast(e, 8, 0), e.operations[0].outside.before = 3, e.moving = None).1,
         Status::Fail,
         "no answer at all",
+    ),
+    // Or its operations are longer than the window, and it lies between two of them.
+    (
+        "V12",
+        healthy,
+        |e| (outlast(e, 8, 0), e.operations[0].outside.before = 3).1,
+        Status::NotRun,
+        "set a longer runtime",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| (outlast_of(e, 4_000_000_000, Some(0.02)), e.operations[0].outside.before = 3).1,
+        Status::Fail,
+        "until it was over",
     ),
     (
         "V8",
