@@ -6,7 +6,7 @@ use cosmark_metrics::Latencies;
 use cosmark_stats::proportions::clopper_pearson;
 
 use super::{MEDIAN, P95, RATE, TAIL};
-use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Outside, Pacing};
+use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Outside, Pacing, WorkEvidence};
 use crate::finding::{Finding, Status};
 use crate::numbers::{list, percent, plain};
 
@@ -39,10 +39,7 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
     let of_closed = evidence.ended_per_closed_worker();
     let per_worker = of_closed.unwrap_or(ended as f64 / workers.max(1) as f64);
     if of_closed.is_some_and(|each| each < LEAST_PER_WORKER) {
-        let is_over = |op: &OperationEvidence| op.work != ALL_WORKS && op.unfinished == 0;
-        let is_all_over = evidence.works.iter().all(|work| work.schedule.is_none())
-            && evidence.operations.iter().all(is_over);
-        let why = if is_all_over {
+        let why = if is_ended_by_total(evidence) {
             "too few to tell what is usual; ask for more operations, or for fewer workers"
         } else {
             "times longer than the window are missing; set a longer runtime, or fewer workers"
@@ -55,12 +52,13 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
     // A stage that ends by time is a moment off what was asked.
     let long_enough = window >= 0.99 * need;
     if !long_enough {
-        let message = format!(
-            "the window of {} s is shorter than {} s ({why}); set runtime to {} s or more",
-            plain(window),
-            plain(need),
-            plain(need.ceil())
-        );
+        let remedy = if is_ended_by_total(evidence) {
+            "a total ended it: ask for more operations, or for a runtime".to_owned()
+        } else {
+            format!("set runtime to {} s or more", plain(need.ceil()))
+        };
+        let message =
+            format!("the window of {} s is shorter than {} s ({why}); {remedy}", plain(window), plain(need));
         return Finding::too_little(window, need, message);
     }
     let counted = match workers {
@@ -75,6 +73,16 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
         return Finding::warn(window, LEAST_WINDOW_S, message);
     }
     Finding::pass(window, need, format!("{} s, {counted}", plain(window)))
+}
+
+/// Whether it is known that no time ended the works: their workload is at hand and planned nothing by time, and nothing was
+/// under way at the end. COSBench's tables do not say what was.
+fn is_ended_by_total(evidence: &Evidence) -> bool {
+    let is_over = |op: &OperationEvidence| op.work != ALL_WORKS && op.unfinished == 0;
+    let is_untimed = |work: &WorkEvidence| work.schedule.is_none() && work.pacing == Pacing::Closed;
+    evidence.rampup_s.is_some()
+        && evidence.works.iter().all(is_untimed)
+        && evidence.operations.iter().all(is_over)
 }
 
 /// How many of `ages` lie above `limit_ms`, read from the percentiles that there are: the least share that they allow is

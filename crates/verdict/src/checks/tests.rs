@@ -706,6 +706,21 @@ const CASES: &[Case] = &[
     ("V8", open, |e| sparse(e, 60), Status::Pass, "moved by"),
     ("V8", open, |e| sparse(e, 12), Status::Fail, "from 13 s to 60 s"),
     ("V9", healthy, |e| e.window_s = 15.0, Status::NotRun, "shorter than 60 s"),
+    ("V9", healthy, |e| e.window_s = 15.0, Status::NotRun, "set runtime to 60 s or more"),
+    (
+        "V9",
+        healthy,
+        |e| (e.window_s, e.operations[0].unfinished) = (15.0, 0),
+        Status::NotRun,
+        "a total ended it: ask for more operations",
+    ),
+    (
+        "V9",
+        healthy,
+        |e| (e.window_s, e.operations[0].unfinished, e.rampup_s) = (15.0, 0, None),
+        Status::NotRun,
+        "set runtime to 60 s or more",
+    ),
     (
         "V9",
         healthy,
