@@ -3,7 +3,7 @@
 //! Methodology 24, 1998): requests of one second resemble each other, so n of them are worth fewer than n. That three-valued
 //! trials make a search honest is the idea of RFC 9971 (MLRsearch).
 
-use super::bootstrap::{Estimate, estimate_by_blocks};
+use super::bootstrap::{Estimate, estimate, estimate_by_blocks};
 use super::special::{beta_quantile, normal_quantile, t_critical};
 
 /// How a test came out.
@@ -42,6 +42,17 @@ fn real(count: u64) -> f64 {
 /// counted.
 #[must_use]
 pub fn share(total: &[u64], beyond: &[u64], confidence: f64, seed: u64) -> Option<Share> {
+    share_of(total, beyond, confidence, seed, false)
+}
+
+/// The same of one run whose batches may resemble each other for longer than its blocks are, as [`estimate`] has it. The
+/// trials of a search are put together until they decide, by [`share`].
+#[must_use]
+pub fn share_with_memory(total: &[u64], beyond: &[u64], confidence: f64, seed: u64) -> Option<Share> {
+    share_of(total, beyond, confidence, seed, true)
+}
+
+fn share_of(total: &[u64], beyond: &[u64], confidence: f64, seed: u64, with_memory: bool) -> Option<Share> {
     let n: u64 = total.iter().sum();
     let k: u64 = beyond.iter().sum();
     if n == 0 || total.len() != beyond.len() {
@@ -57,7 +68,12 @@ pub fn share(total: &[u64], beyond: &[u64], confidence: f64, seed: u64) -> Optio
         (below > 0.0).then(|| sum(beyond) / below)
     };
     let binomial = q * (1.0 - q) / n;
-    let effective = match estimate_by_blocks(&residuals, seed, &mut ratio) {
+    let found = if with_memory {
+        estimate(&residuals, seed, &mut ratio)
+    } else {
+        estimate_by_blocks(&residuals, seed, &mut ratio)
+    };
+    let effective = match found {
         Some(Estimate { error, degrees, .. }) if error > 0.0 && binomial > 0.0 => {
             let widened = normal_quantile(confidence) / t_critical(2.0 * (1.0 - confidence), degrees);
             n / (error * error / binomial).max(1.0) * widened * widened
@@ -162,6 +178,26 @@ mod tests {
             })
             .count();
         assert!(wrong <= 10, "{wrong} of 200 passed");
+    }
+
+    /// A minute in which the share beyond the median wanders from second to second, and one in which chance alone moves it.
+    #[test]
+    fn seconds_that_resemble_each_other_for_long_are_worth_less_with_their_memory() {
+        let mut random = Random::new(23);
+        for (phi, least, most) in [(0.9, 25, 40), (0.0, 0, 2)] {
+            let fewer = (0..40)
+                .filter(|seed| {
+                    let shares = series(&mut random, 60, phi, 0.5, 0.3);
+                    let beyond: Vec<u64> =
+                        shares.iter().map(|q| (q * 100.0).round().clamp(0.0, 100.0) as u64).collect();
+                    let blocks = share(&[100; 60], &beyond, 0.95, *seed).unwrap();
+                    let memory = share_with_memory(&[100; 60], &beyond, 0.95, *seed).unwrap();
+                    assert!(memory.share.to_bits() == blocks.share.to_bits());
+                    memory.effective < 0.8 * blocks.effective
+                })
+                .count();
+            assert!((least..=most).contains(&fewer), "{phi}: {fewer} of 40");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use cosmark_metrics::{Latencies, PERCENTILES};
 use cosmark_stats::batches::Batches;
 use cosmark_stats::bootstrap::{Estimate, estimate};
-use cosmark_stats::settle::{quantile_bounds, share};
+use cosmark_stats::settle::{quantile_bounds, share_with_memory};
 use cosmark_stats::special::t_critical;
 
 /// Of the intervals.
@@ -109,7 +109,8 @@ impl<'a> Measured<'a> {
         let limit_ns = (self.at(quantile) * 1e6) as u64;
         let counted = batches.batches().iter().map(|batch| (batch.ok, batch.beyond(limit_ns)));
         let (total, beyond): (Vec<u64>, Vec<u64>) = counted.unzip();
-        share(&total, &beyond, CONFIDENCE, SEED).map_or(self.count, |share| share.effective).min(self.count)
+        let found = share_with_memory(&total, &beyond, CONFIDENCE, SEED);
+        found.map_or(self.count, |share| share.effective).min(self.count)
     }
 
     /// By how much the mean may be off, as a share of it.
