@@ -1,7 +1,10 @@
 //! Ranges as header lines. Source: RFC 9110, section 14; S3 API, GetObject.
 
+use cosmark_adaptor_api::Reply;
+
 use super::integrity::bare;
 use super::{Group, Question, S3, by, difference, pattern, row};
+use crate::Answer;
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 
@@ -109,6 +112,18 @@ pub(super) const ROWS: &[Question] = &[
     ),
 ];
 
+/// A refusal of one range that has bytes of the object. A store may do without ranges and say so (RFC 9110, section
+/// 14.2); but 416 says of these bytes that they are not there (section 15.5.17), and who goes on with a download
+/// believes that it is whole.
+fn not_given(reply: &Reply) -> Finding {
+    let seen = status_of(reply);
+    match reply.status {
+        416 => Finding::no(format!("{seen}: it says that these bytes are not there")),
+        400 | 405 | 501 => Finding::differs(format!("the range is refused by {seen}")),
+        _ => Finding::no(seen),
+    }
+}
+
 /// Reads ranges, each from its first byte to its last one, of an object with this content.
 pub(super) async fn each_of(room: &mut Room, key: &str, content: &[u8], all: &[(usize, usize)]) -> Found {
     for (first, last) in all.iter().copied() {
@@ -116,7 +131,10 @@ pub(super) async fn each_of(room: &mut Room, key: &str, content: &[u8], all: &[(
         match reply.status {
             206 => {}
             200 => return Ok(Finding::differs("200: the range is not honoured")),
-            _ => return Ok(Finding::no(format!("bytes {first}-{last}: {}", status_of(&reply)))),
+            _ => {
+                let finding = not_given(&reply);
+                return Ok(Finding::new(finding.answer, format!("bytes {first}-{last}: {}", finding.saw)));
+            }
         }
         if let Some(wrong) = difference(&content[first..=last], &reply.body) {
             return Ok(Finding::no(format!("bytes {first}-{last}: {wrong}")));
@@ -125,7 +143,7 @@ pub(super) async fn each_of(room: &mut Room, key: &str, content: &[u8], all: &[(
     Ok(Finding::yes(format!("{} ranges", all.len())))
 }
 
-async fn read(room: &mut Room, range: &str) -> Result<(cosmark_adaptor_api::Reply, Vec<u8>), Finding> {
+async fn read(room: &mut Room, range: &str) -> Result<(Reply, Vec<u8>), Finding> {
     let (key, content) = (room.key("range"), pattern(LENGTH, 11));
     room.write(&key, &content).await?;
     let reply = room.send(Request::get(&key).line("range", range)).await?;
@@ -142,7 +160,7 @@ async fn last_hundred(room: &mut Room, range: &str) -> Found {
         }
         206 => Finding::no(format!("206 with other bytes; Content-Range is {said}")),
         200 => Finding::differs("200: the range is not honoured"),
-        _ => Finding::no(status_of(&reply)),
+        _ => not_given(&reply),
     })
 }
 
@@ -158,8 +176,7 @@ async fn suffix_longer(room: &mut Room) -> Found {
         }
         206 => Finding::yes("206"),
         200 => Finding::differs("200: the range is not honoured"),
-        400..=499 => Finding::differs(format!("refused by {}", status_of(&reply))),
-        _ => Finding::no(status_of(&reply)),
+        _ => not_given(&reply),
     })
 }
 
@@ -291,7 +308,14 @@ async fn ends(room: &mut Room) -> Found {
             200 if reply.body == content => {
                 others.push(format!("bytes={range}: 200: the range is not honoured"));
             }
-            _ => return Ok(Finding::no(format!("bytes={range}: {}", status_of(&reply)))),
+            _ => {
+                let finding = not_given(&reply);
+                let seen = format!("bytes={range}: {}", finding.saw);
+                if finding.answer == Answer::No {
+                    return Ok(Finding::no(seen));
+                }
+                others.push(seen);
+            }
         }
     }
     Ok(if others.is_empty() {
@@ -315,7 +339,28 @@ async fn several(room: &mut Room) -> Found {
         206 if alone.iter().any(|(range, bytes)| said == *range && reply.body == *bytes) => {
             Finding::differs(format!("206 with one of them alone, as Content-Range says: {said}"))
         }
+        // A set of ranges may be refused, also by 416 (RFC 9110, section 14.2): nothing is said of any of them.
         400..=499 | 501 => Finding::differs(format!("refused by {}", status_of(&reply))),
         status => Finding::no(format!("{status} with {} bytes, Content-Range is {said}", reply.body.len())),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_without_ranges_differs_and_who_says_that_bytes_are_not_there_is_wrong() {
+        for (status, answer) in [
+            (400, Answer::Differs),
+            (405, Answer::Differs),
+            (501, Answer::Differs),
+            (416, Answer::No),
+            (404, Answer::No),
+            (500, Answer::No),
+        ] {
+            let reply = Reply { status, ..Reply::default() };
+            assert_eq!(not_given(&reply).answer, answer, "{status}");
+        }
+    }
 }

@@ -23,6 +23,10 @@ pub(super) enum Way {
     MakesAnew,
     /// The first byte alone is the second.
     MissesTheFirst,
+    /// The first byte alone is not there.
+    SaysNoSuchBytes,
+    /// It has no ranges, and says so.
+    RefusesRanges,
     /// Two ranges are one that begins as the first.
     MergesRanges,
     /// NextMarker behind a folded prefix is too late.
@@ -125,14 +129,25 @@ fn keys_in(body: &[u8]) -> Vec<String> {
     keys.map(|(key, _)| key.to_owned()).collect()
 }
 
+/// The status of an answer that the lie gives without the store.
+fn at_once(way: Way, ask: &Ask<'_>) -> Option<u16> {
+    let has = |wanted: fn(&str, &str) -> bool| ask.lines.iter().any(|line| wanted(line.0, line.1));
+    let is_quiet = || String::from_utf8_lossy(ask.body).contains("<Quiet>true</Quiet>");
+    match way {
+        Way::QuietDoesNothing if is_quiet() => Some(200),
+        Way::WantsASlash if has(|name, value| name == "x-amz-copy-source" && !value.starts_with('/')) => {
+            Some(400)
+        }
+        Way::SaysNoSuchBytes if has(|name, value| name == "range" && value == "bytes=0-0") => Some(416),
+        Way::RefusesRanges if has(|name, _| name == "range") => Some(501),
+        _ => None,
+    }
+}
+
 impl LyingAsker {
     pub(super) async fn on_its_way(&mut self, way: Way, ask: &Ask<'_>) -> Result<Reply> {
-        if way == Way::QuietDoesNothing && String::from_utf8_lossy(ask.body).contains("<Quiet>true</Quiet>") {
-            return Ok(Reply { status: 200, ..Reply::default() });
-        }
-        let is_bare = |line: &(&str, &str)| line.0 == "x-amz-copy-source" && !line.1.starts_with('/');
-        if way == Way::WantsASlash && ask.lines.iter().any(is_bare) {
-            return Ok(Reply { status: 400, ..Reply::default() });
+        if let Some(status) = at_once(way, ask) {
+            return Ok(Reply { status, ..Reply::default() });
         }
         let heard = ask.lines.iter().filter(|line| !is_overheard(way, ask, line.0));
         let lines: Vec<(&str, &str)> = heard.map(|line| (line.0, line_of(way, *line))).collect();
@@ -237,6 +252,9 @@ async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() 
         (by(Way::StartsAnew), &["s3.list.start-after-pages"]),
         (by(Way::MarksTooLate), &["s3.list.version-1-delimiter"]),
         (by(Way::MissesTheFirst), &["s3.range.ends"]),
+        (by(Way::SaysNoSuchBytes), &["s3.range.ends"]),
+        // Nothing is lost by that.
+        (by(Way::RefusesRanges), &[]),
         (by(Way::MergesRanges), &["s3.range.several"]),
     ];
     are_found(&store, &only, cases).await;
