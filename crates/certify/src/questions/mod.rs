@@ -20,6 +20,7 @@ mod operations;
 mod partial;
 mod races;
 mod ranges;
+mod resources;
 mod swift;
 mod tags;
 mod together;
@@ -138,6 +139,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     copies::ROWS,
     buckets::ROWS,
     deletes::ROWS,
+    resources::ROWS,
     conditional::ROWS,
     heads::ROWS,
     multipart::ROWS,

@@ -85,6 +85,8 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
         "s3.range.head",
         "s3.range.if-range",
         "s3.read.conditions-together",
+        "s3.sub-resource.bucket",
+        "s3.sub-resource.object",
     ];
     assert!(answered.iter().all(|id| is_yes(id)), "{by_s3:#?}");
     // What it has not it refuses, and what it does not look at loses nothing.

@@ -71,6 +71,8 @@ pub(super) enum Way {
     IgnoresEndMarkers,
     /// A listing from the end comes in order.
     ListsForwards,
+    /// What belongs to an object or a bucket is taken for the object or the bucket.
+    OverlooksSubResources,
 }
 
 thread_local! {
@@ -94,6 +96,7 @@ fn is_overheard(way: Way, ask: &Ask<'_>, name: &str) -> bool {
 fn name_of(way: Way, name: &str, is_reversed: bool) -> Option<&str> {
     match (way, name) {
         (Way::StartsAnew, "continuation-token") => None,
+        (Way::OverlooksSubResources, "acl" | "policy" | "retention" | "attributes") => None,
         (Way::IgnoresEndMarkers, "end_marker") | (Way::ListsForwards, "reverse") => None,
         (Way::ListsForwards, "marker") if is_reversed => Some("end_marker"),
         (Way::ListsForwards, "end_marker") if is_reversed => Some("marker"),
@@ -237,9 +240,11 @@ async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() 
         "s3.list.version-1-delimiter",
         "s3.range.ends",
         "s3.range.several",
+        "s3.sub-resource.",
     ];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
+        (by(Way::OverlooksSubResources), &["s3.sub-resource.bucket", "s3.sub-resource.object"]),
         (by(Way::FindsEveryBucket), &["s3.bucket.head"]),
         (by(Way::MakesAnew), &["s3.bucket.again"]),
         (by(Way::DeletesDecoded), &["s3.delete-many.names"]),
