@@ -32,6 +32,10 @@ pub enum Whom {
     Link,
     /// The same, signed an hour ago for the minute behind that.
     OldLink,
+    /// The same, but what was signed is the link to an object of another name.
+    LinkToOther,
+    /// An old link whose minute was made a week by who has it.
+    StretchedLink,
 }
 
 /// One request.

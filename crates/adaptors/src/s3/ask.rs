@@ -16,6 +16,9 @@ use crate::http::{Body, Take};
 
 /// Seconds of an hour.
 const HOUR_S: u64 = 3600;
+/// Seconds that a link is good for as it is signed, and as somebody stretched it.
+const LINK_S: &str = "60";
+const STRETCHED_S: &str = "604800";
 
 /// One connection for them.
 pub(super) struct S3Asker {
@@ -55,7 +58,7 @@ impl S3Asker {
                 keys.session_token = None;
                 self.config.signature
             }
-            Whom::Nobody | Whom::Link | Whom::OldLink => {
+            Whom::Nobody | Whom::Link | Whom::OldLink | Whom::LinkToOther | Whom::StretchedLink => {
                 keys.session_token = None;
                 Signature::None
             }
@@ -68,11 +71,12 @@ impl S3Asker {
         Ok(channel)
     }
 
-    /// Sends it by a link for reading, signed so many seconds ago for a minute.
-    async fn by_link(&self, ask: &Ask<'_>, late_s: u64) -> Result<Reply> {
+    /// Sends it by a link for reading that was signed for a minute.
+    async fn by_link(&self, ask: &Ask<'_>) -> Result<Reply> {
         if !matches!(self.config.signature, Signature::V4) {
             return Err(Error::new(ErrorKind::Unsupported, "this login signs no links"));
         }
+        let late_s = if matches!(ask.whom, Whom::OldLink | Whom::StretchedLink) { HOUR_S } else { 0 };
         let mut signer = SigV4::new(&self.keys, &self.address.region);
         let date = signer.set_time(unix_seconds().saturating_sub(late_s));
         let (date, credential) = (String::from_utf8_lossy(&date).into_owned(), signer.credential());
@@ -81,16 +85,22 @@ impl S3Asker {
             ("X-Amz-Algorithm", Some("AWS4-HMAC-SHA256")),
             ("X-Amz-Credential", Some(credential.as_str())),
             ("X-Amz-Date", Some(date.as_str())),
-            ("X-Amz-Expires", Some("60")),
+            ("X-Amz-Expires", Some(LINK_S)),
             ("X-Amz-SignedHeaders", Some("host")),
         ]);
         let token = self.keys.session_token.as_ref().map(|token| token.expose());
         query.extend(token.map(|token| ("X-Amz-Security-Token", Some(token))));
         query.sort_unstable();
         let mut channel = self.other(ask.whom)?;
-        let unsigned = Call { query: &query, ..Call::new(ask.method, ask.container, ask.object) };
+        let other = format!("{}-other", ask.object);
+        let object = if ask.whom == Whom::LinkToOther { other.as_str() } else { ask.object };
+        let unsigned = Call { query: &query, ..Call::new(ask.method, ask.container, object) };
         let signature = channel.sign_link(&unsigned, &mut signer);
         let signature = String::from_utf8_lossy(&signature).into_owned();
+        if ask.whom == Whom::StretchedLink {
+            let times = query.iter_mut().filter(|(name, _)| *name == "X-Amz-Expires");
+            times.for_each(|(_, value)| *value = Some(STRETCHED_S));
+        }
         query.push(("X-Amz-Signature", Some(signature.as_str())));
         let call = Call { query: &query, ..Call::new(ask.method, ask.container, ask.object) };
         let (take, mut marks) = (Take::Keep { limit: Reply::MOST_BYTES }, Marks::default());
@@ -99,10 +109,8 @@ impl S3Asker {
     }
 
     async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
-        match ask.whom {
-            Whom::Link => return self.by_link(ask, 0).await,
-            Whom::OldLink => return self.by_link(ask, HOUR_S).await,
-            _ => {}
+        if matches!(ask.whom, Whom::Link | Whom::OldLink | Whom::LinkToOther | Whom::StretchedLink) {
+            return self.by_link(ask).await;
         }
         let mut query = ask.query.to_vec();
         query.sort_unstable();

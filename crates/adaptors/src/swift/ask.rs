@@ -23,7 +23,12 @@ impl SwiftAsker {
             let wrong = Secret::new("AUTH_tk00000000000000000000000000000000");
             other = match ask.whom {
                 // Tokens stand for no moment, and are in no links.
-                Whom::Session | Whom::AnHourAgo | Whom::Link | Whom::OldLink => self.link.another(),
+                Whom::Session
+                | Whom::AnHourAgo
+                | Whom::Link
+                | Whom::OldLink
+                | Whom::LinkToOther
+                | Whom::StretchedLink => self.link.another(),
                 Whom::WrongSecret | Whom::Unknown => Link::new(self.link.connection.endpoint(), &wrong),
                 Whom::Nobody => Link::without_token(self.link.connection.endpoint()),
             };

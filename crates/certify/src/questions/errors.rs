@@ -83,6 +83,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(by_link),
     ),
     row(
+        "s3.auth.bent-link",
+        ERROR,
+        (
+            "Is a signed link refused for another object, and when its time was made longer?",
+            "403 SignatureDoesNotMatch for both: the signature covers the name and every parameter",
+            "S3 API, Authenticating requests: Using query parameters",
+        ),
+        by!(by_bent_link),
+    ),
+    row(
         "s3.error.body-hash",
         ERROR,
         (
@@ -307,6 +317,29 @@ async fn by_link(room: &mut Room) -> Found {
         200 | 400..=499 | 501 => Finding::differs(seen),
         _ => Finding::no(seen),
     })
+}
+
+async fn by_bent_link(room: &mut Room) -> Found {
+    let (key, content) = (room.key("link"), super::pattern(3000, 19));
+    room.write(&key, &content).await?;
+    let straight = room.send(Request::get(&key).by(Whom::Link)).await?;
+    if !straight.is_success() {
+        // A store that takes no links refuses bent ones for another reason.
+        return Ok(Finding::not_asked(format!("a link gave {}", status_of(&straight))));
+    }
+    let mut others = Vec::new();
+    for (whom, what) in
+        [(Whom::LinkToOther, "a link to another object"), (Whom::StretchedLink, "an old link made longer")]
+    {
+        let finding = refused(&room.send(Request::get(&key).by(whom)).await?, 403, &[]);
+        let seen = format!("{what}: {}", finding.saw);
+        match finding.answer {
+            Answer::Yes => {}
+            Answer::No => return Ok(Finding::no(seen)),
+            _ => others.push(seen),
+        }
+    }
+    Ok(if others.is_empty() { Finding::yes("403 for both") } else { Finding::differs(others.join("; ")) })
 }
 
 /// A write that has to be refused and to leave nothing.

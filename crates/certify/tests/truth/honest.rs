@@ -42,6 +42,7 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
 /// Its own files say what it does not do: it reads signatures for the access key only, looks at no conditions on dates and at none of
 /// deletes, and verifies no checksums but MD5.
 const NOT_IN_SIMSTORE_S3: &[&str] = &[
+    "s3.auth.bent-link",
     "s3.auth.changes",
     "s3.auth.late",
     "s3.auth.link",

@@ -49,6 +49,10 @@ pub(super) enum Plant {
     TakesOldLinks,
     /// A link for reading is good for anything.
     TakesAnythingByLinks,
+    /// A link is good for any object.
+    TakesLinksToOthers,
+    /// How long a link is good for is not signed.
+    TakesStretchedLinks,
     /// If-Match is not looked at when a part is read.
     IgnoresConditionsOfParts,
     /// Of the checksums SHA-256 is not looked at.
@@ -217,6 +221,8 @@ fn taken_for(plant: Plant, ask: &Ask<'_>) -> Whom {
         }
         (Plant::TakesLateSignatures, Whom::AnHourAgo) => Whom::Session,
         (Plant::TakesOldLinks, Whom::OldLink) => Whom::Link,
+        (Plant::TakesLinksToOthers, Whom::LinkToOther) => Whom::Link,
+        (Plant::TakesStretchedLinks, Whom::StretchedLink) => Whom::Link,
         (Plant::TakesAnythingByLinks, Whom::Link) if ask.method == "DELETE" => Whom::Session,
         (_, whom) => whom,
     }
@@ -614,6 +620,8 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
         (planted(Plant::TakesLateSignatures), &["s3.auth.late"]),
         (planted(Plant::TakesOldLinks), &["s3.auth.link"]),
         (planted(Plant::TakesAnythingByLinks), &["s3.auth.link"]),
+        (planted(Plant::TakesLinksToOthers), &["s3.auth.bent-link"]),
+        (planted(Plant::TakesStretchedLinks), &["s3.auth.bent-link"]),
         (planted(Plant::TakesAnySha256), &["s3.checksum.others"]),
         (planted(Plant::TakesLargeBodiesOfAnyMd5), &["s3.error.content-md5"]),
         (planted(Plant::ListsOnce), &["s3.listing.overwritten"]),
