@@ -36,6 +36,28 @@ pub enum Whom {
     LinkToOther,
     /// An old link whose minute was made a week by who has it.
     StretchedLink,
+    /// Nobody's, by a link that was signed now: for a minute whoever has it may write this object.
+    WriteLink,
+}
+
+impl Whom {
+    /// Whether it is nobody who has a link, be it a good one or not.
+    #[must_use]
+    pub const fn has_link(self) -> bool {
+        matches!(self, Self::Link | Self::OldLink | Self::LinkToOther | Self::StretchedLink | Self::WriteLink)
+    }
+
+    /// What his link was signed for.
+    #[must_use]
+    pub const fn method_of_link(self) -> &'static str {
+        if matches!(self, Self::WriteLink) { "PUT" } else { "GET" }
+    }
+
+    /// Whether his link was signed an hour ago.
+    #[must_use]
+    pub const fn is_of_an_hour_ago(self) -> bool {
+        matches!(self, Self::OldLink | Self::StretchedLink)
+    }
 }
 
 /// One request.
@@ -45,7 +67,8 @@ pub struct Ask<'a> {
     pub method: &'static str,
     /// Container; empty = the account.
     pub container: &'a str,
-    /// Object, unescaped; empty = the container.
+    /// Object, unescaped; empty = the container. Without a container it is what a Swift says of itself, beside all
+    /// accounts: `info`.
     pub object: &'a str,
     /// Parameters, unescaped, in any order.
     pub query: &'a [(&'a str, Option<&'a str>)],
@@ -55,7 +78,8 @@ pub struct Ask<'a> {
     pub body: &'a [u8],
     /// In whose name.
     pub whom: Whom,
-    /// What the request says that the SHA-256 of its body is (S3's `x-amz-content-sha256`), if not the truth.
+    /// What the request says that the SHA-256 of its body is (S3's `x-amz-content-sha256`), if not the truth; of a link
+    /// of Swift's the key that its container has.
     pub payload: Option<&'a str>,
     /// Announce a body of this length, in bytes, and send no more than [`Ask::body`], over a connection of its own: for limits that a
     /// store should know before it takes terabytes, and for writes that are broken off.

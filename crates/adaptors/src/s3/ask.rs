@@ -58,7 +58,12 @@ impl S3Asker {
                 keys.session_token = None;
                 self.config.signature
             }
-            Whom::Nobody | Whom::Link | Whom::OldLink | Whom::LinkToOther | Whom::StretchedLink => {
+            Whom::Nobody
+            | Whom::Link
+            | Whom::OldLink
+            | Whom::LinkToOther
+            | Whom::StretchedLink
+            | Whom::WriteLink => {
                 keys.session_token = None;
                 Signature::None
             }
@@ -71,12 +76,12 @@ impl S3Asker {
         Ok(channel)
     }
 
-    /// Sends it by a link for reading that was signed for a minute.
+    /// Sends it by a link that was signed for a minute.
     async fn by_link(&self, ask: &Ask<'_>) -> Result<Reply> {
         if !matches!(self.config.signature, Signature::V4) {
             return Err(Error::new(ErrorKind::Unsupported, "this login signs no links"));
         }
-        let late_s = if matches!(ask.whom, Whom::OldLink | Whom::StretchedLink) { HOUR_S } else { 0 };
+        let late_s = if ask.whom.is_of_an_hour_ago() { HOUR_S } else { 0 };
         let mut signer = SigV4::new(&self.keys, &self.address.region);
         let date = signer.set_time(unix_seconds().saturating_sub(late_s));
         let (date, credential) = (String::from_utf8_lossy(&date).into_owned(), signer.credential());
@@ -94,7 +99,7 @@ impl S3Asker {
         let mut channel = self.other(ask.whom)?;
         let other = format!("{}-other", ask.object);
         let object = if ask.whom == Whom::LinkToOther { other.as_str() } else { ask.object };
-        let unsigned = Call { query: &query, ..Call::new(ask.method, ask.container, object) };
+        let unsigned = Call { query: &query, ..Call::new(ask.whom.method_of_link(), ask.container, object) };
         let signature = channel.sign_link(&unsigned, &mut signer);
         let signature = String::from_utf8_lossy(&signature).into_owned();
         if ask.whom == Whom::StretchedLink {
@@ -102,14 +107,17 @@ impl S3Asker {
             times.for_each(|(_, value)| *value = Some(STRETCHED_S));
         }
         query.push(("X-Amz-Signature", Some(signature.as_str())));
-        let call = Call { query: &query, ..Call::new(ask.method, ask.container, ask.object) };
+        let content_length = matches!(ask.method, "PUT" | "POST").then_some(ask.body.len() as u64);
+        let call = Call { query: &query, content_length, ..Call::new(ask.method, ask.container, ask.object) };
+        let source = BytesSource(ask.body);
+        let body = if ask.body.is_empty() { Body::None } else { Body::Sized(&source) };
         let (take, mut marks) = (Take::Keep { limit: Reply::MOST_BYTES }, Marks::default());
-        let answer = channel.exchange(&call, Body::None, take, &mut marks).await?;
+        let answer = channel.exchange(&call, body, take, &mut marks).await?;
         Ok(channel.connection().reply(answer))
     }
 
     async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
-        if matches!(ask.whom, Whom::Link | Whom::OldLink | Whom::LinkToOther | Whom::StretchedLink) {
+        if ask.whom.has_link() {
             return self.by_link(ask).await;
         }
         let mut query = ask.query.to_vec();

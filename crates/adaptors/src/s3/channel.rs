@@ -236,7 +236,7 @@ impl Channel {
         Ok(seed)
     }
 
-    /// The signature of a link by which whoever has it may read what a call is about. The call's query is the link's, but
+    /// The signature of a link by which whoever has it may do what a call asks for. The call's query is the link's, but
     /// for the signature.
     pub(crate) fn sign_link(&mut self, call: &Call<'_>, signer: &mut SigV4) -> Hex {
         let in_host = !self.address.path_style && is_host_label(call.bucket);
@@ -252,7 +252,7 @@ impl Channel {
         lines.add("host", host.as_bytes());
         let path = &self.target[..self.path_bytes];
         let query = self.target.get(self.path_bytes + 1..).unwrap_or_default();
-        signer.sign(&Canonical { method: "GET", path, query, lines: &lines, payload: UNSIGNED })
+        signer.sign(&Canonical { method: call.method, path, query, lines: &lines, payload: UNSIGNED })
     }
 
     fn write_target(&mut self, call: &Call<'_>, in_host: bool) {

@@ -94,6 +94,20 @@ impl Link {
         self.head.extend_from_slice(&self.common);
     }
 
+    /// Begins a request for what the server says of itself: beside the accounts, where the version of the API stands.
+    pub(super) fn start_beside(&mut self, method: &str, name: &str, query: &[u8]) {
+        let endpoint = self.connection.endpoint();
+        let base = endpoint.base_path();
+        self.target.clear();
+        self.target.extend_from_slice(base.split("/v1").next().unwrap_or_default().as_bytes());
+        self.target.push(b'/');
+        push_escaped(&mut self.target, name, false);
+        self.target.extend_from_slice(query);
+        self.head.clear();
+        endpoint.start_head(&mut self.head, method, &self.target);
+        self.head.extend_from_slice(&self.common);
+    }
+
     /// Ends the head and sends the request.
     pub(super) async fn send(&mut self, body: Body<'_>, take: Take<'_>, marks: &mut Marks) -> Result<Answer> {
         self.head.extend_from_slice(b"\r\n");

@@ -1,6 +1,6 @@
 //! The `swift` storage against scripted servers.
 
-use cosmark_adaptor_api::{BytesSource, CollectSink, MultipartPlan};
+use cosmark_adaptor_api::{Ask, BytesSource, CollectSink, MultipartPlan, Whom};
 use serde_json::Value;
 
 use super::*;
@@ -382,4 +382,17 @@ async fn copies_bulk_deletes_and_metadata_are_asked_as_swift_wants_them() {
         requests[5].starts_with("POST /v1/AUTH_test/my%20c/")
             && requests[5].contains("X-Object-Meta-colour: red")
     );
+}
+
+#[tokio::test]
+async fn links_and_what_the_server_says_of_itself_are_asked_for_without_the_token_and_beside_the_accounts() {
+    let server = scripted::serve(vec![ok("200 OK"), ok("200 OK")]);
+    let mut asker = adaptor(&[]).asker(&session(&server)).unwrap().unwrap();
+    let link = Ask { whom: Whom::Link, payload: Some("mykey"), ..Ask::new("GET", "c", "o") };
+    asker.ask(&link).await.unwrap();
+    asker.ask(&Ask::new("GET", "", "info")).await.unwrap();
+    let requests = server.requests();
+    assert!(requests[0].starts_with("GET /v1/AUTH_test/c/o?temp_url_sig="), "{requests:?}");
+    assert!(requests[0].contains("&temp_url_expires=") && !requests[0].contains("X-Auth-Token"));
+    assert!(requests[1].starts_with("GET /info HTTP/1.1\r\n"), "{requests:?}");
 }
