@@ -241,16 +241,7 @@ impl Certifying {
             let error = gone.err().filter(|error| error.status() != Some(404));
             stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
         }
-        for (container, object) in std::mem::take(&mut room.strays) {
-            let name = ObjectName { container: &container, object: &object };
-            if !object.is_empty() {
-                drop(within(PATIENCE, client.delete(name, &mut Marks::default())).await);
-            }
-            // Its name holds a word that nobody else has.
-            let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
-            let error = gone.err().filter(|error| error.status() != Some(404));
-            stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
-        }
+        stays.extend(remove_strays(&std::mem::take(&mut room.strays), client).await);
         if room.owns_container {
             let gone =
                 within(PATIENCE, client.delete_container(&room.container, &mut Marks::default())).await;
@@ -280,6 +271,22 @@ async fn can_be_written(room: &mut Room) -> Result<(), String> {
         // What else went wrong is for the questions to find.
         Err(_) => Ok(()),
     }
+}
+
+/// Removes containers beside the certification's own with what is in them. Their names hold a word that nobody else has.
+async fn remove_strays(strays: &[(String, String)], client: &mut dyn Client) -> Vec<String> {
+    for (container, object) in strays.iter().filter(|(_, object)| !object.is_empty()) {
+        let name = ObjectName { container, object };
+        drop(within(PATIENCE, client.delete(name, &mut Marks::default())).await);
+    }
+    let containers: BTreeSet<&str> = strays.iter().map(|(container, _)| container.as_str()).collect();
+    let mut stays = Vec::new();
+    for container in containers {
+        let gone = within(PATIENCE, client.delete_container(container, &mut Marks::default())).await;
+        let error = gone.err().filter(|error| error.status() != Some(404));
+        stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
+    }
+    stays
 }
 
 impl Certifying {

@@ -93,6 +93,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(by_bent_link),
     ),
     row(
+        "s3.auth.write-link",
+        ERROR,
+        (
+            "Does a signed link for a write let its owner write this object, and not read it?",
+            "200 and the bytes; 403 for a read by it",
+            "S3 API, Authenticating requests: Using query parameters",
+        ),
+        by!(by_write_link),
+    ),
+    row(
         "s3.error.body-hash",
         ERROR,
         (
@@ -340,6 +350,24 @@ async fn by_bent_link(room: &mut Room) -> Found {
         }
     }
     Ok(if others.is_empty() { Finding::yes("403 for both") } else { Finding::differs(others.join("; ")) })
+}
+
+async fn by_write_link(room: &mut Room) -> Found {
+    let (key, content) = (room.key("by-link"), super::pattern(2500, 20));
+    let written = room.send(Request::put(&key, &content).by(Whom::WriteLink)).await?;
+    let seen = status_of(&written);
+    match written.status {
+        200..=299 => {}
+        400..=499 | 501 => {
+            return Ok(Finding::differs(format!("a write by a good link is refused by {seen}")));
+        }
+        _ => return Ok(Finding::no(format!("a write by a good link gave {seen}"))),
+    }
+    if room.content(&key).await?.as_ref() != Some(&content) {
+        return Ok(Finding::no(format!("{seen}, and the object does not hold what was written")));
+    }
+    let finding = refused(&room.send(Request::get(&key).by(Whom::WriteLink)).await?, 403, &[]);
+    Ok(Finding::new(finding.answer, format!("{seen}; a read by it: {}", finding.saw)))
 }
 
 /// A write that has to be refused and to leave nothing.

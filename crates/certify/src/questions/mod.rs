@@ -13,6 +13,7 @@ mod integrity;
 mod large;
 mod lasting;
 mod listing;
+mod middleware;
 mod multipart;
 mod names;
 mod objects;
@@ -151,6 +152,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     versions::ROWS,
     swift::ROWS,
     large::ROWS,
+    middleware::ROWS,
     together::ROWS,
     partial::ROWS,
     consistency::ROWS,

@@ -293,6 +293,11 @@ async fn copies(room: &mut Room) -> Found {
 }
 
 async fn deletes_many(room: &mut Room) -> Found {
+    if room.protocol() == Some(Protocol::Swift)
+        && super::middleware::names(room, "bulk_delete").await? == Some(false)
+    {
+        return Ok(Finding::not_asked("not offered: /info does not name bulk_delete"));
+    }
     let keys: Vec<String> = (0..20).map(|at| room.key(&format!("many & <{at}>"))).collect();
     let stays = room.key("many & <stays>");
     for key in keys.iter().chain([&stays]) {

@@ -202,6 +202,16 @@ async fn a_swift_whose_reads_lag_is_answered_no_by_no_question_about_ways_of_rea
 }
 
 #[tokio::test]
+async fn a_swift_whose_reads_lag_although_the_newest_is_asked_for_is_found() {
+    for (yaml, wanted) in [("etag: md5", 0), ("{etag: md5, stale: {window_ms: 60000}}", 1)] {
+        let store = SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap();
+        let certificate = certified_swift(&store.url(), &["swift.newest"]).await;
+        assert_eq!((certificate.counts.no, certificate.questions.len()), (wanted, 1), "{certificate:#?}");
+        drop(store);
+    }
+}
+
+#[tokio::test]
 async fn damage_on_the_way_is_found_by_the_questions_about_content() {
     for (rule, wanted) in [
         ("flip_byte: {op: get, every_nth: 2}", "any.read-back"),

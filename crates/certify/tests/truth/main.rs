@@ -6,6 +6,7 @@ mod bad;
 mod honest;
 mod liar;
 mod lies;
+mod links;
 mod restarted;
 mod versions;
 

@@ -53,6 +53,8 @@ pub(super) enum Plant {
     TakesLinksToOthers,
     /// How long a link is good for is not signed.
     TakesStretchedLinks,
+    /// Who may write by a link may read by it.
+    ReadsByWriteLinks,
     /// If-Match is not looked at when a part is read.
     IgnoresConditionsOfParts,
     /// Of the checksums SHA-256 is not looked at.
@@ -223,6 +225,7 @@ fn taken_for(plant: Plant, ask: &Ask<'_>) -> Whom {
         (Plant::TakesOldLinks, Whom::OldLink) => Whom::Link,
         (Plant::TakesLinksToOthers, Whom::LinkToOther) => Whom::Link,
         (Plant::TakesStretchedLinks, Whom::StretchedLink) => Whom::Link,
+        (Plant::ReadsByWriteLinks, Whom::WriteLink) if ask.method == "GET" => Whom::Link,
         (Plant::TakesAnythingByLinks, Whom::Link) if ask.method == "DELETE" => Whom::Session,
         (_, whom) => whom,
     }
@@ -622,6 +625,7 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
         (planted(Plant::TakesAnythingByLinks), &["s3.auth.link"]),
         (planted(Plant::TakesLinksToOthers), &["s3.auth.bent-link"]),
         (planted(Plant::TakesStretchedLinks), &["s3.auth.bent-link"]),
+        (planted(Plant::ReadsByWriteLinks), &["s3.auth.write-link"]),
         (planted(Plant::TakesAnySha256), &["s3.checksum.others"]),
         (planted(Plant::TakesLargeBodiesOfAnyMd5), &["s3.error.content-md5"]),
         (planted(Plant::ListsOnce), &["s3.listing.overwritten"]),
