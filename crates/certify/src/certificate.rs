@@ -1,5 +1,6 @@
 //! `certify.json`: what was asked, what was right, what was seen. docs/reference/certify.md describes every field.
 
+use cosmark_adaptor_api::plain;
 use serde::{Deserialize, Serialize};
 
 /// Version of the format; readers refuse a higher one.
@@ -151,15 +152,17 @@ impl Certificate {
         struct Head {
             schema: u32,
         }
-        let head: Head =
-            serde_json::from_str(text).map_err(|error| format!("this is no certificate: {error}"))?;
+        // What it complains of may be quoted.
+        let shown = |error: serde_json::Error| plain(error.to_string().chars().take(200).collect());
+        let head: Head = serde_json::from_str(text)
+            .map_err(|error| format!("this is no certificate: {}", shown(error)))?;
         if head.schema != SCHEMA {
             return Err(format!(
                 "the certificate has version {}, and this Cosmark reads version {SCHEMA}: use the version that wrote it",
                 head.schema
             ));
         }
-        serde_json::from_str(text).map_err(|error| format!("the certificate is not whole: {error}"))
+        serde_json::from_str(text).map_err(|error| format!("the certificate is not whole: {}", shown(error)))
     }
 
     /// Counts the answers.
@@ -177,5 +180,24 @@ impl Certificate {
     /// The questions with an answer.
     pub fn answered(&self, answer: Answer) -> impl Iterator<Item = &Asked> {
         self.questions.iter().filter(move |one| one.answer == answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_said_without_commanding_a_terminal() {
+        let long = "x".repeat(100_000);
+        for answer in ["\\u001b[2J\\u202e", long.as_str()] {
+            let text = format!("{{\"schema\": 1, \"questions\": [{{\"answer\": \"{answer}\"}}]}}");
+            let why = Certificate::from_json(&text).unwrap_err();
+            assert!(why.starts_with("the certificate is not whole: unknown variant"), "{why:?}");
+            assert!(!why.contains(['\u{1b}', '\u{202e}']) && why.len() < 300, "{why:?}");
+        }
+        // A file that was cut.
+        let why = Certificate::from_json("{\"schema\": 1, \"cosmark\": \"0.1").unwrap_err();
+        assert!(why.starts_with("this is no certificate: "), "{why}");
     }
 }

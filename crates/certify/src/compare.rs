@@ -1,6 +1,6 @@
 //! Two certificates side by side: the questions whose answers differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::certificate::{Answer, Asked, Certificate};
@@ -19,21 +19,26 @@ pub struct Difference {
     pub second: Option<(Answer, String)>,
 }
 
+/// Ids of questions that were put otherwise to the two and are named.
+const MOST_NAMED: usize = 5;
+
+/// The questions of a certificate; of two with one id the first. Who wrote it may have written any number into it.
+fn by_id(certificate: &Certificate) -> BTreeMap<&str, &Asked> {
+    let mut by_id: BTreeMap<&str, &Asked> = BTreeMap::new();
+    for one in &certificate.questions {
+        by_id.entry(one.id.as_str()).or_insert(one);
+    }
+    by_id
+}
+
 /// The differences, in the order of the first certificate, then what only the second has.
 #[must_use]
 pub fn compare(first: &Certificate, second: &Certificate) -> Vec<Difference> {
-    // Who wrote a certificate may have written any number of questions into it.
-    let [before, after] = [first, second].map(|all| {
-        let mut by_id: BTreeMap<&str, &Asked> = BTreeMap::new();
-        for one in &all.questions {
-            by_id.entry(one.id.as_str()).or_insert(one);
-        }
-        by_id
-    });
+    let [before, after] = [first, second].map(by_id);
     let ids = first.questions.iter().map(|one| one.id.as_str());
     let more = second.questions.iter().map(|one| one.id.as_str()).filter(|id| !before.contains_key(id));
-    let mut found = Vec::new();
-    for id in ids.chain(more) {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for id in ids.chain(more).filter(|id| seen.insert(*id)) {
         let pair = (before.get(id).copied(), after.get(id).copied());
         if pair.0.map(|one| one.answer) == pair.1.map(|one| one.answer) {
             continue;
@@ -79,6 +84,24 @@ fn remarks(first: &Certificate, second: &Certificate) -> Vec<String> {
             cell(&second.cosmark)
         ));
     }
+    let (before, after) = (by_id(first), by_id(second));
+    let otherwise: Vec<&str> = before
+        .iter()
+        .filter(|(id, one)| {
+            after.get(*id).is_some_and(|two| (&one.asks, &one.right) != (&two.asks, &two.right))
+        })
+        .map(|(id, _)| *id)
+        .collect();
+    if !otherwise.is_empty() {
+        let named: Vec<String> =
+            otherwise.iter().take(MOST_NAMED).map(|id| format!("`{}`", code(id))).collect();
+        let more = if otherwise.len() > MOST_NAMED { ", .." } else { "" };
+        remarks.push(format!(
+            "{} put otherwise to the two, so that another answer need not be another store: {}{more}.",
+            counted(otherwise.len(), "was", "were"),
+            named.join(", ")
+        ));
+    }
     for one in [first, second] {
         remarks.extend(
             one.ended_early
@@ -106,7 +129,7 @@ pub fn comparison_markdown(first: &Certificate, second: &Certificate) -> String 
     let names = [first, second].map(|one| named(one, first, second));
     let mut text = format!("# {} and {}\n\n", names[0], names[1]);
     for (one, name) in [first, second].into_iter().zip(&names) {
-        let counts = one.counts;
+        let counts = Certificate::count(&one.questions);
         let when = if is_of_one_name(first, second) {
             String::new()
         } else {
@@ -256,6 +279,23 @@ mod tests {
         assert!(!text.contains(is_hostile), "{text:?}");
         let row = text.lines().find(|line| line.contains("s3.x")).unwrap();
         assert_eq!((row.matches(" | ").count(), row.matches('`').count()), (2, 2), "{row}");
+    }
+
+    #[test]
+    fn one_name_for_two_questions_is_said_and_a_name_twice_is_one_row() {
+        let answers = [("any.x", Answer::Yes), ("any.y", Answer::Yes), ("any.x", Answer::No)];
+        let first = certificate("a", "1", &answers);
+        let mut second = certificate("b", "2", &[("any.x", Answer::No), ("any.y", Answer::Yes)]);
+        let text = comparison_markdown(&first, &second);
+        assert!(!text.contains("otherwise"), "{text}");
+        assert_eq!((compare(&first, &second).len(), text.matches("`any.x`").count()), (1, 1), "{text}");
+        second.questions[1].right = "something else".to_owned();
+        // What somebody wrote beside the questions is not what they say.
+        second.counts.yes = 500;
+        let text = comparison_markdown(&first, &second);
+        assert!(text.contains("1 question was put otherwise to the two"), "{text}");
+        assert!(text.contains("another store: `any.y`.\n"), "{text}");
+        assert!(text.contains("- b: 1 yes, 0 differ, 1 no, 0 not asked"), "{text}");
     }
 
     #[test]

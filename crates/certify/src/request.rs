@@ -118,9 +118,16 @@ impl Request {
     }
 }
 
+/// Signs of a code.
+const MOST_SIGNS: usize = 64;
+
 /// S3's code of a refusal.
 pub(crate) fn code_of(reply: &Reply) -> Option<String> {
-    xml::text(&reply.body, "Code").map(|code| plain(code.chars().take(64).collect()))
+    // One that is cut could end within a secret.
+    xml::text(&reply.body, "Code").map(|code| match code.chars().count() {
+        ..=MOST_SIGNS => plain(code),
+        signs => format!("(a code of {signs} signs)"),
+    })
 }
 
 /// Status and code, for people.

@@ -192,7 +192,8 @@ impl Room {
         let shown = match &result {
             Ok(Ok(reply)) => {
                 if self.server.is_none() {
-                    self.server = reply.line("server").map(|text| plain(text.chars().take(80).collect()));
+                    let whole = reply.line("server").map(|text| self.without_secrets(text.to_owned()));
+                    self.server = whole.map(|text| plain(text.chars().take(80).collect()));
                 }
                 status_of(reply)
             }

@@ -115,7 +115,11 @@ impl Certifying {
             asked.push(answered(question, finding, &mut room, Duration::ZERO));
         }
         let left_behind = self.clean(&mut room).await;
-        let history = room.consistency.as_mut().map(|found| std::mem::take(&mut found.history));
+        let mut consistency = room.consistency.take();
+        let history = consistency.as_mut().map(|found| std::mem::take(&mut found.history));
+        for text in consistency.iter_mut().flat_map(|found| found.failed_why.iter_mut()) {
+            *text = room.without_secrets(std::mem::take(text));
+        }
         let mut target = self.target.clone();
         target.server = room.server.take();
         Ok(Certificate {
@@ -128,7 +132,7 @@ impl Certifying {
             ended_early: early,
             counts: Certificate::count(&asked),
             left_behind,
-            consistency: room.consistency.take(),
+            consistency,
             questions: asked,
             history: history.unwrap_or_default(),
         })
@@ -146,7 +150,8 @@ impl Certifying {
         let most = MOST[usize::from(self.quick)];
         let mut silent = 0;
         for (number, question) in questions.iter().enumerate() {
-            if began.elapsed() > most {
+            let left = most.saturating_sub(began.elapsed());
+            if left.is_zero() {
                 return Some(format!("the {} minutes for all questions were over", most.as_secs() / 60));
             }
             if silent >= MOST_SILENT {
@@ -156,7 +161,7 @@ impl Certifying {
             }
             room.begin(number, if silent > 1 { LITTLE_PATIENCE } else { PATIENCE });
             let since = Instant::now();
-            let finding = self.ask(room, question).await;
+            let finding = self.ask(room, question, left).await;
             let is_silent = room.requests > 0 && room.unanswered == room.requests;
             silent = if is_silent { silent + 1 } else { 0 };
             asked.push(answered(question, finding, room, since.elapsed()));
@@ -167,13 +172,18 @@ impl Certifying {
         None
     }
 
-    async fn ask(&self, room: &mut Room, question: &Question) -> Finding {
+    async fn ask(&self, room: &mut Room, question: &Question, left: Duration) -> Finding {
         if question.is_slow && self.quick {
             return Finding::not_asked("left out when asked quickly");
         }
-        match tokio::time::timeout(question.most, (question.ask)(room)).await {
+        let most = time_of(question, left);
+        match tokio::time::timeout(most, (question.ask)(room)).await {
             Ok(Ok(finding) | Err(finding)) => finding,
-            Err(_) => Finding::no(format!("it has not ended within {} s", question.most.as_secs())),
+            // It had not the time that it may take.
+            Err(_) if most < question.most => {
+                Finding::not_asked("the time for all questions was over before it had ended")
+            }
+            Err(_) => Finding::no(format!("it has not ended within {} s", most.as_secs())),
         }
     }
 
@@ -194,10 +204,13 @@ impl Certifying {
         .map_err(|error| error.to_string())?;
         room.is_quick = self.quick;
         let mut marks = Marks::default();
-        within(PATIENCE, room.client.probe(&mut marks)).await.map_err(|error| error.to_string())?;
+        let probed = within(PATIENCE, room.client.probe(&mut marks)).await;
+        probed.map_err(|error| room.without_secrets(error.to_string()))?;
         if self.container.is_none() && self.adaptor.capability().has(Capability::CONTAINERS) {
             let made = within(PATIENCE * 3, room.client.create_container(&room.container, &mut marks)).await;
-            made.map_err(|error| format!("the container {} cannot be made: {error}", room.container))?;
+            made.map_err(|error| {
+                room.without_secrets(format!("the container {} cannot be made: {error}", room.container))
+            })?;
             room.owns_container = true;
         } else if self.container.is_some() {
             can_be_written(&mut room).await?;
@@ -322,8 +335,15 @@ impl Certifying {
     }
 }
 
+/// How long a question may take where so much time is left for all of them. A restart that has begun is not cut: who
+/// cuts it leaves a store that is down.
+fn time_of(question: &Question, left: Duration) -> Duration {
+    if question.id == RESTARTED { question.most } else { question.most.min(left) }
+}
+
 fn answered(question: &Question, finding: Finding, room: &mut Room, took: Duration) -> Asked {
-    let mut saw: String = finding.saw.chars().take(400).collect();
+    // A secret that is cut is not found any more.
+    let mut saw: String = room.without_secrets(finding.saw).chars().take(400).collect();
     let mut answer = finding.answer;
     // Who is busy has answered nothing yet; how long a restart may take is a question of its own.
     if answer == Answer::No && question.id != RESTARTED && says_busy(&saw) {
@@ -340,7 +360,7 @@ fn answered(question: &Question, finding: Finding, room: &mut Room, took: Durati
         right: question.right.to_owned(),
         source: question.source.to_owned(),
         answer,
-        saw: room.without_secrets(saw),
+        saw,
         evidence: std::mem::take(&mut room.evidence),
         took_ms: (took.as_secs_f64() * 1e4).round() / 10.0,
     }
@@ -352,5 +372,19 @@ impl Room {
         self.patience = patience;
         self.evidence.clear();
         (self.requests, self.unanswered, self.repeated) = (0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_question_but_a_restart_goes_on_when_the_time_for_all_is_over() {
+        let of = |id: &str| QUESTIONS.iter().copied().flatten().find(|one| one.id == id).unwrap();
+        let (left, long) = (Duration::from_secs(7), Duration::from_secs(900));
+        assert_eq!(time_of(of("any.list"), left), left);
+        assert_eq!(time_of(of("any.list"), long), of("any.list").most);
+        assert_eq!(time_of(of(RESTARTED), left), of(RESTARTED).most);
     }
 }

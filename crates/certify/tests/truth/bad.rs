@@ -1,14 +1,17 @@
 //! Stores that hang, send garbage, or put into their answers what should not stand on a page.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{BytesSource, Marks, ObjectName, PutOptions, Session};
+use cosmark_adaptor_api::{
+    Ask, Asker, BytesSource, Marks, ObjectName, Protocol, PutOptions, Reply, Result, Session,
+};
 use cosmark_certify::{Answer, Certifying, html, markdown};
 use cosmark_embedded::{EmbeddedStore, Options};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
-use super::{certified_s3, certifying, not_right, speaking_s3};
+use super::{before, certified_s3, certifying, not_right, speaking_s3};
 
 fn store(yaml: &str) -> Handle {
     SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap()
@@ -147,4 +150,48 @@ async fn a_given_container_that_is_not_there_is_a_mistake_and_no_answer_of_the_s
     assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
     assert!(certificate.counts.yes >= 2, "{:?}", certificate.counts);
     assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 4), "{:?}", certificate.left_behind);
+}
+
+/// A store that gives back a secret wherever it says something.
+struct Echo {
+    inner: Box<dyn Asker>,
+}
+
+const SECRET: &str = "Zq7xWv93LmTb42KdRs81YhPc65";
+
+impl Asker for Echo {
+    fn protocol(&self) -> Protocol {
+        self.inner.protocol()
+    }
+
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>> {
+        Box::pin(async move {
+            let mut reply = self.inner.ask(ask).await?;
+            // Where a page cuts the line.
+            reply.lines.insert(0, ("server".to_owned(), format!("{}{SECRET}", "s".repeat(70))));
+            if ask.object.contains("missing") {
+                let code = format!("<Error><Code>{}{SECRET}</Code></Error>", "c".repeat(55));
+                reply.body = code.into_bytes();
+            }
+            Ok(reply)
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_a_store_gives_back_is_on_no_page_not_even_a_part_of_it() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let inner = speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key()));
+    let adaptor = before(inner, |client| client, |inner, _| Box::new(Echo { inner }));
+    let asking = Certifying {
+        hidden: vec![SECRET.to_owned()],
+        ..certifying(adaptor, Session::default(), &["s3.error.no-such-key", "s3.bucket.head"], None)
+    };
+    let certificate = asking.run(&mut |_| {}, std::future::pending()).await.unwrap();
+    assert_eq!(certificate.questions.len(), 2, "{certificate:#?}");
+    let json = serde_json::to_string(&certificate).unwrap();
+    assert!(certificate.target.server.is_some() && json.contains("404"), "{json}");
+    for text in [json, markdown(&certificate), html(&certificate)] {
+        assert!(!text.contains(&SECRET[..6]), "{text}");
+    }
 }
