@@ -7,6 +7,7 @@ mod consistency;
 mod contents;
 mod copies;
 mod deletes;
+mod digests;
 mod errors;
 mod heads;
 mod integrity;
@@ -136,6 +137,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     errors::ROWS,
     ranges::ROWS,
     integrity::ROWS,
+    digests::ROWS,
     objects::ROWS,
     copies::ROWS,
     buckets::ROWS,

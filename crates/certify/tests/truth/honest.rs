@@ -12,8 +12,9 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
     let certificate = certified_s3(&store.endpoint(), (store.access_key(), store.secret_key()), &[]).await;
     assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
     let differs: Vec<String> = not_right(&certificate, Answer::Differs).into_keys().collect();
-    // It has neither tags nor versions, and says so; a storage class is any word.
+    // It has neither attributes nor tags nor versions, and says so; a storage class is any word.
     let known = [
+        "s3.attributes",
         "s3.delete.if-match",
         "s3.error.document",
         "s3.range.nonsense",
@@ -47,6 +48,7 @@ const NOT_IN_SIMSTORE_S3: &[&str] = &[
     "s3.auth.late",
     "s3.auth.link",
     "s3.auth.write-link",
+    "s3.checksum.crc64nvme",
     "s3.checksum.others",
     "s3.delete.if-match",
     "s3.error.anonymous",

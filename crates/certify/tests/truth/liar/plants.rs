@@ -125,6 +125,8 @@ pub(super) enum Plant {
     EndsUploads,
     /// CRC32C of a part is not looked at where it is wrong.
     TakesPartsOfAnyCrc,
+    /// CRC64NVME is given back, and not looked at where it is wrong.
+    TakesAnyCrc64,
     /// An object of parts has no type of its own.
     PartsLoseTypes,
     /// Names that were deleted stand on all pages but the first.
@@ -197,6 +199,7 @@ fn is_ignored(plant: Plant, ask: &Ask<'_>, name: &str) -> bool {
         Plant::ComparesDigits => {
             name == "if-match" && ask.lines.iter().any(|line| line.0 == name && line.1.ends_with("-9\""))
         }
+        Plant::TakesAnyCrc64 => name == "x-amz-checksum-crc64nvme" && ask.body == b"987654321",
         Plant::TakesPartsOfAnyCrc => name == "x-amz-checksum-crc32c" && ask.body == b"987654321",
         _ => false,
     }
@@ -608,6 +611,7 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
     let store = EmbeddedStore::start(Options::default()).unwrap();
     let only = [
         "s3.auth",
+        "s3.checksum.crc64nvme",
         "s3.checksum.others",
         "s3.error.content-md5",
         "s3.listing.overwritten",
@@ -626,6 +630,7 @@ async fn lies_about_signatures_digests_dates_and_metadata_are_found_by_the_quest
         (planted(Plant::TakesLinksToOthers), &["s3.auth.bent-link"]),
         (planted(Plant::TakesStretchedLinks), &["s3.auth.bent-link"]),
         (planted(Plant::ReadsByWriteLinks), &["s3.auth.write-link"]),
+        (planted(Plant::TakesAnyCrc64), &["s3.checksum.crc64nvme"]),
         (planted(Plant::TakesAnySha256), &["s3.checksum.others"]),
         (planted(Plant::TakesLargeBodiesOfAnyMd5), &["s3.error.content-md5"]),
         (planted(Plant::ListsOnce), &["s3.listing.overwritten"]),

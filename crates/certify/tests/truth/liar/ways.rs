@@ -71,6 +71,8 @@ pub(super) enum Way {
     IgnoresEndMarkers,
     /// A listing from the end comes in order.
     ListsForwards,
+    /// The attributes of an object tell a wrong length.
+    TellsOtherSize,
     /// What belongs to an object or a bucket is taken for the object or the bucket.
     OverlooksSubResources,
 }
@@ -200,6 +202,11 @@ fn answered(way: Way, ask: &Ask<'_>, mut reply: Reply) -> Reply {
     let is_read = |end: &str| ask.method == "GET" && ask.object.ends_with(end);
     match way {
         Way::FindsEveryBucket if ask.method == "HEAD" && ask.object.is_empty() => reply.status = 200,
+        Way::TellsOtherSize if ask.query.iter().any(|(name, _)| *name == "attributes") => {
+            let body =
+                b"<GetObjectAttributesResponse><ObjectSize>7</ObjectSize></GetObjectAttributesResponse>";
+            reply = Reply { status: 200, body: body.to_vec(), ..Reply::default() };
+        }
         Way::MarksTooLate if ask.method == "GET" && ask.object.is_empty() => {
             let text = String::from_utf8_lossy(&reply.body).into_owned();
             reply.body = text.replace("a/</NextMarker>", "b</NextMarker>").into_bytes();
@@ -232,6 +239,7 @@ const fn by(way: Way) -> Lie {
 async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
     let only = [
+        "s3.attributes",
         "s3.bucket.",
         "s3.delete-many.",
         "s3.head.if-",
@@ -244,6 +252,7 @@ async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() 
     ];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
+        (by(Way::TellsOtherSize), &["s3.attributes"]),
         (by(Way::OverlooksSubResources), &["s3.sub-resource.bucket", "s3.sub-resource.object"]),
         (by(Way::FindsEveryBucket), &["s3.bucket.head"]),
         (by(Way::MakesAnew), &["s3.bucket.again"]),
