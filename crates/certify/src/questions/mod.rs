@@ -1,5 +1,6 @@
 //! The questions: one row each. A row says what is asked, what is right and by which document; the function beside it asks.
 
+mod access;
 mod assembled;
 mod buckets;
 mod conditional;
@@ -143,6 +144,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     buckets::ROWS,
     deletes::ROWS,
     resources::ROWS,
+    access::ROWS,
     conditional::ROWS,
     heads::ROWS,
     multipart::ROWS,

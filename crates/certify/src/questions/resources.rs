@@ -95,12 +95,16 @@ fn said(others: &[String], right: &str) -> Finding {
     if others.is_empty() { Finding::yes(right) } else { Finding::differs(others.join("; ")) }
 }
 
-/// A bucket that may be deleted by mistake, with an object in it.
-async fn another_bucket(room: &mut Room, content: &[u8]) -> Result<(String, String), Finding> {
+/// A bucket that may be deleted by mistake, or opened to everybody, with an object in it.
+pub(super) async fn another_bucket(
+    room: &mut Room,
+    word: &str,
+    content: &[u8],
+) -> Result<(String, String), Finding> {
     if !room.owns_container {
         return Err(Finding::not_asked("it needs a container of its own, and one was given"));
     }
-    let (bucket, key) = (format!("cosmark-certify-{}-sub", room.word), room.key("stays"));
+    let (bucket, key) = (format!("cosmark-certify-{}-{word}", room.word), room.key("stays"));
     let mut marks = Marks::default();
     let made = within(PATIENCE * 3, room.client.create_container(&bucket, &mut marks)).await;
     // Without an answer it may be there.
@@ -118,7 +122,7 @@ async fn another_bucket(room: &mut Room, content: &[u8]) -> Result<(String, Stri
 
 async fn of_bucket(room: &mut Room) -> Found {
     let content = pattern(1200, 262);
-    let (bucket, key) = another_bucket(room, &content).await?;
+    let (bucket, key) = another_bucket(room, "sub", &content).await?;
     let mut others = Vec::new();
     let writes = RULES.map(|name| ("PUT", name));
     let deletes = TAKEN_AWAY.map(|name| ("DELETE", name));

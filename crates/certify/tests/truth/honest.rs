@@ -12,11 +12,14 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
     let certificate = certified_s3(&store.endpoint(), (store.access_key(), store.secret_key()), &[]).await;
     assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
     let differs: Vec<String> = not_right(&certificate, Answer::Differs).into_keys().collect();
-    // It has neither attributes nor tags nor versions, and says so; a storage class is any word.
+    // It has no access lists, attributes, CORS, policies, tags and versions, and says so; a storage class is any word.
     let known = [
+        "s3.acl.public",
         "s3.attributes",
+        "s3.cors",
         "s3.delete.if-match",
         "s3.error.document",
+        "s3.policy.public",
         "s3.range.nonsense",
         "s3.range.several",
         "s3.storage-class",

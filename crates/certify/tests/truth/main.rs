@@ -2,6 +2,7 @@
 //! and no store can hold a certification up or spoil its page. `make certify-truth` runs these.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+mod access;
 mod bad;
 mod honest;
 mod liar;

@@ -1,0 +1,160 @@
+//! A store with access lists, policies and CORS, honest and not: they are looked at here, before a store that has none.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use cosmark_adaptor_api::{Ask, Asker, Protocol, Reply, Result, Session, Whom};
+use cosmark_certify::{Answer, Certificate};
+use cosmark_embedded::{EmbeddedStore, Options};
+
+use super::{before, certified_by, not_right, speaking_s3};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    SaysNothing,
+    /// Access lists are taken and not looked at: nothing is opened by it.
+    OverhearsLists,
+    /// What was open once stays so.
+    OverwritesStayOpen,
+    /// A policy opens the whole bucket.
+    OpensAll,
+    /// A policy that was deleted is there.
+    RemembersPolicies,
+    /// Pages of every origin are let in.
+    LetsEveryOriginIn,
+    /// Pages may send whatever they like.
+    LetsEveryMethodIn,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// Objects that are open by a list.
+    open: BTreeSet<String>,
+    /// Bucket and begin of the names that a policy opens.
+    policy: Option<String>,
+}
+
+struct Door {
+    inner: Box<dyn Asker>,
+    lie: Lie,
+    memory: Arc<Mutex<Memory>>,
+}
+
+fn line<'a>(ask: &Ask<'a>, name: &str) -> Option<&'a str> {
+    ask.lines.iter().find(|line| line.0 == name).map(|line| line.1)
+}
+
+fn done(status: u16) -> Reply {
+    Reply { status, ..Reply::default() }
+}
+
+impl Door {
+    fn preflight(&self, ask: &Ask<'_>) -> Reply {
+        let (origin, method) =
+            (line(ask, "origin").unwrap(), line(ask, "access-control-request-method").unwrap());
+        let is_in = (origin == "https://one.example" || self.lie == Lie::LetsEveryOriginIn)
+            && (method == "GET" || self.lie == Lie::LetsEveryMethodIn);
+        if !is_in {
+            return done(403);
+        }
+        let lines = [("access-control-allow-origin", origin), ("access-control-allow-methods", method)];
+        let lines = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        Reply { lines, ..done(200) }
+    }
+
+    /// What is about rules, and not about objects.
+    fn of_rules(&self, ask: &Ask<'_>) -> Option<Reply> {
+        let has = |name: &str| ask.query.iter().any(|(own, _)| *own == name);
+        if ask.method == "OPTIONS" {
+            return Some(self.preflight(ask));
+        }
+        if has("cors") {
+            return Some(done(200));
+        }
+        if !has("policy") {
+            return None;
+        }
+        let mut memory = self.memory.lock().unwrap();
+        if ask.method == "PUT" {
+            let text = String::from_utf8_lossy(ask.body).into_owned();
+            let named = text.split("arn:aws:s3:::").nth(1).and_then(|rest| rest.split('*').next());
+            memory.policy = named.map(str::to_owned);
+        } else if self.lie != Lie::RemembersPolicies {
+            memory.policy = None;
+        }
+        Some(done(204))
+    }
+
+    /// Whether somebody without a login is let in.
+    fn is_open(&self, ask: &Ask<'_>) -> bool {
+        let memory = self.memory.lock().unwrap();
+        let name = format!("{}/{}", ask.container, ask.object);
+        let by_policy =
+            memory.policy.as_ref().is_some_and(|named| name.starts_with(named) || self.lie == Lie::OpensAll);
+        ask.method == "GET" && (memory.open.contains(&name) || by_policy)
+    }
+
+    async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
+        if let Some(reply) = self.of_rules(ask) {
+            return Ok(reply);
+        }
+        if ask.method == "PUT" {
+            let name = format!("{}/{}", ask.container, ask.object);
+            let mut memory = self.memory.lock().unwrap();
+            if line(ask, "x-amz-acl").is_some() && self.lie != Lie::OverhearsLists {
+                memory.open.insert(name);
+            } else if self.lie != Lie::OverwritesStayOpen {
+                memory.open.remove(&name);
+            }
+        }
+        let whom = if ask.whom == Whom::Nobody && self.is_open(ask) { Whom::Session } else { ask.whom };
+        let lines: Vec<(&str, &str)> =
+            ask.lines.iter().copied().filter(|line| line.0 != "x-amz-acl").collect();
+        self.inner.ask(&Ask { whom, lines: &lines, ..*ask }).await
+    }
+}
+
+impl Asker for Door {
+    fn protocol(&self) -> Protocol {
+        self.inner.protocol()
+    }
+
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>> {
+        Box::pin(self.exchange(ask))
+    }
+}
+
+async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
+    let memory = Arc::new(Mutex::new(Memory::default()));
+    let adaptor = before(
+        speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key())),
+        |client| client,
+        move |inner, _| Box::new(Door { inner, lie, memory: Arc::clone(&memory) }),
+    );
+    certified_by(adaptor, Session::default(), &["s3.acl.", "s3.cors", "s3.policy."]).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_opened_to_everybody_is_found_where_it_is_more_or_longer_than_was_said() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let cases: &[(Lie, usize, &[&str])] = &[
+        (Lie::SaysNothing, 3, &[]),
+        (Lie::OverhearsLists, 2, &[]),
+        (Lie::OverwritesStayOpen, 2, &["s3.acl.public"]),
+        (Lie::OpensAll, 2, &["s3.policy.public"]),
+        (Lie::RemembersPolicies, 2, &["s3.policy.public"]),
+        (Lie::LetsEveryOriginIn, 2, &["s3.cors"]),
+        (Lie::LetsEveryMethodIn, 2, &["s3.cors"]),
+    ];
+    let mut wrong = Vec::new();
+    for (lie, right, wanted) in cases {
+        let certificate = asked(&store, *lie).await;
+        let no = not_right(&certificate, Answer::No);
+        if no.keys().map(String::as_str).collect::<Vec<_>>() != *wanted || certificate.counts.yes != *right {
+            wrong.push(format!("{lie:?} should be answered by {wanted:?}, and is by {certificate:#?}"));
+        }
+        assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{certificate:#?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
