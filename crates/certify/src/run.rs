@@ -286,7 +286,8 @@ async fn can_be_written(room: &mut Room) -> Result<(), String> {
     }
 }
 
-/// Removes containers beside the certification's own with what is in them. Their names hold a word that nobody else has.
+/// Removes containers beside the certification's own with what is in them; their names hold a word that nobody else
+/// has.
 async fn remove_strays(strays: &[(String, String)], client: &mut dyn Client) -> Vec<String> {
     for (container, object) in strays.iter().filter(|(_, object)| !object.is_empty()) {
         let name = ObjectName { container, object };

@@ -1,5 +1,5 @@
-//! What is opened to who has no login: by an access list, by a policy, and to pages of others by CORS. Each opens what it
-//! names and no more, and no longer than it is there. Source: S3 API, PutObject, PutBucketPolicy, PutBucketCors.
+//! What is opened to who has no login: by an access list, by a policy, and to pages of others by CORS. Each opens what
+//! it names and no more, and no longer than it is there. Source: S3 API, PutObject, PutBucketPolicy, PutBucketCors.
 
 use std::time::Duration;
 

@@ -163,7 +163,7 @@ async fn let_in(room: &mut Room, request: Request) -> Result<Reply, Finding> {
 }
 
 /// Sends what each has to be refused by 401.
-async fn kept_out(room: &mut Room, all: Vec<(Request, &str)>) -> Found {
+async fn shut_out(room: &mut Room, all: Vec<(Request, &str)>) -> Found {
     let mut others = Vec::new();
     let count = all.len();
     for (request, what) in all {
@@ -212,7 +212,7 @@ async fn reads(room: &mut Room, key: &str) -> Found {
         (linked(Request::put(&name, b"other"), Whom::Link, key), "a write"),
         (linked(Request::delete(&name), Whom::Link, key), "a delete"),
     ];
-    let finding = kept_out(room, others).await?;
+    let finding = shut_out(room, others).await?;
     stays(room, &name, &content, finding).await
 }
 
@@ -241,7 +241,7 @@ async fn writes(room: &mut Room, key: &str) -> Found {
         (linked(Request::get(&name), Whom::WriteLink, key), "a read"),
         (to_other, "signed by another key"),
     ];
-    let finding = kept_out(room, others).await?;
+    let finding = shut_out(room, others).await?;
     if room.content(&beside).await?.is_some() {
         return Ok(Finding::no(format!("{}; it was written", finding.saw)));
     }
@@ -270,7 +270,7 @@ async fn below(room: &mut Room, key: &str) -> Found {
         }
     }
     let beside = link(room.key("beside"));
-    kept_out(room, vec![(beside, "a name beside the prefix")]).await
+    shut_out(room, vec![(beside, "a name beside the prefix")]).await
 }
 
 async fn quota(room: &mut Room) -> Found {

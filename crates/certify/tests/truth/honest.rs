@@ -67,6 +67,15 @@ const NOT_IN_SIMSTORE_S3: &[&str] = &[
     "s3.read.if-modified",
 ];
 
+/// What the `/info` of a Swift does not name is not offered, and nothing is held against it.
+fn is_not_offered_what_is_not_named(certificate: &Certificate) {
+    let not_asked = not_right(certificate, Answer::NotAsked);
+    for id in ["any.delete-many", "swift.link.prefix", "swift.link.read", "swift.link.write", "swift.quota"] {
+        let why = not_asked.get(id).unwrap_or_else(|| panic!("{id}: {not_asked:#?}"));
+        assert!(why.starts_with("not offered: /info does not name "), "{id}: {why}");
+    }
+}
+
 #[tokio::test]
 async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     let behaviour = Behaviour::from_yaml("etag: md5").unwrap();
@@ -102,12 +111,7 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     assert!(others.iter().all(|id| differs.contains_key(*id)), "{differs:#?}");
     let by_swift = certified_swift(&store.url(), &[]).await;
     assert_eq!(not_right(&by_swift, Answer::No), [].into());
-    // What its /info does not name is not offered, and nothing is held against it.
-    let not_asked = not_right(&by_swift, Answer::NotAsked);
-    for id in ["any.delete-many", "swift.link.prefix", "swift.link.read", "swift.link.write", "swift.quota"] {
-        let why = not_asked.get(id).unwrap_or_else(|| panic!("{id}: {not_asked:#?}"));
-        assert!(why.starts_with("not offered: /info does not name "), "{id}: {why}");
-    }
+    is_not_offered_what_is_not_named(&by_swift);
     assert_eq!((by_s3.left_behind.len(), by_swift.left_behind.len()), (0, 0), "{:?}", by_s3.left_behind);
     assert!(by_swift.counts.yes > 30, "{:?}", by_swift.counts);
     let is_yes = |id: &str| by_swift.questions.iter().any(|one| one.id == id && one.answer == Answer::Yes);
