@@ -74,16 +74,15 @@ const PAUSE: Duration = Duration::from_millis(700);
 const LOOKS: usize = 3;
 
 /// Whether `/info` names a feature; `None`: the store does not say what it has.
-pub(super) async fn names(room: &mut Room, feature: &str) -> Result<Option<bool>, Finding> {
-    let reply = room.send(Request::get("info").of("")).await?;
-    let all: Option<serde_json::Value> =
-        if reply.is_success() { serde_json::from_slice(&reply.body).ok() } else { None };
-    Ok(all.filter(serde_json::Value::is_object).map(|all| all.get(feature).is_some()))
+pub(super) async fn names(room: &mut Room, feature: &str) -> Option<bool> {
+    let reply = room.send(Request::get("info").of("")).await.ok().filter(Reply::is_success)?;
+    let all: serde_json::Value = serde_json::from_slice(&reply.body).ok()?;
+    all.is_object().then(|| all.get(feature).is_some())
 }
 
 /// Ends a question about what is not there.
 async fn offered(room: &mut Room, feature: &str) -> Result<(), Finding> {
-    match names(room, feature).await? {
+    match names(room, feature).await {
         Some(true) => Ok(()),
         Some(false) => Err(Finding::not_asked(format!("not offered: /info does not name {feature}"))),
         None => Err(Finding::not_asked("the store does not say at /info what it has")),

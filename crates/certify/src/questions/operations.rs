@@ -294,7 +294,7 @@ async fn copies(room: &mut Room) -> Found {
 
 async fn deletes_many(room: &mut Room) -> Found {
     if room.protocol() == Some(Protocol::Swift)
-        && super::middleware::names(room, "bulk_delete").await? == Some(false)
+        && super::middleware::names(room, "bulk_delete").await == Some(false)
     {
         return Ok(Finding::not_asked("not offered: /info does not name bulk_delete"));
     }
