@@ -331,6 +331,15 @@ fn a_store_that_hangs_at_the_end_does_not_hang_the_run() {
     assert_eq!((outcome.samples.len(), given_up.count()), (33, 3), "but the log has it");
 }
 
+/// Waits until the store was asked so often, by whichever workers.
+fn until_called(store: &Faulty<Null>, times: u64) {
+    let begun = Instant::now();
+    while store.calls() < times {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} of {times} calls", store.calls());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn finishing_lets_operations_end_and_aborting_does_not() {
     let endless = || {
@@ -339,16 +348,18 @@ fn finishing_lets_operations_end_and_aborting_does_not() {
         work
     };
     let slow = Faulty::new(Null, |_| Act { delay: Duration::from_millis(100), ..Act::default() });
+    let asked = slow.clone();
     let finished = run_with(endless(), slow, 1, 1, |flow| {
-        std::thread::sleep(Duration::from_millis(600));
+        until_called(&asked, 6);
         flow.finish();
     });
     assert_eq!(finished.all(0).unfinished, 0);
-    assert!(finished.all(0).ok >= 2);
+    assert!(finished.all(0).ok >= 6);
     let hanging = Faulty::new(Null, |_| Act { hang: true, ..Act::default() });
+    let asked = hanging.clone();
     let begun = Instant::now();
     let aborted = run_with(endless(), hanging, 1, 1, |flow| {
-        std::thread::sleep(Duration::from_millis(500));
+        until_called(&asked, 2);
         flow.abort();
     });
     assert_eq!(aborted.all(0).unfinished, 2);

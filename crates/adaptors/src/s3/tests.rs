@@ -518,9 +518,14 @@ fn a_completion_that_fails_behind_status_200_is_an_error() {
 
 #[test]
 fn an_upload_that_was_dropped_is_given_up_by_the_next_one() {
-    let slow = |request: &str| {
+    let (comes, came) = std::sync::mpsc::sync_channel(1);
+    let (drops, dropped) = std::sync::mpsc::sync_channel(1);
+    let dropped = std::sync::Mutex::new(dropped);
+    let slow = move |request: &str| {
         if request.contains("partNumber=1&") && !request.contains("second") {
-            std::thread::sleep(Duration::from_millis(400));
+            let _ = dropped.lock().unwrap().recv();
+        } else if request.contains("partNumber=4&") && !request.contains("second") {
+            comes.send(()).unwrap();
         }
         None
     };
@@ -528,8 +533,13 @@ fn an_upload_that_was_dropped_is_given_up_by_the_next_one() {
     let mut client = client(&server, &[]);
     run(async {
         let (source, mut marks) = (BytesSource(&[b'x'; 40]), Marks::default());
-        let call = client.put_multipart(NAME, &source, PLAN, &mut marks);
-        assert!(tokio::time::timeout(Duration::from_millis(200), call).await.is_err());
+        let mut call = client.put_multipart(NAME, &source, PLAN, &mut marks);
+        // Until the last part is with the server: others have ended, and the first one has no answer yet.
+        while came.try_recv().is_err() {
+            assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err());
+        }
+        drop(call);
+        drops.send(()).unwrap();
         assert!(marks.requests > 1 && marks.body_bytes >= 10, "{marks:?}");
         let name = ObjectName { object: "second", ..NAME };
         client.put_multipart(name, &source, PLAN, &mut Marks::default()).await.unwrap();
