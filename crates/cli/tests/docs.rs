@@ -363,6 +363,7 @@ fn every_yaml_example_of_the_guides_is_accepted_without_a_warning() {
 
 #[test]
 fn every_xml_example_of_the_guides_is_accepted() {
+    let mut count = 0;
     for (path, page) in guides() {
         for (line, text) in blocks(&page, "xml") {
             let directory = tempfile::tempdir().unwrap();
@@ -375,8 +376,10 @@ fn every_xml_example_of_the_guides_is_accepted() {
                 "{}:{line}:\n{said}",
                 path.display()
             );
+            count += 1;
         }
     }
+    assert!(count >= 1, "no example was found");
 }
 
 /// The arguments of a line that calls the binary, as a shell would cut them; `#`, `>` and `|` end it.

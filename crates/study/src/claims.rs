@@ -410,7 +410,10 @@ claims:{claims}"
         };
         let mut all: Vec<Observation> = (1..=6).flat_map(both).collect();
         let found = |all: &[Observation]| -> Vec<(Finding, String)> {
-            judged("1, 8", claims, all).into_iter().map(|one| (one.finding, one.why)).collect()
+            let both: Vec<_> =
+                judged("1, 8", claims, all).into_iter().map(|one| (one.finding, one.why)).collect();
+            assert_eq!(both.len(), 2, "{both:?}");
+            both
         };
         for (finding, why) in found(&all) {
             assert_eq!(finding, Finding::Agrees, "{why}");

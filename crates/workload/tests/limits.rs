@@ -36,6 +36,7 @@ fn mutated_samples_never_panic() {
         .map(|p| (p.to_string_lossy().into_owned(), fs::read_to_string(p).unwrap()))
         .collect();
     samples.sort();
+    assert!(samples.len() >= 20, "{}", samples.len());
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(20_260_101);
     for (name, text) in &samples {
         for round in 0..40 {

@@ -244,6 +244,7 @@ fn guardians_of_a_run_that_heals_end_with_each_fault_and_one_that_cannot_heal_sa
     );
     let output = run(path, &RUN);
     let slots = &record(path).stages[0].faults[0].slots;
+    assert_eq!(slots.len(), 2, "{slots:?}");
     assert!(slots.iter().all(|slot| slot.void.is_none()), "{slots:?} {}", stderr(&output));
     assert_eq!((times_healed(path), guardians(path).len(), log(path).as_str()), (2, 0, ""));
 

@@ -162,6 +162,7 @@ mod tests {
         let found = result(&sums(0, 30));
         let class = &found.classes[0];
         assert_eq!((class.stale, class.longest_stale_ms), (0, None));
+        assert!(!class.visible.is_empty());
         assert!(class.visible.iter().all(|one| one.after_ms.is_none()), "{:?}", class.visible);
         assert!(class.missed_at_most > 0.1, "0 of 30 leave room for a tenth");
         assert!(result(&ConsistencySums::default()).classes.is_empty());

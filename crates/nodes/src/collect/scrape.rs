@@ -275,6 +275,7 @@ mod tests {
         // By the date of the answer these are of 2 and of 7 seconds before.
         assert!(times[1].unwrap() < reading.at_ns, "{times:?}");
         let undated = ask(&server(vec![format!("HTTP/1.1 200 OK\r\n\r\n{body}")]).0, None).unwrap();
+        assert!(!undated.samples.is_empty(), "{undated:?}");
         assert!(undated.samples.iter().all(|one| one.at_ns.is_none()), "{undated:?}");
     }
 

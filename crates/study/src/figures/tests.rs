@@ -539,12 +539,17 @@ fn fifty_lines_of_long_names_keep_their_words_within_the_picture() {
     let design = Design::new(&spec, Choice { scale: "quick".into(), ..Choice::default() }).unwrap();
     let all: Vec<Observation> =
         sizes.iter().flat_map(|size| ["1", "8"].map(|n| seen("one", size, n, 1, 10.0, 5.0))).collect();
-    for part in figures(&design, &all, &[], &Planted) {
+    let drawn = figures(&design, &all, &[], &Planted);
+    assert_eq!(drawn.len(), 2, "{drawn:?}");
+    for part in drawn {
         let Part::Figure { svg, .. } = part else { panic!("{part:?}") };
+        let mut texts = 0;
         for line in svg.lines().filter(|line| line.starts_with("<text")) {
             let words = line.split_once('>').unwrap().1.trim_end_matches("</text>");
             assert!(words.chars().count() < 200, "{line}");
+            texts += 1;
         }
+        assert!(texts > 2, "{svg}");
     }
 }
 

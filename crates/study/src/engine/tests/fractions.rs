@@ -214,6 +214,7 @@ fn effects_of_a_fraction_that_lacks_a_cell_are_not_known_and_say_so() {
     let mut wrong = all.clone();
     wrong[0].verdict = Overall::False;
     let found = effects(&design, &wrong, &spec.effects[0]);
+    assert!(!found.effects.is_empty(), "{found:#?}");
     assert!(
         found.effects.iter().all(|one| one.words(Said::Ratio) == "not shown: a cell is FALSE"),
         "{found:#?}"
