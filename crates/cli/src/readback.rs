@@ -383,7 +383,7 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
         }
         // All were deleted, as after a `cleanup`, or were empty: no word of data that are there.
         0 if record.late + record.undecided + record.unreadable == 0 && record.bytes == 0 => {
-            "everything is as acknowledged, by which not one byte is to be there".to_owned()
+            "everything is as acknowledged: deleted or empty, not one byte had to be there".to_owned()
         }
         0 if record.late + record.undecided + record.unreadable == 0 => {
             "everything that was acknowledged is there".to_owned()
@@ -610,7 +610,7 @@ mod tests {
         assert!(ghosts.contains("behind by minutes"), "{ghosts}");
         let emptied = said(DurabilityRecord { right: 9, ..base.clone() });
         assert!(
-            emptied.contains("not one byte is to be there") && !emptied.contains("acknowledged is there"),
+            emptied.contains("not one byte had to be there") && !emptied.contains("acknowledged is there"),
             "{emptied}"
         );
         let fine = said(DurabilityRecord { right: 9, bytes: 900, ..base });
