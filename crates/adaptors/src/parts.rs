@@ -62,8 +62,12 @@ impl Cut {
 
     /// Part `number`, from 0.
     pub(crate) fn part<'a>(&self, whole: &'a dyn BodySource, number: u64) -> Part<'a> {
-        let offset = number * self.part_bytes;
-        Part { whole, offset, len: self.part_bytes.min(self.total_bytes - offset) }
+        Part { whole, offset: number * self.part_bytes, len: self.len_of(number) }
+    }
+
+    /// Bytes of part `number`, from 0.
+    pub(crate) fn len_of(&self, number: u64) -> u64 {
+        self.part_bytes.min(self.total_bytes - number * self.part_bytes)
     }
 }
 

@@ -5,119 +5,43 @@
 //! If anything fails, the parts that were written are deleted again. A call that is dropped cannot do that: its parts
 //! stay in the segments container, where no manifest names them.
 
-use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::cell::RefCell;
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::io;
-use std::pin::Pin;
-use std::task::Poll;
 
 use cosmark_adaptor_api::{
-    BodySource, BytesSource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOptions,
-    PutOutcome, Result, SideBySide,
+    BodySource, BytesSource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, PutOptions, PutOutcome,
+    Result,
 };
 use serde::Serialize;
 
 use super::{SwiftClient, errors, put_container};
 use crate::http::{Body, Take, header, header_number, push_escaped};
+use crate::parts::{Cut, Part, send_all};
 use crate::swift::request::Link;
 use crate::swift::server_side::BulkReport;
 
 /// More parts than any cluster lets a manifest have (Swift's default is 1000).
 const MAX_PARTS: u64 = 100_000;
 
-/// More would only queue in the client.
-const MAX_CONCURRENCY: u32 = 256;
-
 /// The answer to a delete with segments tells each failure; this is enough of it.
 const MAX_DELETE_ANSWER_BYTES: usize = 1 << 20;
 
-/// Part of a body.
-struct Part<'a> {
-    whole: &'a dyn BodySource,
-    offset: u64,
-    len: u64,
-}
-
-impl BodySource for Part<'_> {
-    fn len(&self) -> u64 {
-        self.len
+/// Writes one part; its checksum, as the server says it.
+async fn put_part(
+    lane: &mut Link,
+    name: ObjectName<'_>,
+    part: &Part<'_>,
+    marks: &mut Marks,
+) -> Result<String> {
+    lane.start("PUT", name, b"")?;
+    header(&mut lane.head, "Content-Type", "application/octet-stream");
+    header_number(&mut lane.head, "Content-Length", part.len);
+    let answer = lane.send(Body::Sized(part), Take::Discard, marks).await?;
+    if !answer.is_success() {
+        return Err(errors::object(lane, "PUT", name, answer.status));
     }
-
-    fn copy_to(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.whole.copy_to(self.offset + offset, buf)
-    }
-
-    fn lend<'a>(&'a self, offset: u64, scratch: &'a mut [u8], pieces: &mut [Piece<'a>]) -> usize {
-        self.whole.lend(self.offset + offset, scratch, pieces)
-    }
-}
-
-/// Marks of one part, added to the call's when the part is done or dropped.
-struct PartMarks<'a, 'm> {
-    call: &'a RefCell<&'m mut Marks>,
-    on_wire: &'a SideBySide,
-    own: Marks,
-}
-
-impl Drop for PartMarks<'_, '_> {
-    fn drop(&mut self) {
-        let mut call = self.call.borrow_mut();
-        call.connect_ns += self.own.connect_ns;
-        call.tls_ns += self.own.tls_ns;
-        call.connections += self.own.connections;
-        call.requests += self.own.requests;
-        call.body_bytes += self.own.body_bytes;
-        self.on_wire.note(&self.own.wire);
-    }
-}
-
-/// What the lanes of one upload share.
-struct Upload<'a, 'm> {
-    segments: &'a str,
-    prefix: &'a str,
-    body: &'a dyn BodySource,
-    part_bytes: u64,
-    parts: u64,
-    next: Cell<u64>,
-    etags: RefCell<Vec<Option<String>>>,
-    failed: RefCell<Option<Error>>,
-    marks: RefCell<&'m mut Marks>,
-    on_wire: SideBySide,
-}
-
-impl Upload<'_, '_> {
-    /// One connection's share: the next part that nobody has taken, until there is none or something failed.
-    async fn run(&self, lane: &mut Link) {
-        while self.failed.borrow().is_none() && self.next.get() < self.parts {
-            let number = self.next.get();
-            self.next.set(number + 1);
-            match self.put_part(lane, number).await {
-                Ok(etag) => self.etags.borrow_mut()[place(number)] = Some(etag),
-                Err(error) => {
-                    self.failed.borrow_mut().get_or_insert(error);
-                }
-            }
-        }
-    }
-
-    async fn put_part(&self, lane: &mut Link, number: u64) -> Result<String> {
-        let offset = number * self.part_bytes;
-        let part = Part { whole: self.body, offset, len: self.part_bytes.min(self.body.len() - offset) };
-        let object = part_name(self.prefix, number);
-        let name = ObjectName { container: self.segments, object: &object };
-        let own = Marks { wire: self.on_wire.part(), ..Marks::default() };
-        let mut marks = PartMarks { call: &self.marks, on_wire: &self.on_wire, own };
-        lane.start("PUT", name, b"")?;
-        header(&mut lane.head, "Content-Type", "application/octet-stream");
-        header_number(&mut lane.head, "Content-Length", part.len);
-        let answer = lane.send(Body::Sized(&part), Take::Discard, &mut marks.own).await?;
-        if !answer.is_success() {
-            return Err(errors::object(lane, "PUT", name, answer.status));
-        }
-        let etag = lane.connection.header("etag").unwrap_or_default();
-        Ok(etag.trim_matches('"').to_owned())
-    }
+    let etag = lane.connection.header("etag").unwrap_or_default();
+    Ok(etag.trim_matches('"').to_owned())
 }
 
 fn part_name(prefix: &str, number: u64) -> String {
@@ -149,44 +73,31 @@ impl SwiftClient {
             return self.put_object(name, body, PutOptions::default(), marks).await;
         }
         crate::swift::request::checked(name.object)?;
-        let part_bytes = plan.part_size_bytes.max(1);
-        let parts = body.len().div_ceil(part_bytes);
-        if parts > MAX_PARTS {
-            return Err(Error::new(
-                ErrorKind::Config,
-                format!("{parts} parts are more than a manifest can name"),
-            )
-            .with_hint("raise the part size; Swift's default limit is 1000 parts"));
-        }
+        let cut = Cut::new(body.len(), plan, 1, MAX_PARTS)
+            .map_err(|error| error.with_hint("raise the part size; Swift's default limit is 1000 parts"))?;
         let segments = self.options.segments_of(name.container);
         self.ensure_segments_container(&segments, marks).await?;
         let prefix =
             format!("{}/{:016x}", name.object, std::hash::RandomState::new().build_hasher().finish());
-        let lanes =
-            usize::try_from(u64::from(plan.concurrency.clamp(1, MAX_CONCURRENCY)).min(parts)).unwrap_or(1);
-        self.open_lanes(lanes)?;
-        let upload = Upload {
-            segments: &segments,
-            prefix: &prefix,
-            body,
-            part_bytes,
-            parts,
-            next: Cell::new(0),
-            etags: RefCell::new(vec![None; place(parts)]),
-            failed: RefCell::new(None),
-            on_wire: SideBySide::of(&mut marks.wire),
-            marks: RefCell::new(&mut *marks),
-        };
-        all(self.lanes[..lanes].iter_mut().map(|lane| upload.run(lane))).await;
-        let (etags, failed) = (upload.etags.into_inner(), upload.failed.into_inner());
-        upload.on_wire.add_to(&mut marks.wire);
-        let written = match failed {
-            Some(error) => Err(error),
-            None if self.options.is_static => {
-                self.put_static_manifest(name, &segments, &prefix, body.len(), part_bytes, &etags, marks)
-                    .await
+        self.open_lanes(cut.lanes)?;
+        // Beside what the sending gives: where it fails, the parts that were written are deleted.
+        let etags = RefCell::new(vec![None; place(cut.count)]);
+        let lanes = &mut self.lanes[..cut.lanes];
+        let sent = send_all(lanes, cut.count, marks, async |lane: &mut Link, number, marks: &mut Marks| {
+            let object = part_name(&prefix, number);
+            let name = ObjectName { container: &segments, object: &object };
+            let etag = put_part(lane, name, &cut.part(body, number), marks).await?;
+            etags.borrow_mut()[place(number)] = Some(etag);
+            Ok(())
+        })
+        .await;
+        let etags = etags.into_inner();
+        let written = match sent {
+            Err(error) => Err(error),
+            Ok(_) if self.options.is_static => {
+                self.put_static_manifest(name, &segments, &prefix, cut, &etags, marks).await
             }
-            None => self.put_dynamic_manifest(name, &segments, &prefix, marks).await,
+            Ok(_) => self.put_dynamic_manifest(name, &segments, &prefix, marks).await,
         };
         match written {
             Ok(accepted_only) => Ok(PutOutcome { bytes: body.len(), accepted_only }),
@@ -223,14 +134,12 @@ impl SwiftClient {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call; a struct would only repeat these names")]
     async fn put_static_manifest(
         &mut self,
         name: ObjectName<'_>,
         segments: &str,
         prefix: &str,
-        len: u64,
-        part_bytes: u64,
+        cut: Cut,
         etags: &[Option<String>],
         marks: &mut Marks,
     ) -> Result<bool> {
@@ -239,7 +148,7 @@ impl SwiftClient {
             .map(|(number, etag)| Segment {
                 path: format!("/{segments}/{}", part_name(prefix, number)),
                 etag: etag.as_deref().unwrap_or_default(),
-                size_bytes: part_bytes.min(len - number * part_bytes),
+                size_bytes: cut.len_of(number),
             })
             .collect();
         let manifest = serde_json::to_vec(&entries).map_err(|error| {
@@ -344,14 +253,4 @@ pub(super) async fn delete_with_segments(
             Err(report.failure(&format!("DELETE {}/{} with its segments", name.container, name.object)))
         }
     }
-}
-
-/// Runs the futures side by side on this task until all are done.
-async fn all<F: Future<Output = ()>>(futures: impl Iterator<Item = F>) {
-    let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
-    poll_fn(|context| {
-        running.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if running.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
 }
