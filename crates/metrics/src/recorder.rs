@@ -203,13 +203,6 @@ impl Recorder {
         }
     }
 
-    /// True when a snapshot waits to be taken.
-    #[inline]
-    #[must_use]
-    pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
     /// Snapshots of the slices that are over.
     pub fn take_ready(&mut self) -> std::vec::Drain<'_, Snapshot> {
         self.ready.drain(..)

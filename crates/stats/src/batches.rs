@@ -129,13 +129,6 @@ impl Batches {
         batch.add_times(times);
     }
 
-    /// Adds counts of failures and bytes that were written down.
-    pub fn add_counts(&mut self, offset_ns: u64, failed: u64, bytes: u64) {
-        let batch = self.at(offset_ns);
-        batch.failed += failed;
-        batch.bytes += bytes;
-    }
-
     /// Adds empty batches up to this length, and leaves out what lies behind the last whole batch: the last, short one
     /// would look slow.
     pub fn close(&mut self, window_ns: u64) {
@@ -297,8 +290,9 @@ mod tests {
     #[test]
     fn the_short_end_of_a_window_is_left_out_and_idle_time_is_not() {
         let mut batches = Batches::new(1_000);
-        batches.add_counts(0, 1, 0);
-        batches.add_counts(4_100, 1, 0);
+        let op = OpSnapshot { failed: 1, ..OpSnapshot::default() };
+        batches.add(0, &op);
+        batches.add(4_100, &op);
         batches.close(4_200);
         assert_eq!(batches.batches().iter().map(|b| b.failed).collect::<Vec<_>>(), [1, 0, 0, 0]);
         let mut joined = batches.clone();

@@ -347,7 +347,7 @@ impl RunDir {
         let file = timeline.file.insert(GrowingFile::create(&self.path.join(&layout.file), &head)?);
         let early = std::mem::take(&mut timeline.early);
         let begun = if early.is_empty() { Ok(()) } else { file.append(&early) };
-        let logged = self.log.append(separator('=', 50, &format!("stage: {}", layout.id)).as_bytes());
+        let logged = self.log.append(separator(&format!("stage: {}", layout.id)).as_bytes());
         begun.and(logged)
     }
 
@@ -494,16 +494,6 @@ impl RunDir {
         self.log.append(line_of(at, self.archive.zone(), level, from, text).as_bytes())
     }
 
-    /// Adds the log of one driver's share of a work to `workload.log`.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn log_mission(&mut self, mission: &str, driver: &str, text: &str) -> Result<(), ArchiveError> {
-        let mut all = separator('-', 34, &format!("mission: {mission}, driver: {driver}"));
-        push_text(&mut all, text);
-        self.log.append(all.as_bytes())
-    }
-
     /// Ends the run: the tables, the archive's two index files, and `run.json` as given. `tables` has one entry per
     /// stage.
     ///
@@ -569,8 +559,8 @@ pub(super) fn no_stage(stage: usize) -> ArchiveError {
 }
 
 /// COSBench's line between two parts of a log.
-pub(super) fn separator(sign: char, width: usize, text: &str) -> String {
-    let bar: String = std::iter::repeat_n(sign, width).collect();
+pub(super) fn separator(text: &str) -> String {
+    let bar = "=".repeat(50);
     let text = text.replace(char::is_control, " ");
     format!("{bar} {text} {bar}\n")
 }

@@ -30,11 +30,11 @@ impl RunDir {
     }
 
     pub(super) fn write_scripts(&self) -> Result<(), ArchiveError> {
-        let mut text = separator('=', 50, "workload level");
+        let mut text = separator("workload level");
         let mut outputs = self.scripts.iter();
         text.push_str(outputs.next().map_or("", String::as_str));
         for (layout, output) in self.layout.iter().zip(outputs) {
-            text.push_str(&separator('=', 50, &format!("stage: {}", layout.id)));
+            text.push_str(&separator(&format!("stage: {}", layout.id)));
             text.push_str(output);
         }
         write_whole(&self.path.join("scripts.log"), false, |out| out.write_all(text.as_bytes()))

@@ -75,12 +75,6 @@ impl Cause {
             Self::Sampling => "there is too little data",
         }
     }
-
-    /// True for what the client did; false for what a longer run mends.
-    #[must_use]
-    pub fn is_of_client(self) -> bool {
-        !matches!(self, Self::Sampling | Self::Resolution | Self::Unfinished)
-    }
 }
 
 impl Bound {

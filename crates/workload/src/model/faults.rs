@@ -352,12 +352,6 @@ impl FaultKind {
             _ => None,
         }
     }
-
-    /// It acts on a machine, and not only on the way to the store.
-    #[must_use]
-    pub fn acts_on_a_machine(&self) -> bool {
-        !matches!(self, Self::Proxy { .. } | Self::None)
-    }
 }
 
 impl FaultProcess {
