@@ -332,10 +332,10 @@ pub struct RecoverArgs {
   cosmark clean w7 --dry-run                    what would be removed
   cosmark clean w7 --target target.yaml         of a run that was killed, ended twice by Ctrl-C, or lost its driver
 
-What the stages that had begun would have written is looked for in its containers; names that they do not give stay and are named. With \
-a whole operation log (--oplog) only what it has goes; without one, who else writes the same names into the same containers loses \
-them: look with --dry-run. A container that the run made goes when nothing is in it; one that was there before never does. The archive keeps no \
-secrets: they come from the environment and files that the workload names, or with --target. May be ended and begun again at any time.")]
+Looks in the run's containers for what the stages that had begun can have written; objects of other names stay, and are listed. With \
+a whole operation log (--oplog) only what it has is removed; without one, objects that somebody else wrote under the same names into \
+the same containers go, too: look with --dry-run first. A container that the run made is removed when it is empty, one that was there \
+before never. The archive keeps no secrets: a store that asks for a login needs --target. May be stopped and started again at any time.")]
 pub struct CleanArgs {
     /// Run: a directory, its number (7 or w7) or `last`
     #[arg(value_name = "RUN")]

@@ -14,7 +14,8 @@ use clap::{Args as ClapArgs, Subcommand};
   cosmark datasets clean pebbles --dry-run          what would be removed
 
 A data set is written by a stage with fill:, and read by operations with dataset: NAME in any later run of the same archive. What it \
-consists of follows from its seed and numbers, which stand in .datasets of the archive.")]
+consists of follows from its seed and numbers, which stand in .datasets of the archive. The archive keeps no secrets: `check` and \
+`clean` need --target for a store that asks for a login.")]
 pub struct DatasetsArgs {
     /// What to do.
     #[command(subcommand)]

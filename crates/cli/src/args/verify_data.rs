@@ -16,9 +16,10 @@ use cosmark_workload::units::parse_duration;
   cosmark verify-data w7 --resume                    goes on after Ctrl-C, kill -9 or a store that was away
 
 Every object that the ledger has is read and compared byte by byte with what was written, and each container with its listing. What \
-looks broken is looked at again after --settle. Found are: lost, corrupt, stale, resurrected, listed_not_there, there_not_listed; told \
-apart from them: late, unanswered_done, unanswered_not_done (changes that got no answer), undecided (the ledger misses changes), \
-unreadable. Nothing is written to the store. Ends with exit code 9 when the store broke its word.")]
+looks broken is looked at again after --settle. The archive keeps no secrets: a store that asks for a login needs --target. Broken \
+promises are: lost, corrupt, stale, resurrected, listed_not_there, there_not_listed. Told apart from them are late, unanswered_done, \
+unanswered_not_done (changes that got no answer), undecided (the ledger misses changes) and unreadable. Nothing is written to the \
+store. Ends with exit code 9 when the store broke its word.")]
 pub struct VerifyDataArgs {
     /// Run: a directory, its number (7 or w7) or `last`
     #[arg(value_name = "RUN")]
