@@ -34,24 +34,7 @@ const LARGEST_SEED: u64 = 1 << 53;
 
 /// Where things are, and what the user wants of every cell.
 pub struct Here {
-    /// The study's directory.
-    pub directory: PathBuf,
-    /// The directory of test beds.
-    pub beds: PathBuf,
-    /// Target files of systems, by name; they win over beds.
-    pub targets: BTreeMap<String, PathBuf>,
-    /// For fio.
-    pub device: Device,
-    /// Load threads.
-    pub threads: Option<u16>,
-    /// The store's machines are not looked at.
-    pub no_nodes: bool,
-    /// The user has read what the workload's faults do.
-    pub allow_faults: bool,
-    /// No progress.
-    pub quiet: bool,
-    /// Seed of the study.
-    pub seed: u64,
+    settings: Settings,
     /// Runs of the archive that are over, by name.
     earlier: BTreeMap<String, CellEnd>,
     /// The bed that is up or comes up.
@@ -68,7 +51,7 @@ pub struct Settings {
     pub directory: PathBuf,
     /// The directory of test beds.
     pub beds: PathBuf,
-    /// Target files of systems, by name.
+    /// Target files of systems, by name; they win over beds.
     pub targets: BTreeMap<String, PathBuf>,
     /// For fio.
     pub device: Device,
@@ -90,8 +73,7 @@ impl Here {
     /// # Errors
     /// When the archive cannot be read.
     pub fn new(settings: Settings) -> Result<Self, crate::exit::Problem> {
-        let Settings { directory, beds, targets, device, threads, no_nodes, allow_faults, quiet, seed } =
-            settings;
+        let directory = &settings.directory;
         let archive = directory.join("archive");
         check_no_link(&archive).map_err(crate::exit::Problem::usage)?;
         let mut earlier = BTreeMap::new();
@@ -113,23 +95,8 @@ impl Here {
         }
         let runtime = host::runtime()?;
         let began = Instant::now();
-        let stops = Stops::look_for(&directory)?;
-        Ok(Self {
-            directory,
-            beds,
-            targets,
-            device,
-            threads,
-            no_nodes,
-            allow_faults,
-            quiet,
-            seed,
-            earlier,
-            hold: None,
-            stops,
-            began,
-            runtime,
-        })
+        let stops = Stops::look_for(directory)?;
+        Ok(Self { settings, earlier, hold: None, stops, began, runtime })
     }
 
     /// Has the bed, or takes it.
@@ -142,23 +109,25 @@ impl Here {
 
     /// The target file of a system: the user's, or its bed's.
     fn target(&self, system: &System) -> Result<Option<PathBuf>, String> {
-        if let Some(target) = self.targets.get(&system.name) {
+        if let Some(target) = self.settings.targets.get(&system.name) {
             return Ok(Some(target.clone()));
         }
-        Ok(Bed::of(&self.beds, system)?.map(|bed| bed.target(system)))
+        Ok(Bed::of(&self.settings.beds, system)?.map(|bed| bed.target(system)))
     }
 
     fn options(&self, repetition: u32) -> RunOptions {
         RunOptions {
-            archive: self.directory.join("archive"),
-            threads: self.threads,
-            seed: Some(self.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(repetition)) % LARGEST_SEED),
+            archive: self.settings.directory.join("archive"),
+            threads: self.settings.threads,
+            seed: Some(
+                self.settings.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(repetition)) % LARGEST_SEED,
+            ),
             repeat: None,
             oplog: false,
             ledger: false,
-            allow_faults: self.allow_faults,
+            allow_faults: self.settings.allow_faults,
             no_report: true,
-            no_nodes: self.no_nodes,
+            no_nodes: self.settings.no_nodes,
             json: false,
             quiet: true,
             strict: false,
@@ -179,9 +148,9 @@ impl Here {
             system.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let loaded = load_text(&CATALOG, text, &shown, "workload.yaml", target.as_deref(), &settings)
             .map_err(failed)?;
-        let beside = match (&system.follow, Bed::of(&self.beds, system).ok().flatten()) {
+        let beside = match (&system.follow, Bed::of(&self.settings.beds, system).ok().flatten()) {
             // Why not was said when the bed came up.
-            (Some(directory), Some(bed)) if !self.targets.contains_key(&system.name) => {
+            (Some(directory), Some(bed)) if !self.settings.targets.contains_key(&system.name) => {
                 followed(&bed, system, directory).ok()
             }
             _ => None,
@@ -215,10 +184,10 @@ impl Here {
     /// Has the bed write the rows that a cell begins with.
     fn prefill(&self, order: &Order<'_>, system: &System) -> Result<(), Trouble> {
         let Some(rows) = order.design.prefilled(order.cell).map_err(Trouble::Failed)? else { return Ok(()) };
-        let bed = if self.targets.contains_key(&system.name) {
+        let bed = if self.settings.targets.contains_key(&system.name) {
             None
         } else {
-            Bed::of(&self.beds, system).map_err(Trouble::Failed)?
+            Bed::of(&self.settings.beds, system).map_err(Trouble::Failed)?
         };
         let Some(bed) = bed else {
             return Err(Trouble::Failed(format!(
@@ -227,7 +196,7 @@ impl Here {
                 rows.rows
             )));
         };
-        if !self.quiet {
+        if !self.settings.quiet {
             eprintln!(
                 "cosmark: writing {} rows into each of {}",
                 rows.rows,
@@ -245,7 +214,7 @@ impl Here {
 
     /// Writes a file of a directory of the study, under its name only when it is whole.
     fn keep(&self, directory: &str, place: &str, value: &serde_json::Value) -> Result<(), Trouble> {
-        let directory = directory_of(&self.directory, directory).map_err(Trouble::Failed)?;
+        let directory = directory_of(&self.settings.directory, directory).map_err(Trouble::Failed)?;
         let text = serde_json::to_vec_pretty(value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
         let written: Result<(), ArchiveError> =
             write_whole(&directory.join(place), false, |out| out.write_all(&text));
@@ -256,13 +225,13 @@ impl Here {
         let began = Instant::now();
         let prepared = self.runtime.block_on(async {
             tokio::select! {
-                done = self.device.prepare(order) => Some(done),
+                done = self.settings.device.prepare(order) => Some(done),
                 () = crate::signals::first() => None,
             }
         });
         let planned = match prepared {
             None => return Err(Trouble::Stopped),
-            Some(done) => done.and_then(|()| self.device.planned(order)),
+            Some(done) => done.and_then(|()| self.settings.device.planned(order)),
         };
         let took_s = |began: Instant| began.elapsed().as_secs_f64();
         let job = match planned {
@@ -281,7 +250,7 @@ impl Here {
         let place = place.unwrap_or_default();
         let measured = self.runtime.block_on(async {
             tokio::select! {
-                measured = self.device.run(order) => Some(measured),
+                measured = self.settings.device.run(order) => Some(measured),
                 () = crate::signals::first() => None,
             }
         });
@@ -309,7 +278,7 @@ impl Here {
             return Ok(None);
         }
         let say = |text: &str| {
-            if !self.quiet {
+            if !self.settings.quiet {
                 eprintln!("cosmark: {text}");
             }
         };
@@ -339,7 +308,7 @@ impl Here {
         let jobs = [job];
         let what = described("", &jobs);
         let description = note.map_or_else(|| what.clone(), |note| format!("{what}; {note}"));
-        Archive::open(&self.directory.join("archive"))?.begin_fio(&NewFio {
+        Archive::open(&self.settings.directory.join("archive"))?.begin_fio(&NewFio {
             name: order.run,
             description: &description,
             jobs: &jobs,
@@ -386,44 +355,46 @@ impl Runner for Here {
 
     fn lacks_room(&mut self, system: &System, bytes: u64) -> Option<String> {
         // What the user's own store holds is not known here, but the archive is always on this machine.
-        room::lacks(&self.directory, 0)
+        room::lacks(&self.settings.directory, 0)
             .map(|why| format!("for the study's archive {why}, or give another directory with --dir"))
             .or_else(|| {
-                let bed = if self.targets.contains_key(&system.name) {
+                let bed = if self.settings.targets.contains_key(&system.name) {
                     None
                 } else {
-                    Bed::of(&self.beds, system).ok()?
+                    Bed::of(&self.settings.beds, system).ok()?
                 };
                 bed?.lacks_room(system, bytes)
             })
     }
 
     fn cannot_be(&mut self, system: &System) -> Option<String> {
-        if self.targets.contains_key(&system.name) {
+        if self.settings.targets.contains_key(&system.name) {
             return None;
         }
-        let bed = Bed::of(&self.beds, system).ok()??;
+        let bed = Bed::of(&self.settings.beds, system).ok()??;
         self.runtime.block_on(bed.cannot_be(system))
     }
 
     fn serves(&mut self, system: &System) -> Result<bool, Trouble> {
-        if self.targets.contains_key(&system.name) {
+        if self.settings.targets.contains_key(&system.name) {
             return Ok(true);
         }
-        let Some(bed) = Bed::of(&self.beds, system).map_err(Trouble::Failed)? else { return Ok(true) };
+        let Some(bed) = Bed::of(&self.settings.beds, system).map_err(Trouble::Failed)? else {
+            return Ok(true);
+        };
         self.hold(&bed)?;
         self.runtime.block_on(bed.is_up(system)).map_err(Trouble::Failed)
     }
 
     fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
-        self.device.forget();
-        if self.targets.contains_key(&system.name) {
+        self.settings.device.forget();
+        if self.settings.targets.contains_key(&system.name) {
             return Ok(Up {
                 found: vec!["a target of the user: what it runs on is not known to the study".to_owned()],
                 started: false,
             });
         }
-        let Some(bed) = Bed::of(&self.beds, system).map_err(Trouble::Failed)? else {
+        let Some(bed) = Bed::of(&self.settings.beds, system).map_err(Trouble::Failed)? else {
             if system.block.is_some() {
                 return Ok(Up { found: vec!["the disk of this machine".to_owned()], started: false });
             }
@@ -431,7 +402,7 @@ impl Runner for Here {
             return Err(Trouble::Failed(format!("where is it? --system {name}=target.yaml says so")));
         };
         self.hold(&bed)?;
-        let quiet = self.quiet;
+        let quiet = self.settings.quiet;
         let whole = async {
             let was_up = match bed.is_up(system).await {
                 // Its start was cut off.
@@ -479,11 +450,12 @@ impl Runner for Here {
     }
 
     fn down(&mut self, system: &System, started: bool) -> Result<(), Trouble> {
-        let bed = if started { Bed::of(&self.beds, system).map_err(Trouble::Failed)? } else { None };
+        let bed = if started { Bed::of(&self.settings.beds, system).map_err(Trouble::Failed)? } else { None };
         if let Some(bed) = &bed {
             self.hold(bed)?;
         }
-        let Self { runtime, device, .. } = self;
+        let Self { runtime, settings, .. } = self;
+        let device = &mut settings.device;
         device.adopt(system);
         runtime.block_on(async {
             device.remove(bed.is_some() && wipes(system)).await.map_err(Trouble::Failed)?;
@@ -514,11 +486,11 @@ impl Runner for Here {
     }
 
     fn measured(&mut self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
-        Files { directory: &self.directory }.measured(order, end)
+        Files { directory: &self.settings.directory }.measured(order, end)
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
-        if !self.quiet {
+        if !self.settings.quiet {
             let Progress { run, done, of, left_s } = *progress;
             let all = units::count(of, "run");
             if done < of {
