@@ -178,14 +178,22 @@ impl RunDir {
         let (notes, mut room) = (self.notes.take(), Room::of(&self.record.events));
         let notes = notes.into_iter().take_while(|_| room.take(EventKind::Note));
         // One that cannot be appended stands in the record, and so do those behind it.
-        notes.fold(Ok(()), |all, (at, text)| {
-            all.and(self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text)))
-        })
+        let mut all = Ok(());
+        for (at, text) in notes {
+            let one = self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text));
+            all = all.and(one);
+        }
+        all
     }
 
     /// Takes all that wait when the run is over.
     pub(super) fn take_last_notes(&mut self) -> Result<(), ArchiveError> {
-        (0..LAST_TAKES).fold(Ok(()), |all, _| all.and(self.take_notes(None)))
+        let mut all = Ok(());
+        for _ in 0..LAST_TAKES {
+            let one = self.take_notes(None);
+            all = all.and(one);
+        }
+        all
     }
 
     /// Takes those that came while the record was written: whoever looks at it afterwards sees that the run is over.
