@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use cosmark_archive::{ArchiveError, Timestamp, write_whole};
 use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_study::claims::judge;
-use cosmark_study::design::{Cell, Choice, Design};
+use cosmark_study::design::{Choice, Design};
 use cosmark_study::engine::{Engine, Limits, Outcome as Ending, belongs, how_far, observations};
-use cosmark_study::estimate::{Cost, cell_s, cost};
+use cosmark_study::estimate::{Cost, cost, cost_of, times};
 use cosmark_study::journal::{Call, CellState, DISK_FULL, Journal, Step, digest, ended, steps};
 use cosmark_study::library::{Entry, LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
 use cosmark_study::measured::Files;
@@ -480,7 +480,8 @@ fn ceph() -> Option<(PathBuf, PathBuf)> {
 /// The parts of a plan as text.
 fn plan(design: &Design<'_>) -> Result<String, String> {
     let spec = design.spec;
-    let Cost { time_s, space_bytes, runs, points } = cost(design)?;
+    let times = times(design)?;
+    let Cost { time_s, space_bytes, runs, points } = cost_of(design, &times)?;
     let mut out = String::new();
     let _ = writeln!(out, "{}\n{}\n", spec.title, spec.question);
     let _ = writeln!(
@@ -506,8 +507,6 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
         let _ = writeln!(out, "  - {line}");
     }
     let all = (0..design.cells.len()).collect();
-    let time_of = |cell| if Cell::is_run(cell) { cell_s(design, cell) } else { Ok(0.0) };
-    let times = design.cells.iter().map(time_of).collect::<Result<Vec<f64>, String>>()?;
     for repetition in 1..=repetitions.least {
         for block in design.blocks(repetition, &all) {
             let system = &spec.systems[block.system];
