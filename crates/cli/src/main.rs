@@ -38,6 +38,7 @@ mod times;
 mod units;
 mod verdict;
 mod wrap;
+mod writable;
 
 use clap::{CommandFactory, Parser};
 

@@ -52,6 +52,17 @@ fn the_demo_finishes_and_leaves_a_complete_archive() {
 }
 
 #[test]
+fn a_demo_whose_archive_cannot_be_written_starts_no_store() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "precious").unwrap();
+    let output = run(directory.path(), &["demo", "--runtime", "2", "--archive", "file"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot make directory file"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("embedded S3 store"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(directory.path().join("file")).unwrap(), "precious");
+}
+
+#[test]
 fn a_demo_that_is_ended_early_leaves_nothing_to_clean() {
     let directory = tempfile::tempdir().unwrap();
     let child = cosmark(directory.path())

@@ -240,10 +240,15 @@ impl Journal {
 
 /// The error of a file, and what helps.
 fn with_remedy(path: &Path, cause: &std::io::Error) -> String {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    use std::io::ErrorKind::{
+        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
     let shown = path.display();
     match cause.kind() {
         StorageFull | QuotaExceeded | FileTooLarge => format!("{shown}: {cause}; {DISK_FULL}"),
+        PermissionDenied | ReadOnlyFilesystem => {
+            format!("{shown}: {cause}; a study writes into its directory: give another --dir")
+        }
         _ => format!("{shown}: {cause}"),
     }
 }
@@ -406,6 +411,19 @@ mod tests {
         }
         assert!(std::fs::read_to_string(&precious).unwrap().ends_with("no end"));
         assert!(!directory.path().join("new").exists());
+    }
+
+    #[test]
+    fn what_may_not_be_written_says_what_to_do_and_so_does_a_full_disk() {
+        let said = |kind: std::io::ErrorKind| with_remedy(Path::new("there"), &kind.into());
+        for kind in [std::io::ErrorKind::PermissionDenied, std::io::ErrorKind::ReadOnlyFilesystem] {
+            assert!(
+                said(kind).starts_with("there: ") && said(kind).ends_with("give another --dir"),
+                "{kind}"
+            );
+        }
+        assert!(said(std::io::ErrorKind::StorageFull).ends_with(DISK_FULL));
+        assert!(!said(std::io::ErrorKind::NotADirectory).contains("--dir"));
     }
 
     #[test]

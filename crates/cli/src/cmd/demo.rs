@@ -9,6 +9,7 @@ use crate::cmd::run::{execute, report};
 use crate::exit::{Outcome, Problem};
 use crate::load::load_for;
 use crate::registry::CATALOG;
+use crate::writable;
 
 const WORKLOAD: &str = include_str!("../../../../workloads/demo.yaml");
 
@@ -17,6 +18,7 @@ const INTENT: &str = "sut_cache: intended, sut_window: short, sut_background: no
 
 /// Runs the subcommand.
 pub fn run(args: &DemoArgs) -> Outcome {
+    writable::check(&args.options.archive)?;
     let store = EmbeddedStore::start(Options::default()).map_err(|error| Problem::ours(error.to_string()))?;
     eprintln!("embedded S3 store at {}, objects in {}", store.endpoint(), store.directory().display());
     let settings = [format!("main.runtime={}s", args.runtime)];

@@ -25,7 +25,7 @@ use crate::study::inside::{check_no_link, directory_of};
 use crate::study::room;
 use crate::study::stops::Stops;
 use crate::study::writeback::{LIMIT, SYNC, write_back};
-use crate::{host, units};
+use crate::{host, units, writable};
 
 /// Directory of a study with the names of runs whose archive is not complete.
 const INCOMPLETE: &str = "incomplete";
@@ -357,6 +357,10 @@ impl Runner for Here {
         // What the user's own store holds is not known here, but the archive is always on this machine.
         room::lacks(&self.settings.directory, 0)
             .map(|why| format!("for the study's archive {why}, or give another directory with --dir"))
+            .or_else(|| {
+                let why = writable::check(&self.settings.directory.join("archive")).err()?.to_string();
+                Some(format!("the study's archive: {}", why.replace("--archive", "--dir")))
+            })
             .or_else(|| {
                 let bed = if self.settings.targets.contains_key(&system.name) {
                     None

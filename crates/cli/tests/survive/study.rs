@@ -707,3 +707,39 @@ fn a_study_of_fio_that_is_killed_in_a_cell_goes_on_and_its_archive_says_which_ru
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!file.exists() && stderr(&output).contains("which a killed call of this study left"));
 }
+
+/// What cannot be written is found before a bed, which takes minutes to start, is even asked.
+#[test]
+fn a_study_whose_archive_cannot_be_written_starts_no_bed() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let bed = place.join("beds/one");
+    fs::create_dir_all(&bed).unwrap();
+    for script in ["up", "down", "status", "possible"] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let text = format!("#!/bin/sh\necho {script} >> '{}/called'\nexit 3\n", place.display());
+        fs::write(bed.join(script), text).unwrap();
+        fs::set_permissions(bed.join(script), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(bed.join("target.yaml"), "storage: {type: mock}\n").unwrap();
+    let text = of_one_stage("closed", "{name: here, bed: one}", "", "workers: 1, runtime: 1s");
+    fs::write(place.join("study.yaml"), text).unwrap();
+    fs::create_dir(place.join("out")).unwrap();
+    fs::write(place.join("out/archive"), "precious").unwrap();
+    let study = |args: &[&str]| {
+        let all = ["study", "study.yaml", "--testbeds", "beds", "--dir", "out", "--no-nodes"];
+        let mut command = cosmark(place);
+        command.env("COSMARK_TESTBED_DIR", place.join("data")).args(all).args(args).output().unwrap()
+    };
+    let output = study(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("the study's archive: cannot make directory out/archive"), "{said}");
+    assert!(!place.join("called").exists(), "{}", fs::read_to_string(place.join("called")).unwrap());
+    assert_eq!(fs::read_to_string(place.join("out/archive")).unwrap(), "precious");
+    // With room for it the bed is asked.
+    fs::remove_file(place.join("out/archive")).unwrap();
+    let output = study(&[]);
+    assert_ne!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(fs::read_to_string(place.join("called")).unwrap().starts_with("possible"));
+}

@@ -1,0 +1,45 @@
+//! Whether an archive can be written, before something is started for a run in it: a store, a test bed.
+
+use std::path::Path;
+
+use cosmark_archive::{Archive, write_whole};
+
+use crate::exit::Problem;
+
+/// No run takes less, before its first byte of load.
+const PROBE: [u8; 16 << 10] = [0; 16 << 10];
+/// Stands there for a moment.
+const NAME: &str = ".cosmark-probe";
+
+/// Makes the archive where it is not there, and has it take as much as a run begins with.
+///
+/// # Errors
+/// When it cannot be made or written, or its disk has no room.
+pub fn check(archive: &Path) -> Result<(), Problem> {
+    Archive::open(archive)?;
+    let probe = archive.join(NAME);
+    let written = write_whole(&probe, true, |out| out.write_all(&PROBE));
+    drop(std::fs::remove_file(&probe));
+    Ok(written?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_can_be_written_has_nothing_more_in_it_and_one_that_cannot_is_said() {
+        let place = tempfile::tempdir().unwrap();
+        let archive = place.path().join("deep/archive");
+        for _ in 0..2 {
+            check(&archive).unwrap();
+            assert!(archive.is_dir() && !archive.join(NAME).exists());
+        }
+        let file = place.path().join("file");
+        std::fs::write(&file, "precious").unwrap();
+        let why = check(&file).unwrap_err().to_string();
+        assert!(why.contains(&file.display().to_string()), "{why}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    }
+}
