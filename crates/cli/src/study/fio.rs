@@ -14,11 +14,11 @@ use cosmark_study::journal::{Step, digest};
 use cosmark_study::spec::{Block, FioTemplate, System, Text, Values};
 use cosmark_study::template::fill;
 
+use crate::host;
 use crate::study::bed::data_of;
 
-/// Names of what is made in a pool.
+/// Name of the pool in which images are made.
 const POOL: &str = "cosmark-study";
-const IMAGE: &str = "cosmark-study";
 /// Name of the job, and of the run's stage and work.
 const JOB: &str = "cell";
 /// Before the log of rates in what is printed.
@@ -26,10 +26,25 @@ const LOG_MARK: &str = "=== rates";
 /// A device that fills slower is given up.
 const SLOWEST_BYTES_PER_S: u64 = 2 << 20;
 
-/// Name of the file of the study in a directory, which no other study has, also on the same disk.
-fn file_of(study: &Path) -> String {
+/// What no other study has, also none of another machine that shares the disk or the Ceph.
+fn mark_of(study: &Path) -> String {
     let place = std::fs::canonicalize(study).unwrap_or_else(|_| study.to_owned());
-    format!(".cosmark-study-fio-{}.tmp", digest(&place.display().to_string()))
+    digest(&format!("{} {}", host::record().hostname, place.display()))
+}
+
+/// Name of the file of the study in a directory.
+fn file_of(study: &Path) -> String {
+    format!(".cosmark-study-fio-{}.tmp", mark_of(study))
+}
+
+/// Name of the image of the study in the pool.
+fn image_of(study: &Path) -> String {
+    format!("cosmark-study-{}", mark_of(study))
+}
+
+/// A file as fio leaves it: a link, or whatever else has its name, is somebody else's.
+fn is_left(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
 }
 
 /// Removes the file that a killed call of the study left: from its directory, and from those that calls of its journal had as
@@ -42,8 +57,7 @@ pub fn remove_left(study: &Path, steps: &[Step]) -> Vec<PathBuf> {
     });
     let disks = calls.filter_map(|call| Some(Path::new(&call.directory).join(disk_of(&call.arguments)?)));
     let places: BTreeSet<PathBuf> = std::iter::once(study.to_owned()).chain(disks).collect();
-    let is_left = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    let left = places.into_iter().map(|place| place.join(&file)).filter(is_left);
+    let left = places.into_iter().map(|place| place.join(&file)).filter(|path| is_left(path));
     left.filter(|path| std::fs::remove_file(path).is_ok()).collect()
 }
 
@@ -60,6 +74,8 @@ pub struct Device {
     pub directory: PathBuf,
     /// Name of the file.
     file: String,
+    /// Name of the image.
+    image: String,
     /// Configuration of Ceph and the keyring of a user that may make pools.
     pub ceph: Option<(PathBuf, PathBuf)>,
     /// Systems whose file or image was made since they are up, by name, and how many bytes of it are written; those that share
@@ -216,7 +232,7 @@ impl Device {
     /// For the study in a directory: on a directory, and a Ceph if one is known.
     #[must_use]
     pub fn new(study: &Path, directory: PathBuf, ceph: Option<(PathBuf, PathBuf)>) -> Self {
-        Self { directory, file: file_of(study), ceph, filled: BTreeMap::new() }
+        Self { directory, file: file_of(study), image: image_of(study), ceph, filled: BTreeMap::new() }
     }
 
     /// What was written may be gone.
@@ -233,7 +249,7 @@ impl Device {
         let system = &order.design.spec.systems[order.cell.system];
         let job = Job::of(template, &order.cell.values)?;
         Ok(match system.block {
-            Some(Block::Rbd) => job.planned("rbd", format!("{POOL}/{IMAGE}")),
+            Some(Block::Rbd) => job.planned("rbd", format!("{POOL}/{}", self.image)),
             _ => job.planned("libaio", self.place(system)?.join(&self.file).display().to_string()),
         })
     }
@@ -322,7 +338,8 @@ impl Device {
         Ok(format!(
             "{there}command -v rbd >/dev/null || {{ echo 'rbd is not there: apt-get install ceph-common' >&2; exit 90; }}\n\
              export CEPH_CONF={conf}\nkeyring={keyring}\nexport CEPH_ARGS=\"--keyring $keyring --rbd_cache=false\"\n\
-             place='--ioengine=rbd --clientname=admin --pool={POOL} --rbdname={IMAGE}'\n",
+             place='--ioengine=rbd --clientname=admin --pool={POOL} --rbdname={image}'\n",
+            image = self.image,
             conf = word(conf),
             keyring = word(keyring),
         ))
@@ -335,13 +352,20 @@ impl Device {
             format!(
                 "ask() {{ timeout -k 5 60 \"$@\" </dev/null >/dev/null; }}\n\
                  ask ceph osd pool get {POOL} size 2>/dev/null || {{ ask ceph osd pool create {POOL} 32 32 && ask rbd pool init {POOL}; }} || exit 92\n\
-                 ask rbd info {POOL}/{IMAGE} 2>/dev/null && {{ ask rbd rm --no-progress {POOL}/{IMAGE} || exit 92; }}\n\
-                 ask rbd create --size {bytes}B {POOL}/{IMAGE} || exit 92\n"
+                 ask rbd info {POOL}/{image} 2>/dev/null && {{ ask rbd rm --no-progress {POOL}/{image} || exit 92; }}\n\
+                 ask rbd create --size {bytes}B {POOL}/{image} || exit 92\n",
+                image = self.image
             )
         } else {
+            // Only a file of its own goes, and what fio opens was made here, by nobody else in between: one that is
+            // smaller than its job fio removes, and makes it anew.
             format!(
-                "rm -f -- {file}\nroom=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
-                 [ \"${{room:-0}}\" -ge {need} ] || {{ echo \"$room KiB are free there, {need} KiB are needed\" >&2; exit 92; }}\n",
+                "if [ -h {file} ] || {{ [ -e {file} ] && [ ! -f {file} ]; }}; then\n\
+                 echo 'something is in the way of {file}: move it' >&2; exit 92\nfi\n\
+                 rm -f -- {file} || exit 92\nroom=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
+                 [ \"${{room:-0}}\" -ge {need} ] || {{ echo \"$room KiB are free there, {need} KiB are needed\" >&2; exit 92; }}\n\
+                 (set -C; umask 077; : > {file}) || exit 92\n\
+                 fallocate -l {bytes} -- {file} 2>/dev/null || truncate -s {bytes} -- {file} || exit 92\n",
                 file = self.file,
                 need = bytes / 1024 + (1 << 20)
             )
@@ -354,9 +378,10 @@ impl Device {
         Shell::local().run(&script, Duration::from_secs(limit + 200)).await.map(drop)
     }
 
-    /// A system goes: what a call that was killed may have made in it is removed, too. An image in Ceph outlives its bed.
+    /// A system goes: what a call that was killed may have made in it is removed, too. An image in Ceph outlives its
+    /// bed, as a file in the data of one that is not wiped does.
     pub fn adopt(&mut self, system: &System) {
-        if system.block == Some(Block::Rbd) {
+        if system.block == Some(Block::Rbd) || (system.block == Some(Block::File) && system.place.is_some()) {
             self.filled.entry(system.name.clone()).or_insert_with(|| (system.clone(), 0));
         }
     }
@@ -379,7 +404,15 @@ impl Device {
 
     async fn remove_of(&self, system: &System, bytes: u64) -> Result<(), String> {
         if system.block == Some(Block::File) {
-            return match std::fs::remove_file(self.place(system)?.join(&self.file)) {
+            let path = match self.place(system) {
+                // It is not known that there ever was one.
+                Err(_) if bytes == 0 => return Ok(()),
+                place => place?.join(&self.file),
+            };
+            if !is_left(&path) {
+                return Ok(());
+            }
+            return match std::fs::remove_file(&path) {
                 Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
                     Err(format!("{}: {cause}", self.file))
                 }
@@ -391,8 +424,10 @@ impl Device {
             Err(_) if bytes == 0 => return Ok(()),
             engine => engine?,
         };
-        let script =
-            format!("{engine}timeout -k 5 60 rbd rm --no-progress {POOL}/{IMAGE} </dev/null >/dev/null\n");
+        let script = format!(
+            "{engine}timeout -k 5 60 rbd rm --no-progress {POOL}/{} </dev/null >/dev/null\n",
+            self.image
+        );
         let done = Shell::local().run(&script, Duration::from_secs(90)).await.map(drop);
         // Where making it was cut off there may be no image.
         if bytes == 0 { Ok(()) } else { done }
@@ -470,6 +505,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_stands_in_the_way_of_its_file_is_neither_written_nor_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let (study, precious) = (home.path().join("study"), home.path().join("precious"));
+        std::fs::create_dir(&study).unwrap();
+        std::fs::write(&precious, "precious").unwrap();
+        let system: System =
+            serde_json::from_value(serde_json::json!({"name": "one", "block": "file"})).unwrap();
+        let mut device = Device::new(&study, study.clone(), None);
+        let path = study.join(&device.file);
+        let engine = format!("cd -- {} || exit 91\nplace=\n", quoted(&study.display().to_string()));
+        let job = Job {
+            rw: "read".to_owned(),
+            bs: 4096,
+            depth: 1,
+            mix: None,
+            block: "4k".to_owned(),
+            bytes: 1 << 20,
+            ramp_s: 0.0,
+            run_s: 1.0,
+        };
+        let plants: [(&str, fn(&Path, &Path)); 2] = [
+            ("a link", |path, precious| std::os::unix::fs::symlink(precious, path).unwrap()),
+            ("a directory", |path, _| std::fs::create_dir(path).unwrap()),
+        ];
+        for (what, plant) in plants {
+            plant(&path, &precious);
+            let why = device.make(&system, &engine, &job).await.unwrap_err();
+            assert!(why.starts_with("something is in the way of .cosmark-study-fio-"), "{what}: {why}");
+            // As a cell leaves it that could not begin.
+            device.filled.insert("one".to_owned(), (system.clone(), 0));
+            device.remove(false).await.unwrap();
+            assert!(std::fs::symlink_metadata(&path).is_ok(), "{what} is gone");
+            std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    }
+
+    #[tokio::test]
     async fn an_image_that_a_killed_call_may_have_left_is_looked_for_and_is_no_trouble_where_it_is_not() {
         let home = tempfile::tempdir().unwrap();
         let system = |block: &str| -> System {
@@ -480,6 +553,11 @@ mod tests {
         assert!(device.filled.is_empty(), "a file is found by the journal");
         device.adopt(&system("rbd"));
         assert_eq!(device.filled.get("rbd").map(|(_, bytes)| *bytes), Some(0));
+        assert_ne!(image_of(home.path()), image_of(&home.path().join("other")), "two studies on one Ceph");
+        let mut there = system("file");
+        (there.name, there.place) = ("there".to_owned(), Some("images".to_owned()));
+        device.adopt(&there);
+        assert!(device.filled.remove("there").is_some(), "no journal names the data of a bed");
         // Without a Ceph nothing can be removed, which matters only where something was made.
         assert_eq!(device.remove(false).await, Ok(()));
         device.filled.insert("rbd".to_owned(), (system("rbd"), 1 << 20));
