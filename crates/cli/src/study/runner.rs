@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::fio::FioJob;
 use cosmark_archive::{Archive, ArchiveError, FioRun, NewFio, RunState, Timestamp, list, write_whole};
@@ -19,6 +19,7 @@ use crate::cmd::run::execute_and_tidy_up;
 use crate::fio::{described, fill};
 use crate::load::load_text;
 use crate::registry::CATALOG;
+use crate::signals::Ends;
 use crate::study::bed::{Bed, Hold, wipes};
 use crate::study::fio::Device;
 use crate::study::inside::{check_no_link, directory_of};
@@ -29,6 +30,8 @@ use crate::{host, units, writable};
 
 /// Directory of a study with the names of runs whose archive is not complete.
 const INCOMPLETE: &str = "incomplete";
+/// So long is looked whether a signal came that nobody waited for.
+const A_MOMENT: Duration = Duration::from_millis(1);
 /// Seeds of runs are below this, so that every JSON reader gives them back unchanged.
 const LARGEST_SEED: u64 = 1 << 53;
 
@@ -41,6 +44,8 @@ pub struct Here {
     hold: Option<Hold>,
     /// Looks for a request to stop.
     stops: Stops,
+    /// What ends this program; from the first look on.
+    ends: Option<Ends>,
     began: Instant,
     runtime: host::Runtime,
 }
@@ -95,8 +100,23 @@ impl Here {
         }
         let runtime = host::runtime()?;
         let began = Instant::now();
-        let stops = Stops::look_for(directory)?;
-        Ok(Self { settings, earlier, hold: None, stops, began, runtime })
+        let stops = Stops::look_for(&settings.directory)?;
+        Ok(Self { settings, earlier, hold: None, stops, ends: None, began, runtime })
+    }
+
+    /// Whether Ctrl-C came since this was asked for the first time, also where nobody waited for one: while the end of
+    /// a cell was written down, or a bed was stopped.
+    fn is_ended(&mut self) -> bool {
+        let Self { runtime, ends, .. } = self;
+        runtime.block_on(async {
+            if ends.is_none() {
+                *ends = Ends::listen().ok();
+            }
+            match ends {
+                Some(ends) => tokio::time::timeout(A_MOMENT, ends.next()).await.is_ok(),
+                None => false,
+            }
+        })
     }
 
     /// Has the bed, or takes it.
@@ -387,7 +407,13 @@ impl Runner for Here {
             return Ok(true);
         };
         self.hold(&bed)?;
-        self.runtime.block_on(bed.is_up(system)).map_err(Trouble::Failed)
+        let asked = self.runtime.block_on(async {
+            tokio::select! {
+                asked = bed.is_up(system) => Some(asked),
+                () = crate::signals::first() => None,
+            }
+        });
+        asked.ok_or(Trouble::Stopped)?.map_err(Trouble::Failed)
     }
 
     fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
@@ -507,7 +533,7 @@ impl Runner for Here {
     }
 
     fn is_to_stop(&mut self) -> bool {
-        self.stops.is_asked()
+        self.stops.is_asked() || self.is_ended()
     }
 }
 

@@ -7,7 +7,7 @@ use cosmark_archive::RunState;
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
 use crate::eventually;
-use crate::support::{cosmark, repository, run, skipped, stderr, stdout};
+use crate::support::{cosmark, repository, run, signal, skipped, stderr, stdout};
 
 const STUDY: &str = "name: planted
 title: Three stores, one of them quick
@@ -708,20 +708,57 @@ fn a_study_of_fio_that_is_killed_in_a_cell_goes_on_and_its_archive_says_which_ru
     assert!(!file.exists() && stderr(&output).contains("which a killed call of this study left"));
 }
 
+/// Its scripts say that they were called, and end with 3 but for the `status`, which is given.
+fn bed_that_notes(place: &Path, status: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = place.join("beds/one");
+    fs::create_dir_all(&bed).unwrap();
+    for (script, end) in [("up", "exit 3"), ("down", "exit 3"), ("possible", "exit 3"), ("status", status)] {
+        let text = format!("#!/bin/sh\necho {script} >> '{}/called'\n{end}\n", place.display());
+        fs::write(bed.join(script), text).unwrap();
+        fs::set_permissions(bed.join(script), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(bed.join("target.yaml"), "storage: {type: mock}\n").unwrap();
+}
+
+#[test]
+fn ctrl_c_while_a_bed_is_asked_stops_the_study_and_starts_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    bed_that_notes(place, "exec sleep 100");
+    fs::remove_file(place.join("beds/one/possible")).unwrap();
+    let text = of_one_stage("asked", "{name: here, bed: one}", "", "workers: 1, runtime: 1s");
+    fs::write(place.join("study.yaml"), text).unwrap();
+    let child = cosmark(place)
+        .env("COSMARK_TESTBED_DIR", place.join("data"))
+        .args(["study", "study.yaml", "--testbeds", "beds", "--dir", "out", "--no-nodes"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("the question to the bed", || place.join("called").exists());
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("0 of 1 runs are done; the same command goes on"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(
+        fs::read_to_string(place.join("called")).unwrap(),
+        "status\n",
+        "nothing was started or stopped"
+    );
+    assert!(journal_at(&place.join("out")).contains("\"how\":\"stopped\""));
+}
+
 /// What cannot be written is found before a bed, which takes minutes to start, is even asked.
 #[test]
 fn a_study_whose_archive_cannot_be_written_starts_no_bed() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    let bed = place.join("beds/one");
-    fs::create_dir_all(&bed).unwrap();
-    for script in ["up", "down", "status", "possible"] {
-        use std::os::unix::fs::PermissionsExt as _;
-        let text = format!("#!/bin/sh\necho {script} >> '{}/called'\nexit 3\n", place.display());
-        fs::write(bed.join(script), text).unwrap();
-        fs::set_permissions(bed.join(script), fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    fs::write(bed.join("target.yaml"), "storage: {type: mock}\n").unwrap();
+    bed_that_notes(place, "exit 3");
     let text = of_one_stage("closed", "{name: here, bed: one}", "", "workers: 1, runtime: 1s");
     fs::write(place.join("study.yaml"), text).unwrap();
     fs::create_dir(place.join("out")).unwrap();
