@@ -2,7 +2,7 @@
 //! measure misses words that are short or whose characters changed places, or the word of another tool.
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use cosmark_workload::diagnostics::nearest;
 
@@ -59,6 +59,9 @@ pub fn explained(mut error: Error, command: &Command, given: &[String]) -> Error
             }
         }
     }
+    if let Some(tip) = about_a_negative(&error, given) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    }
     let value =
         text(&error, ContextKind::InvalidValue).filter(|_| error.get(ContextKind::SuggestedValue).is_none());
     let meant = match (value, error.get(ContextKind::ValidValue)) {
@@ -71,6 +74,20 @@ pub fn explained(mut error: Error, command: &Command, given: &[String]) -> Error
         error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
     }
     error
+}
+
+/// A number with a sign is taken for an option that there is none of, and the parser would have it given as a word of
+/// its own, which no option takes.
+fn about_a_negative(error: &Error, given: &[String]) -> Option<String> {
+    let word = text(error, ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let is_number = |rest: &str| rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.');
+    word.strip_prefix('-').filter(|rest| is_number(rest))?;
+    let at = given.iter().position(|one| one.starts_with(&word))?;
+    let before = at.checked_sub(1).and_then(|at| given.get(at)).filter(|one| one.starts_with('-'));
+    Some(match before {
+        Some(option) => format!("nothing that {option} takes is negative"),
+        None => "what begins with - is an option, and none is a number".to_owned(),
+    })
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -107,6 +124,10 @@ mod tests {
             (&["status"], "`cosmark study status`"),
             (&["ls", "datasets"], "`cosmark list`"),
             (&["shwo", "datasets"], "'show'"),
+            (&["demo", "--runtime", "-5"], "nothing that --runtime takes is negative"),
+            (&["run", "x.yaml", "--seed", "-5"], "nothing that --seed takes is negative"),
+            (&["list", "--limit", "-.5"], "nothing that --limit takes is negative"),
+            (&["show", "-1"], "what begins with - is an option, and none is a number"),
         ] {
             let text = said(words);
             assert!(text.contains("tip: ") && text.contains(tip), "{words:?}: {text}");

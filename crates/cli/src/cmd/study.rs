@@ -124,6 +124,11 @@ fn new(name: &str) -> Outcome {
     if WORDS.contains(&name) {
         return Err(Problem::usage(format!("{name}: a word of this command; give another name")));
     }
+    if find(&base).is_some() {
+        return Err(Problem::usage(format!(
+            "{name}: a study of this program has that name; give another name"
+        )));
+    }
     if directory.exists() {
         return Err(Problem::usage(format!("{name} is there already; nothing was written")));
     }
@@ -132,7 +137,10 @@ fn new(name: &str) -> Outcome {
     let text = NEW_STUDY.replace("name: mine\n", &format!("name: {base}\n"));
     std::fs::write(directory.join("study.yaml"), text).map_err(failed)?;
     std::fs::write(directory.join("published.csv"), NEW_PUBLISHED).map_err(failed)?;
-    println!("{name}/study.yaml\n{name}/published.csv\n\nnext: cosmark study {name} --plan");
+    for file in ["study.yaml", "published.csv"] {
+        println!("{}", directory.join(file).display());
+    }
+    println!("\nnext: cosmark study {} --plan", directory.display());
     Ok(Exit::Done)
 }
 
@@ -152,6 +160,10 @@ fn load(what: &str) -> Result<Loaded, Problem> {
         let csv = file.with_file_name("published.csv");
         let csv = if csv.is_file() { read_text(&csv)? } else { String::new() };
         (read_text(&file)?, csv, file.display().to_string())
+    } else if path.is_dir() && find(what).is_none() {
+        return Err(Problem::usage(format!(
+            "{what}: this directory has no study.yaml; `cosmark study new NAME` makes one with a beginning of it"
+        )));
     } else if let Some(entry) = find(what) {
         (entry.text.to_owned(), entry.published.to_owned(), format!("studies/{what}/study.yaml"))
     } else {

@@ -596,12 +596,16 @@ fn the_study_that_new_writes_runs_as_it_is_under_another_name() {
     }
     let report = fs::read_to_string(study.join("report.md")).unwrap();
     assert!(report.contains("| M1 |") && report.contains("mine.read"), "{report}");
-    // What it is called is no word of the command.
-    for word in ["list", "schema", "status", "new"] {
+    // What it is called is no word of the command, and no study that is there.
+    for word in ["list", "schema", "status", "new", "iccl", "there/tls"] {
         let output = run(place, &["study", "new", word]);
         assert_eq!(output.status.code(), Some(2), "{word}");
         assert!(!place.join(word).exists(), "{word}");
     }
+    fs::create_dir(place.join("bare")).unwrap();
+    let output = run(place, &["study", "bare", "--plan"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("bare: this directory has no study.yaml"), "{}", stderr(&output));
 }
 
 #[test]
