@@ -11,9 +11,37 @@ use crate::out::Reader;
 /// Names of what this process prints to.
 const STDOUT: &[&str] = &["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
+/// What makes a directory one of a run, its report, and the directory in it with what was run.
+const RECORD: &str = "run.json";
+const REPORT: &str = "report.html";
+const SOURCE: &str = "source";
+
 /// The file that `--output` names; `None` = standard output.
 pub fn file(output: Option<&Path>) -> Option<&Path> {
     output.filter(|path| !STDOUT.iter().any(|name| path.as_os_str() == *name))
+}
+
+/// Refuses an output in place of a file that is no result to be written again: the one that is read, and what a run
+/// consists of, but for its report.
+///
+/// # Errors
+/// When it is one of them, with what to do.
+pub fn check(output: Option<&Path>, read: Option<&Path>) -> Result<(), Problem> {
+    let Some(path) = file(output) else { return Ok(()) };
+    // What is not there, or is a device, loses nothing.
+    let Some(place) = path.canonicalize().ok().filter(|place| place.is_file()) else { return Ok(()) };
+    let refused = |why: &str| Err(Problem::usage(format!("{}: {why}", path.display())));
+    if read.and_then(|read| read.canonicalize().ok()).is_some_and(|read| read == place) {
+        return refused("this is the file that is read; name another one to write");
+    }
+    let directory = place
+        .parent()
+        .map(|parent| if parent.ends_with(SOURCE) { parent.join("..") } else { parent.to_owned() });
+    let is_of_a_run = directory.is_some_and(|directory| directory.join(RECORD).is_file());
+    if is_of_a_run && !place.ends_with(REPORT) {
+        return refused("a file of a run, none of which is written over; name one elsewhere");
+    }
+    Ok(())
 }
 
 /// A value as people and programs read it.

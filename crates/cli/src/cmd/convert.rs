@@ -14,6 +14,7 @@ use crate::registry::READING;
 
 /// Runs the subcommand.
 pub fn run(args: &ConvertArgs) -> Outcome {
+    output::check(args.output.as_deref(), Some(&args.file))?;
     let log = match &args.from {
         Some(name) => {
             let found = LOG_FORMATS.iter().find(|(known, _)| known == name).map(|(_, format)| *format);

@@ -13,6 +13,7 @@ use crate::runs::find;
 
 /// Runs the subcommand.
 pub fn run(args: &ReportArgs) -> Outcome {
+    output::check(args.output.as_deref(), None)?;
     let directory = find(&args.run, &args.archive)?;
     if args.output.is_some() && output::file(args.output.as_deref()).is_none() {
         let page = html::page_of(&open_judged(&directory)?).map_err(problem)?;

@@ -123,6 +123,47 @@ fn an_output_that_cannot_be_written_names_the_remedy_and_costs_nothing() {
 }
 
 #[test]
+fn no_output_takes_the_place_of_what_is_read_or_of_a_file_of_a_run() {
+    let directory = prepared();
+    let dir = directory.path();
+    fs::copy(repository().join("workloads/cosbench/demo.xml"), dir.join("mine.xml")).unwrap();
+    symlink("mine.xml", dir.join("other.xml")).unwrap();
+    for (read, output) in [
+        ("mine.xml", "mine.xml"),
+        ("mine.xml", "./mine.xml"),
+        ("mine.xml", "other.xml"),
+        ("other.xml", "mine.xml"),
+        ("access.log", "access.log"),
+    ] {
+        let before = fs::read(dir.join(read)).unwrap();
+        let refused = run(dir, &["convert", read, "-o", output]);
+        assert_eq!(refused.status.code(), Some(2), "{read} {output}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("this is the file that is read"), "{}", stderr(&refused));
+        assert!(fs::read(dir.join(read)).unwrap() == before, "{read} {output}");
+    }
+    let archive = dir.join("archive");
+    let found = cosmark_archive::list(&archive).unwrap().remove(0).path;
+    let source = fs::read_dir(found.join("source")).unwrap().next().unwrap().unwrap().path();
+    for file in [found.join("run.json"), found.join("histograms.hlog"), found.join("intervals.csv"), source] {
+        let (before, output) = (fs::read(&file).unwrap(), file.display().to_string());
+        for writer in writers() {
+            let (code, said) = write_to(dir, &writer, &output);
+            assert!(
+                code == Some(2) && said.contains("a file of a run"),
+                "{writer:?} {output}: {code:?} {said}"
+            );
+        }
+        assert!(fs::read(&file).unwrap() == before, "{output}");
+    }
+    // What was not there before, and the report, are nobody's loss.
+    for name in ["new.csv", "report.html"] {
+        let output = found.join(name).display().to_string();
+        let (code, said) = write_to(dir, &writers()[0], &output);
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+}
+
+#[test]
 fn pictures_go_through_links_too() {
     let directory = prepared();
     let dir = directory.path();
