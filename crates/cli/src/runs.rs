@@ -9,7 +9,8 @@ use cosmark_archive::{RunState, baselines, open_run, run_directory};
 use crate::exit::Problem;
 
 /// The directory of the run that `run` names: a directory, one without the name of its run (`archive/w12`), `w12`, `12`, the
-/// name of a directory in `archive`, `last`, `baseline` (where there is one), or `baseline:NAME` of the workload NAME.
+/// name of a directory in `archive`, `last`, `last-1` (the one before), `baseline` (where there is one), or `baseline:NAME`
+/// of the workload NAME.
 ///
 /// # Errors
 /// When there is none, with what to do.
@@ -33,9 +34,15 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     let shown = archive.display();
     let runs =
         directories(archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })?;
-    if run == "last" {
-        return last(&runs, archive).ok_or_else(|| {
-            Problem::usage(format!("no runs in {shown}; name another archive with --archive DIR"))
+    if let Some(back) = back_of(run) {
+        return last(&runs, archive, back).ok_or_else(|| {
+            Problem::usage(if runs.is_empty() {
+                format!("no runs in {shown}; name another archive with --archive DIR")
+            } else {
+                format!(
+                    "no run {run} in {shown}: not so many made load; `cosmark list --archive {shown}` shows what is there"
+                )
+            })
         });
     }
     called(run, &runs, archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })
@@ -51,6 +58,18 @@ fn called(run: &str, runs: &[(u64, String)], archive: &Path) -> Result<PathBuf, 
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
         ))
     })
+}
+
+/// How many runs before the last are meant: 0 of `last`, 2 of `last-2`.
+fn back_of(run: &str) -> Option<usize> {
+    match run.strip_prefix("last")? {
+        "" => Some(0),
+        rest => rest
+            .strip_prefix('-')
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))?
+            .parse()
+            .ok(),
+    }
 }
 
 /// 12 of `w12` and of `12`.
@@ -103,13 +122,15 @@ pub fn find_own(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
 /// So many runs that never made load are passed over.
 const MOST_PASSED_OVER: usize = 1000;
 
-/// The newest run that made load: one whose login failed is not what somebody means who asks for the last. Where there is none,
-/// the newest.
-fn last(runs: &[(u64, String)], archive: &Path) -> Option<PathBuf> {
+/// The newest run that made load, or the one that is so many before it: one whose login failed is not what somebody means who
+/// asks for the last. Where there is none, the newest.
+fn last(runs: &[(u64, String)], archive: &Path, back: usize) -> Option<PathBuf> {
     let newest = runs.last()?;
     let is_meant = |(_, name): &&(u64, String)| !never_began(&archive.join(name));
-    let found = runs.iter().rev().take(MOST_PASSED_OVER).find(is_meant).unwrap_or(newest);
-    if found != newest {
+    let most = MOST_PASSED_OVER.saturating_add(back);
+    let meant = runs.iter().rev().take(most).filter(is_meant).nth(back);
+    let found = meant.or((back == 0).then_some(newest))?;
+    if back == 0 && found != newest {
         eprintln!("cosmark: last is w{}: no run after it made load", found.0);
     }
     Some(archive.join(&found.1))
@@ -160,4 +181,35 @@ fn directories(archive: &Path) -> Result<Vec<(u64, String)>, Problem> {
     }
     found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_before_the_last_is_counted_back_from_it() {
+        let archive = tempfile::tempdir().unwrap();
+        for name in ["w2-a", "w9-b", "w10-c", "w11-d/not"] {
+            fs::create_dir_all(archive.path().join(name)).unwrap();
+        }
+        let found = |run: &str| find(run, archive.path()).map(|path| path.file_name().unwrap().to_owned());
+        for (run, name) in [
+            ("last", "w11-d"),
+            ("last-0", "w11-d"),
+            ("last-1", "w10-c"),
+            ("last-2", "w9-b"),
+            ("last-3", "w2-a"),
+        ] {
+            assert_eq!(found(run).unwrap(), name, "{run}");
+        }
+        assert!(found("last-4").unwrap_err().to_string().contains("not so many made load"));
+        for none in ["last-", "last--1", "last-x", "last-99999999999999999999999", "lastly"] {
+            assert!(
+                found(none).unwrap_err().to_string().starts_with(&format!("no run {none} in ")),
+                "{none}"
+            );
+        }
+    }
 }

@@ -206,11 +206,12 @@ pub enum CompareFormat {
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
   cosmark compare w3 w4
+  cosmark compare last-1 last                  the newest run and the one before it
   cosmark compare w3,w5,w7 w4,w6,w8            repetitions, made in turns
   cosmark compare old/w12-mixed new/w1-mixed --fail-on \"p95 +5%\" --fail-on \"throughput -5%\"
 
-A run is a directory, of Cosmark or of COSBench, its number (12 or w12) in the archive, `last` or `baseline`. Runs with \
-faults get a table of what these cost as well, a column for each run.")]
+A run is a directory, of Cosmark or of COSBench, its number (12 or w12) in the archive, `last`, `last-1` (the one before) or \
+`baseline`. Runs with faults get a table of what these cost as well, a column for each run.")]
 pub struct CompareArgs {
     /// The first is compared with each other one; several runs of one side are joined by commas
     #[arg(value_name = "RUN[,RUN..]", required = true, num_args = 2..)]

@@ -264,6 +264,10 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     let (out, err) = (String::from_utf8_lossy(&last.stdout), String::from_utf8_lossy(&last.stderr));
     assert!(out.starts_with("w1 view") && err.contains("last is w1"), "{out}{err}");
     assert!(good(home, "show w2").starts_with("w2 refused"));
+    // Nor is it one before the last.
+    let before = said(home, "show last-1");
+    let err = String::from_utf8_lossy(&before.stderr);
+    assert!(before.status.code() == Some(2) && err.contains("not so many made load"), "{err}");
 }
 
 #[test]
