@@ -35,11 +35,43 @@ pub struct Server {
 struct Seen {
     newest_ms: Option<u64>,
     by_series: HashMap<u64, u64>,
-    /// When something new came last, and the longest time that it took until more did.
+    /// Anything new, by the server's clock.
+    all: Coming,
+    /// File systems of the store, by the times that they bear.
+    filesystems: Coming,
+}
+
+/// What comes again and again.
+#[derive(Debug, Default)]
+struct Coming {
+    /// When it came last, and the longest time that it took until it did again.
     came_ms: Option<u64>,
     longest_ms: u64,
-    /// File systems of the store were among it.
-    has_filesystems: bool,
+}
+
+impl Coming {
+    fn patience_s(&self) -> u64 {
+        match self.longest_ms / 1000 {
+            0 => UNKNOWN_SILENCE_S,
+            longest_s => (longest_s * LATER).max(LEAST_SILENCE_S),
+        }
+    }
+
+    /// For how many seconds it has not come where that is too long.
+    fn late_s(&self, now_ms: u64) -> Option<u64> {
+        let since_ms = now_ms.saturating_sub(self.came_ms?);
+        let patience_s = self.patience_s();
+        (since_ms > patience_s * 1000).then_some(patience_s)
+    }
+
+    fn comes(&mut self, at_ms: u64) {
+        let before_ms = self.came_ms.unwrap_or(at_ms);
+        // How long it was away says nothing of how often it comes.
+        if self.late_s(at_ms).is_none() {
+            self.longest_ms = self.longest_ms.max(at_ms.saturating_sub(before_ms));
+        }
+        self.came_ms = Some(before_ms.max(at_ms));
+    }
 }
 
 impl Seen {
@@ -68,19 +100,17 @@ impl Seen {
 
     /// Takes down whether something new came; gives for how many seconds nothing did where that is too long.
     fn silent_for_s(&mut self, server_ms: u64, is_new: bool) -> Option<u64> {
-        let since_ms = self.came_ms.map_or(0, |came_ms| server_ms.saturating_sub(came_ms));
-        let patience_s = match self.longest_ms / 1000 {
-            0 => UNKNOWN_SILENCE_S,
-            longest_s => (longest_s * LATER).max(LEAST_SILENCE_S),
-        };
-        let is_late = since_ms > patience_s * 1000;
-        if is_new || self.came_ms.is_none() {
-            self.came_ms = Some(server_ms);
-            // How long it was away says nothing of how often it is scraped.
-            self.longest_ms = self.longest_ms.max(if is_late { 0 } else { since_ms });
+        if is_new || self.all.came_ms.is_none() {
+            self.all.comes(server_ms);
             return None;
         }
-        is_late.then_some(patience_s)
+        self.all.late_s(server_ms)
+    }
+
+    /// No file system of the store was ever among it, or none has been for too long while other things came.
+    fn lacks_filesystems(&self) -> bool {
+        let is_late = self.newest_ms.is_some_and(|newest_ms| self.filesystems.late_s(newest_ms).is_some());
+        self.filesystems.came_ms.is_none() || is_late
     }
 
     /// Forgets what is older than any question: series that come and go, as those of jobs do, fill no memory.
@@ -179,11 +209,13 @@ impl Server {
         for (at_ms, series) in scrapes {
             let at_ns = nanoseconds(at_ms).saturating_add_signed(ahead_ns.saturating_neg());
             let mut reading = prometheus::reading(&series, at_ns);
-            seen.has_filesystems |= filesystems::add(&series, &self.directories, &mut reading) > 0;
+            if filesystems::add(&series, &self.directories, &mut reading) > 0 {
+                seen.filesystems.comes(at_ms);
+            }
             readings.push(News::Reading(reading));
         }
         let none =
-            (!self.directories.is_empty() && !seen.has_filesystems).then(|| none_of(&self.directories));
+            (!self.directories.is_empty() && seen.lacks_filesystems()).then(|| none_of(&self.directories));
         let missing: Vec<String> = partial.into_iter().chain(none).collect();
         let missing = (!missing.is_empty()).then(|| missing.join("; "));
         let mut news = vec![News::Ahead(ahead_ns), News::Missing(missing)];
@@ -456,6 +488,43 @@ mod tests {
         assert_eq!(look(), (None, Vec::new()), "nothing new, and nothing that is missing");
         let asked = asked.join().unwrap();
         assert!(asked[1].contains("filesystem"), "{}", asked[1]);
+    }
+
+    /// They were unmounted: the machine is scraped as before.
+    #[test]
+    fn file_systems_that_came_and_come_no_more_are_missed_again() {
+        let there = now_ns() / 1_000_000_000;
+        let clock = |after: u64| answer(&format!("[{0}, \"{0}\"]", there + after));
+        let rooms = |after: u64| {
+            let of = |name: &str| {
+                format!(
+                    "{{\"metric\":{{\"__name__\":\"node_filesystem_{name}_bytes\",\"device\":\"/dev/sdb\",\
+                     \"mountpoint\":\"/srv/d1\",\"instance\":\"s1:9100\"}},\"values\":[[{},\"7\"]]}}",
+                    there + after
+                )
+            };
+            answer(&format!("[{},{}]", of("size"), of("free")))
+        };
+        let others = |after: u64| {
+            let point = format!("[{},\"{after}\"]", there + after);
+            answer(&format!("[{}]", busy("s1:9100", &point)))
+        };
+        let answers = [(0, true), (30, false), (80, false), (120, false), (150, true), (165, true)];
+        let (url, asked) = server(
+            answers
+                .into_iter()
+                .flat_map(|(after, with)| [clock(after), if with { rooms(after) } else { others(after) }])
+                .collect(),
+        );
+        let source = source(&url).with_filesystems(vec!["/srv".to_owned()]);
+        let is_missed = || {
+            let all = source.ask().unwrap().into_iter();
+            let missing = |one| if let News::Missing(why) = one { why } else { None };
+            { all }.find_map(missing).is_some()
+        };
+        let missed: Vec<bool> = answers.iter().map(|_| is_missed()).collect();
+        assert_eq!(missed, [false, false, false, true, false, false]);
+        asked.join().unwrap();
     }
 
     /// The exporter of the machine is down: the server answers as before, with nothing new.
