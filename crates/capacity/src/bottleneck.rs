@@ -33,6 +33,12 @@ pub const SHARED: f64 = 0.1;
 pub const OWN: f64 = 0.5;
 /// Where no unit is busier than this, something that is no resource limits the store.
 pub const IDLE: f64 = 0.70;
+/// Another unit that is full, and whose ceiling lies within this share of the plateau, may be what limits it as well: steps with
+/// noise predict no better.
+const AS_NEAR: f64 = 0.25;
+/// A ceiling of which the steps let more than so many times the plateau be true, or less than one part of so many, meets it by
+/// chance.
+const LOOSE: f64 = 1.5;
 
 /// What is known of one unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,8 +133,8 @@ pub enum Confidence {
     /// What waits for it was not measured.
     Low,
     /// Another unit's ceiling lies within a quarter above, another's was exceeded although its demand says that it cannot be,
-    /// one step alone is the ground of the prediction, or no straight line predicts the ceiling because operations cost less
-    /// while it is full.
+    /// one step alone is the ground of the prediction, its interval reaches far beyond the plateau, or no straight line predicts
+    /// the ceiling because operations cost less while it is full.
     Medium,
     /// All conditions hold, and the next ceiling is far.
     High,
@@ -362,8 +368,9 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     if others().any(|one| one.waits == Waits::Grows && is_busy(one) && !one.against.is_empty()) {
         return Answer::Unexplained;
     }
-    if fitting.iter().any(|one| !family(ladder, one, least)) {
-        return Answer::Several(fitting.iter().map(|one| one.unit).collect());
+    let rivals = rivals(ladder, least, plateau, candidates);
+    if !rivals.is_empty() || fitting.iter().any(|one| !family(ladder, one, least)) {
+        return Answer::Several(fitting.iter().map(|one| one.unit).chain(rivals).collect());
     }
     if let Some(shared) = fitting.iter().find(|one| one.by_client > SHARED) {
         return Answer::Shared(shared.unit, shared.by_client);
@@ -384,12 +391,38 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     });
     let confidence = if fitting.iter().all(|one| one.waits == Waits::Unknown) {
         Confidence::Low
-    } else if near || least.demand.steps < 3 || least.when_full.is_some() {
+    } else if near || least.demand.steps < 3 || least.when_full.is_some() || is_loose(least, plateau) {
         Confidence::Medium
     } else {
         Confidence::High
     };
     Answer::Named { units, confidence }
+}
+
+/// Units of other kinds that are full, too, and against which nothing speaks but that their ceilings, by the low steps, lie a
+/// little farther from the plateau: by these it is not known which comes first. Without single cores, the first of which are
+/// full long before their machine is.
+fn rivals(ladder: &Ladder, named: &Candidate, plateau: f64, all: &[Candidate]) -> Vec<usize> {
+    const BY_PREDICTION: [Against; 2] = [Against::CeilingElsewhere, Against::DemandChanges];
+    let is_rival = |one: &&Candidate| {
+        let is_full = one.busy_at_plateau.is_some_and(|busy| busy >= FULL);
+        let is_as_near = (one.demand.ceiling_per_s() / plateau - 1.0).abs() <= AS_NEAR;
+        let speaks_against = !one.against.is_empty();
+        let by_prediction = one.against.iter().all(|why| BY_PREDICTION.contains(why));
+        is_full
+            && is_as_near
+            && speaks_against
+            && by_prediction
+            && ladder.units[one.unit].kind != Kind::Core
+            && !family(ladder, one, named)
+    };
+    all.iter().filter(is_rival).map(|one| one.unit).collect()
+}
+
+/// The low steps let ceilings be true that have nothing to do with the plateau.
+fn is_loose(one: &Candidate, plateau: f64) -> bool {
+    let (low, high) = one.demand.ceiling_interval();
+    low * LOOSE < plateau || high > plateau * LOOSE
 }
 
 /// One name for both: units of one kind in one role, or everything that is processor time on one machine.

@@ -1,7 +1,7 @@
 //! Ladders that are known to the last digit: of limits that are no resource, and of loads that come by the clock.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use cosmark_capacity::bottleneck::{Answer, diagnose};
+use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
 use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
 use cosmark_capacity::sentence::say;
 
@@ -280,5 +280,75 @@ fn processors_that_slow_each_other_down_are_named_themselves_or_nothing_is() {
             answer => !matches!(answer, Answer::Several(_)),
         };
         assert!(is_right, "{dearer}: {found:?}");
+    }
+}
+
+/// Eight processors and a disk by few loads, with noise: the processors are the limit, and their ceiling by the low steps lies 11 %
+/// below the plateau, that of the disk 6 % above.
+#[test]
+fn a_unit_that_is_as_full_as_the_one_whose_ceiling_meets_the_plateau_by_chance_is_named_beside_it() {
+    let with = |processors: [f64; 4]| {
+        let seen = [
+            (2.0, 52.2, 0.1, 0.11, 0.0),
+            (8.0, 212.4, 0.433, 0.56, 0.0),
+            (32.0, 470.6, 0.95, 4.16, 0.97),
+            (128.0, 459.5, 0.978, 4.74, 1.0),
+        ];
+        let steps = seen.into_iter().zip(processors).map(|((workers, rate, disk, queue, ready), busy)| {
+            let usage =
+                |busy: f64, waiting| Usage { busy: Some(busy), waiting: Some(waiting), ..Usage::default() };
+            Step {
+                throughput_per_s: rate,
+                in_flight: workers,
+                service_s: workers / rate,
+                client_clear: true,
+                usage: vec![usage(busy, Waiting::Share(ready)), usage(disk, Waiting::Queue(queue))],
+                ..Step::default()
+            }
+        });
+        let unit = |node: &str, kind, name: &str| Unit {
+            node: node.into(),
+            role: node.into(),
+            kind,
+            name: name.into(),
+        };
+        let units = vec![unit("p1", Kind::Machine, "cpu"), unit("s1", Kind::Disk, "sda")];
+        diagnose(&Ladder { units, idle: vec![Some(0.073), Some(0.0)], steps: steps.collect() })
+    };
+    let found = with([0.186, 0.554, 1.0, 1.0]);
+    assert_eq!(found.answer, Answer::Several(vec![1, 0]), "{found:?}");
+    // Processors with time left, and such as are as busy at any load, leave the disk alone.
+    for processors in [[0.12, 0.3, 0.6, 0.6], [0.186, 0.554, 0.95, 0.95], [1.0; 4]] {
+        let found = with(processors);
+        assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[1]), "{found:?}");
+    }
+}
+
+#[test]
+fn a_ceiling_that_meets_the_plateau_by_chance_is_not_named_with_high_confidence() {
+    let step = |(workers, rate): (f64, f64)| Step {
+        throughput_per_s: rate,
+        in_flight: workers,
+        service_s: workers / rate,
+        client_clear: true,
+        ..Step::default()
+    };
+    let loads = [(1.0, 100.0), (2.0, 200.0), (8.0, 500.0), (16.0, 500.0), (32.0, 500.0)];
+    for (idle, low, expected) in [
+        (0.0, [0.2, 0.4], Confidence::High),
+        (0.01, [0.202, 0.405], Confidence::High),
+        (0.02, [0.16, 0.44], Confidence::Medium),
+    ] {
+        let mut ladder = with_disk(loads.map(step).into(), 500.0);
+        ladder.idle[0] = Some(idle);
+        for (step, busy) in ladder.steps.iter_mut().zip(low) {
+            step.usage[0].busy = Some(busy);
+        }
+        let found = diagnose(&ladder);
+        let is_so = |confidence: &Confidence| *confidence == expected;
+        assert!(
+            matches!(&found.answer, Answer::Named { confidence, .. } if is_so(confidence)),
+            "{idle} {low:?}: {found:?}"
+        );
     }
 }

@@ -345,7 +345,7 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
     let name = |unit: &usize| {
         ladder.units.get(*unit).map(|unit| format!("{} {} {}", unit.node, unit.kind.word(), unit.name))
     };
-    let ceiling = found.candidates.iter().find(|one| named.contains(&one.unit));
+    let ceiling = named.first().and_then(|first| found.candidates.iter().find(|one| one.unit == *first));
     let plateau_per_s = found.plateau_per_s.unwrap_or_default();
     let reported = ceiling.and_then(|one| one.reported(plateau_per_s));
     let (ceiling_per_s, low, high) = reported.map_or((None, None, None), numbers);

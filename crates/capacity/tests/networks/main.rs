@@ -87,7 +87,8 @@ fn outcome(network: &Network, seed: u64) -> Outcome {
         Answer::Named { units, .. } | Answer::Several(units) => {
             let is_one = matches!(found.answer, Answer::Named { .. });
             let wrong = units.iter().find(|unit| !limits(**unit));
-            let ceiling = found.candidates.iter().find(|one| units.contains(&one.unit)).unwrap();
+            // The first of several: others may be full, too, without a ceiling that meets the plateau.
+            let ceiling = found.candidates.iter().find(|one| one.unit == units[0]).unwrap();
             // Of one that works in batches none is predicted.
             let is_predicted = ceiling.when_full.is_none();
             // That of a thread is what it would do if it never had to wait for its processor.
