@@ -270,3 +270,31 @@ fn chains_that_are_served_in_turn_wait_alike() {
     let one = [Station { demands_s: vec![2e-3], servers: 1 }];
     assert_eq!(closed_in_turn(&one, &[7], &[0.01], 1.0), closed(&one, &[7], &[0.01]));
 }
+
+/// However they are served, chains whose operations cost alike are those of theory, and what is hardly served in turn is as if nothing
+/// was.
+#[test]
+fn chains_of_few_operations_that_are_served_in_turn_are_as_near_as_where_all_share() {
+    let of = |demands_ms: [f64; 2]| Station { demands_s: demands_ms.map(|ms| ms / 1e3).into(), servers: 1 };
+    let alike = [of([2.0, 2.0]), of([0.7, 0.7]), of([1.1, 1.1])];
+    let unlike = [of([2.0, 1.0]), of([0.7, 2.5])];
+    for (population, think_s) in
+        [([1, 6], [1e-3, 8e-3]), ([16, 1], [5e-3, 2e-3]), ([2, 24], [0.0, 0.0]), ([0, 3], [0.0, 0.0])]
+    {
+        for (stations, part, by) in
+            [(&alike[..], 0.01, 1e-6), (&alike[..], 1.0, 1e-6), (&unlike[..], 1e-7, 1e-4)]
+        {
+            let theory = closed(stations, &population, &think_s).unwrap();
+            let said = closed_in_turn(stations, &population, &think_s, part).unwrap();
+            for at in (0..2).filter(|at| population[*at] > 0) {
+                let what = format!("{at} of {population:?}, {part}");
+                near(said.throughput_per_s[at], theory.throughput_per_s[at], by, &what);
+                near(said.response_s[at], theory.response_s[at], by, &what);
+            }
+        }
+        for part in [0.3, 1.0] {
+            let said = closed_in_turn(&unlike, &population, &think_s, part).unwrap();
+            assert!(said.busy.iter().all(|busy| *busy <= 1.0 + 1e-9), "{population:?}, {part}: {said:?}");
+        }
+    }
+}
