@@ -243,6 +243,8 @@ pub enum Cannot {
     OneMix(String),
     /// Operations of this kind were measured between these sizes only.
     OtherSize(String, f64, f64),
+    /// None of these operations moves bytes of objects: another size of them is none of theirs.
+    NoSize(String),
     /// No whole number of machines or units.
     NotWhole(String),
     /// So many operations per second cannot be served: beyond this rate the queue grows without end.

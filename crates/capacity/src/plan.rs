@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use self::sizes::Carried;
 use crate::change::{More, machines};
 use crate::ladder::Unit;
 use crate::model::{Cannot, Changing, Load, Mix, Model, Observed, SAME_SHARE, SAME_SIZE, Stations};
@@ -15,6 +16,7 @@ use crate::regression::quantile;
 
 mod classes;
 mod nearer;
+mod sizes;
 
 /// A load that is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +106,8 @@ pub struct Planner {
     replicas: Vec<Model>,
     usual: Mix,
     measured_mix: BTreeMap<String, f64>,
+    /// Bytes of an operation by those of its object.
+    carried: Carried,
     /// How far the upper third of the loads lies from what the laws say by the others; 0 without such laws.
     held_out: f64,
     /// The most that each unit was busy at any load.
@@ -174,6 +178,7 @@ impl Planner {
             replicas,
             usual,
             measured_mix,
+            carried: if by_class { Carried::EACH } else { Carried::of_mix(&sorted) },
             held_out: 0.0,
             busiest: nearer::busiest(&used),
             other: None,
@@ -379,18 +384,10 @@ impl Planner {
                 return Err(Cannot::OneMix(mix_text(&self.measured_mix)));
             }
         }
-        let mut extrapolated = false;
-        if let Some(bytes) = wanted.bytes_each {
-            for (one, class) in mix.iter_mut().zip(&self.model.classes).filter(|(one, _)| one.0 > 0.0) {
-                let (low, high) = class.sizes;
-                let reach = if class.sized { FAR } else { SAME_SIZE };
-                if bytes < low / reach || bytes > high * reach {
-                    return Err(Cannot::OtherSize(class.name.clone(), low, high));
-                }
-                extrapolated |= bytes < low / SAME_SIZE || bytes > high * SAME_SIZE;
-                one.1 = bytes;
-            }
-        }
+        let extrapolated = match wanted.bytes_each {
+            Some(bytes) => self.resize(&mut mix, bytes)?,
+            None => false,
+        };
         Ok((self.settled_mix(mix, wanted)?, extrapolated))
     }
 
@@ -482,6 +479,16 @@ fn too_many(units: usize) -> String {
     format!("the store that is wanted would have {units} units, which would take minutes: ask for fewer")
 }
 
+fn too_much(ceiling: f64) -> String {
+    format!("the store cannot keep up with that rate: its ceiling is {ceiling:.0} operations/s")
+}
+
+fn no_size(kinds: &str) -> String {
+    format!(
+        "{kinds}: moves no bytes of objects, so what it costs does not follow from their size; leave the size out"
+    )
+}
+
 fn anything_between(low: f64, high: f64) -> String {
     format!(
         "what an operation costs falls with the load, and by how much there no load shows: anything from {low:.1} to {high:.1} \
@@ -554,11 +561,10 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
             "{kind} was measured with {low:.0} bytes only: what a byte costs is not known; measure two sizes (matrix:) in one \
              run"
         ),
+        Cannot::NoSize(kinds) => no_size(kinds),
         Cannot::NotWhole(what) => format!("{what}: the factor gives no whole number of them"),
         Cannot::TooManyUnits(units) => too_many(*units),
-        Cannot::TooMuch(ceiling) => {
-            format!("the store cannot keep up with that rate: its ceiling is {ceiling:.0} operations/s")
-        }
+        Cannot::TooMuch(ceiling) => too_much(*ceiling),
     }
 }
 

@@ -265,6 +265,41 @@ fn another_size_is_predicted_from_two_and_from_one_it_is_not() {
     assert!(matches!(one.predict(&asked), Err(Cannot::OtherSize(..))));
 }
 
+/// Reads as above, and deletes, which are the same to the store whatever they delete.
+#[test]
+fn another_size_is_that_of_objects_and_no_matter_to_what_moves_no_bytes() {
+    let mib = f64::from(1 << 20);
+    let of_size = |mib: f64| store(&[[0.4, 0.4], [0.2, 0.2], [0.5 + mib, 0.3]]);
+    let sized = |many: f64, shares: [f64; 2], seed| {
+        let mut loads = ladder(&of_size(many), &shares, seed);
+        for load in &mut loads {
+            (load.classes[0].bytes_each, load.classes[1].bytes_each) = (many * mib, 0.0);
+        }
+        loads
+    };
+    let of = |loads: Vec<Load>| Planner::of(&observed(&["read", "delete"], units(), loads)).unwrap();
+    let truth = |shares: [f64; 2]| simulate(&of_size(2.0), &shares, 12, 20_000, 3).rate_per_s();
+    let mut asked = wanted(12);
+    asked.bytes_each = Some(2.0 * mib);
+
+    let one_mix = of([sized(0.25, [0.7, 0.3], 1), sized(4.0, [0.7, 0.3], 2)].concat());
+    near(one_mix.predict(&asked).unwrap().throughput_per_s.value, truth([0.7, 0.3]), 0.1, "one mix");
+    let far = one_mix.predict(&Wanted { bytes_each: Some(64.0 * mib), ..asked.clone() });
+    let Err(Cannot::OtherSize(_, low, high)) = far else { panic!("{far:?}") };
+    near(low, 0.25 * mib, 0.1, "the least");
+    near(high, 4.0 * mib, 0.1, "the most");
+
+    let mixes = [([1.0, 0.0], 5), ([0.3, 0.7], 6)];
+    let loads =
+        mixes.map(|(shares, seed)| [sized(0.25, shares, seed), sized(4.0, shares, seed + 10)].concat());
+    let by_class = of(loads.concat());
+    asked.mix = Some(BTreeMap::from([("read".to_owned(), 50.0), ("delete".to_owned(), 50.0)]));
+    near(by_class.predict(&asked).unwrap().throughput_per_s.value, truth([0.5, 0.5]), 0.1, "each kind");
+    asked.mix = Some(BTreeMap::from([("delete".to_owned(), 1.0)]));
+    let refused = by_class.predict(&asked).unwrap_err();
+    assert!(why_not(&refused, &[]).contains("leave the size out"), "{refused:?}");
+}
+
 #[test]
 fn twice_the_processes_of_a_daemon_are_limited_by_the_machine_next() {
     // One process is full at 500/s; the machine has two processors, of which it is one half.
