@@ -1,6 +1,7 @@
 //! What limits the store, from a run whose stages measured one load at several rates: the ladder of its records, put before
 //! `cosmark_capacity`.
 
+mod inside;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -383,12 +384,13 @@ fn with_what_else(text: String, ladder: &Ladder, found: &Diagnosis, stages: &[&S
         answer => (*answer == Answer::NothingMeasured, false),
     };
     let silent = silent(stages).filter(|_| is_open);
+    let inside = inside::inside(ladder, stages).filter(|_| is_open);
     let short = short_of_memory(ladder, stages).filter(|_| may_be_memory);
     // Machines that are listed need not be.
     let is_listed =
         found.answer == Answer::NothingMeasured && found.unmeasured.is_empty() && silent.is_some();
     let first = Some(text).filter(|_| !is_listed);
-    first.into_iter().chain(silent).chain(short).collect::<Vec<_>>().join("; ")
+    first.into_iter().chain(inside).chain(silent).chain(short).collect::<Vec<_>>().join("; ")
 }
 
 /// Tasks that wait for memory in so much of the time, and in so many times as much as at the lowest load, are held up by it.

@@ -567,3 +567,55 @@ fn a_store_that_refuses_and_is_asked_again_refuses() {
     assert!(found.text.starts_with("9 % of the operations failed or were repeated"), "{}", found.text);
     assert_eq!(answer(5).answer, "named");
 }
+
+/// Writes through a gateway to three OSDs, on processors that have time left, with what these servers say of their own times:
+/// operations inside the gateway, and of each OSD inside its writes and its copies, as parts of all that are under way.
+fn through_a_gateway(gateway: f64, osds: [(f64, f64); 3]) -> String {
+    let stages = [1, 2, 4, 8, 16].map(|workers| {
+        let mut stage = stage(workers, 4096);
+        stage.nodes[0].units.retain(|unit| unit.kind == ResourceKind::Machine);
+        let (rate, all) = (load_of(&stage).unwrap().0, f64::from(workers));
+        let figure = |quantity: &str, unit: String, mean: f64| QuantityResult {
+            quantity: quantity.to_owned(),
+            unit,
+            mean,
+            highest: mean,
+        };
+        let both = |(unit, inside): (String, f64)| {
+            [figure("server_requests", unit.clone(), rate), figure("server_request_s", unit, inside)]
+        };
+        let of_osds = osds.into_iter().enumerate().flat_map(|(at, (writes, copies))| {
+            [(format!("osd.{at} write"), all * writes), (format!("osd.{at} copy"), all * copies)]
+        });
+        let seen: Vec<(String, f64)> =
+            std::iter::once(("client.rgw.a put".to_owned(), all * gateway)).chain(of_osds).collect();
+        let quantities = seen.into_iter().flat_map(both).collect();
+        let ceph = NodeResult {
+            name: "ceph".into(),
+            source: "ceph".into(),
+            readings: 9,
+            quantities,
+            ..NodeResult::default()
+        };
+        stage.nodes.push(ceph);
+        stage
+    });
+    let found = &bottlenecks(&run(stages.into()))[0];
+    assert_eq!(found.answer, "limit", "{}", found.text);
+    found.text.clone()
+}
+
+#[test]
+fn where_no_resource_is_full_the_servers_say_where_operations_are() {
+    let slow = through_a_gateway(1.0, [(0.31, 0.01), (0.31, 0.01), (0.31, 0.6)]);
+    let counts = "of 15 more operations under way at the highest load than at the lowest there are, by the servers' own times, \
+                  15 inside Ceph gateway and 14 inside Ceph OSD";
+    assert!(slow.contains(counts) && slow.contains("look at Ceph OSD, most of all osd.2, first"), "{slow}");
+    let even = through_a_gateway(1.0, [(0.3, 0.2), (0.3, 0.2), (0.3, 0.2)]);
+    assert!(even.contains("look at Ceph OSD first") && !even.contains("osd."), "{even}");
+    let gateway = through_a_gateway(0.9, [(0.01, 0.0), (0.01, 0.0), (0.01, 0.0)]);
+    assert!(gateway.contains("look at Ceph gateway first"), "{gateway}");
+    // What is waited for is neither.
+    let neither = through_a_gateway(0.1, [(0.02, 0.0), (0.02, 0.0), (0.02, 0.0)]);
+    assert!(!neither.contains("look at Ceph"), "{neither}");
+}
