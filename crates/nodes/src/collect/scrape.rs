@@ -65,14 +65,16 @@ impl Exporter {
     /// Asks every interval until nobody listens.
     pub async fn collect(self: Arc<Self>, to: Sender<News>) {
         poll(self.interval, to, self, |own| {
-            let (reading, ahead_ns) = own.ask()?;
-            Ok(std::iter::once(News::Reading(reading)).chain(ahead_ns.map(News::Ahead)).collect())
+            let (reading, ahead_ns, missing) = own.ask()?;
+            let news = [News::Reading(reading), News::Missing(missing)];
+            Ok(news.into_iter().chain(ahead_ns.map(News::Ahead)).collect())
         })
         .await;
     }
 
-    /// What it says, and by how much its clock is ahead where it says the time.
-    fn ask(&self) -> Result<(Reading, Option<i64>), String> {
+    /// What it says, by how much its clock is ahead where it says the time, and in one sentence that it has no file system of the
+    /// store where it should.
+    fn ask(&self) -> Result<(Reading, Option<i64>, Option<String>), String> {
         let url = without_logins(&self.url);
         let asked_ns = now_ns();
         let (body, date_s) = self.http.ask_dated(&self.url, "text/plain;version=0.0.4", None)?;
@@ -91,21 +93,21 @@ impl Exporter {
         stamps.unwrap_or_else(PoisonError::into_inner).place(&mut exposition.series, here_ms, date_s);
         let mut reading = prometheus::reading(&exposition.series, at_ns);
         let found = filesystems::add(&exposition.series, &self.directories, &mut reading);
-        if found == 0 && !self.directories.is_empty() {
-            return Err(format!(
-                "{url} names no file system that is mounted at or below {}: give `filesystems` as a node_exporter with its \
-                 collector filesystem sees them",
-                self.directories.join(", ")
-            ));
-        }
         if reading.samples.is_empty() {
             return Err(nothing(&url, exposition.series.len(), exposition.first_unreadable));
         }
+        let missing = (found == 0 && !self.directories.is_empty()).then(|| {
+            format!(
+                "{url} names no file system that is mounted at or below {}: give `filesystems` as a node_exporter with its \
+                 collector filesystem sees them",
+                self.directories.join(", ")
+            )
+        });
         let ahead_ns = time_s.and_then(|time_s| ahead(time_s, at_ns)).map(|ahead_ns| {
             let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
             clock.compare(answered_ns.saturating_sub(asked_ns), ahead_ns)
         });
-        Ok((reading, ahead_ns))
+        Ok((reading, ahead_ns, missing))
     }
 }
 
@@ -174,7 +176,7 @@ mod tests {
 
     fn ask(url: &str, token: Option<&str>) -> Result<Reading, String> {
         let login = Login { token, ..Login::default() };
-        Exporter::new(url, login, Duration::from_secs(1)).unwrap().ask().map(|(reading, _)| reading)
+        Exporter::new(url, login, Duration::from_secs(1)).unwrap().ask().map(|(reading, ..)| reading)
     }
 
     #[test]
@@ -202,21 +204,23 @@ mod tests {
     }
 
     #[test]
-    fn file_systems_of_the_store_are_read_and_have_to_be_there() {
+    fn file_systems_of_the_store_are_read_and_missed_where_there_are_none_beside_the_rest_of_the_machine() {
         let sizes = "node_filesystem_size_bytes{device=\"/dev/sdb\",mountpoint=\"/data\"} 10\n\
                      node_filesystem_free_bytes{device=\"/dev/sdb\",mountpoint=\"/data\"} 4\n";
         for (directory, found) in [("/data", true), ("/dat", false)] {
             let (url, _) = server(vec![format!("{GOOD}{sizes}")]);
             let exporter = Exporter::new(&url, Login::default(), Duration::from_secs(1)).unwrap();
-            let asked =
-                exporter.with_filesystems(vec![directory.to_owned()]).ask().map(|(reading, _)| reading);
-            let free =
-                |reading: &Reading| reading.samples.iter().any(|one| one.quantity.id == "store_free_bytes");
-            match asked {
-                Ok(reading) => assert!(found && free(&reading), "{reading:?}"),
-                Err(said) => assert!(!found && said.contains("at or below /dat:"), "{said}"),
-            }
+            let asked = exporter.with_filesystems(vec![directory.to_owned()]).ask();
+            let (reading, _, missing) = asked.unwrap();
+            let has = |id: &str| reading.samples.iter().any(|one| one.quantity.id == id);
+            assert_eq!((has("store_free_bytes"), has("cpu_busy_s"), missing.is_none()), (found, true, found));
+            assert!(missing.is_none_or(|why| why.contains("at or below /dat:")), "{directory}");
         }
+        // What says nothing of a machine at all is no answer.
+        let exporter =
+            Exporter::new(&server(vec![FOREIGN.to_owned()]).0, Login::default(), Duration::from_secs(1));
+        let said = exporter.unwrap().with_filesystems(vec!["/data".to_owned()]).ask().unwrap_err();
+        assert!(said.contains("none of them one of a machine's"), "{said}");
     }
 
     /// An exporter that says how long its answer is, and ends its last line with the answer.
