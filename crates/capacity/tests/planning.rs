@@ -297,6 +297,7 @@ fn another_size_is_that_of_objects_and_no_matter_to_what_moves_no_bytes() {
     near(by_class.predict(&asked).unwrap().throughput_per_s.value, truth([0.5, 0.5]), 0.1, "each kind");
     asked.mix = Some(BTreeMap::from([("delete".to_owned(), 1.0)]));
     let refused = by_class.predict(&asked).unwrap_err();
+    assert_eq!(refused, Cannot::NoSize("delete".to_owned()));
     assert!(why_not(&refused, &[]).contains("leave the size out"), "{refused:?}");
 }
 

@@ -53,9 +53,11 @@ impl Planner {
     /// Where it lies too far, or none of them moves any.
     pub(super) fn resize(&self, mix: &mut Mix, of_object: f64) -> Result<bool, Cannot> {
         let (carried, mut is_beyond, mut moves_any) = (self.carried, false, false);
+        let mut without: Vec<&str> = Vec::new();
         for (one, class) in mix.iter_mut().zip(&self.model.classes).filter(|(one, _)| one.0 > 0.0) {
             let (low, high) = class.sizes;
             if carried.share <= 0.0 || !moves_objects(&class.name, high) {
+                without.push(&class.name);
                 continue;
             }
             moves_any = true;
@@ -68,10 +70,6 @@ impl Planner {
             is_beyond |= bytes < low / SAME_SIZE || bytes > high * SAME_SIZE;
             one.1 = bytes;
         }
-        if moves_any {
-            return Ok(is_beyond);
-        }
-        let kinds: Vec<&str> = self.measured_mix.keys().map(String::as_str).collect();
-        Err(Cannot::NoSize(kinds.join(", ")))
+        if moves_any { Ok(is_beyond) } else { Err(Cannot::NoSize(without.join(", "))) }
     }
 }
