@@ -30,7 +30,7 @@ pub struct Solution {
 /// More states than these are approximated.
 const MOST_STATES: usize = 2_000_000;
 /// An approximation of something else is not corrected by more than these: of so many operations it is near anyway.
-const MOST_CORRECTED: usize = 100_000;
+const MOST_CORRECTED: usize = 20_000;
 
 /// A closed network: `population[c]` workers of class c, each with `think_s[c]` seconds between two operations. Exact for one
 /// server a station, where the states can be counted; else by Schweitzer's approximation (within a few percent). Several
