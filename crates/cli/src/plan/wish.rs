@@ -57,6 +57,15 @@ impl Many {
     }
 }
 
+/// A role as the run spells it, where it is one of these but for capitals.
+fn as_spelt<'a>(role: &'a str, roles: &[&'a str]) -> &'a str {
+    let mut alike = roles.iter().copied().filter(|own| own.eq_ignore_ascii_case(role));
+    match (roles.contains(&role), alike.next(), alike.next()) {
+        (false, Some(own), None) => own,
+        _ => role,
+    }
+}
+
 /// The machines and units that are wanted.
 ///
 /// # Errors
@@ -66,8 +75,8 @@ pub fn more(nodes: &[String], factors: &[String], units: &[Unit]) -> Result<More
     let roles: Vec<&str> = machines.keys().copied().collect();
     let mut wanted = More::default();
     for text in nodes {
-        let (role, many) = match text.split_once('=') {
-            Some((role, many)) => (Some(role.trim()), many),
+        let (role, many) = match text.rsplit_once('=') {
+            Some((role, many)) => (Some(as_spelt(role.trim(), &roles)), many),
             None => (None, text.as_str()),
         };
         let Some(many) = Many::parse(many) else {
@@ -192,8 +201,25 @@ mod tests {
         assert_eq!(nodes("2x"), Ok(of(&[("proxy", 2), ("storage", 4)])));
         assert_eq!(nodes("storage=1.5x"), Ok(of(&[("storage", 3)])));
         assert_eq!(nodes("proxy=4,storage=1"), Ok(of(&[("proxy", 4), ("storage", 1)])));
+        assert_eq!(nodes("Storage=2x,PROXY=3"), Ok(of(&[("proxy", 3), ("storage", 4)])));
         let found = more(&[], &["disk=2x".into(), "swift-proxy-server=3x".into()], &units()).unwrap();
         assert_eq!(found.units, [("disk".to_owned(), 2.0), ("swift-proxy-server".to_owned(), 3.0)]);
+    }
+
+    #[test]
+    fn roles_that_differ_in_capitals_alone_are_two_and_one_may_have_any_sign_in_it() {
+        let units: Vec<Unit> = ["proxy", "Proxy", "a=b"]
+            .map(|role| Unit {
+                node: role.into(),
+                role: role.into(),
+                kind: ResourceKind::Machine,
+                name: "cpu".into(),
+            })
+            .into();
+        let of = |text: &str| more(&[text.to_owned()], &[], &units).map(|more| more.nodes);
+        assert_eq!(of("Proxy=2x"), Ok(BTreeMap::from([("Proxy".to_owned(), 2)])));
+        assert_eq!(of("a=b=3"), Ok(BTreeMap::from([("a=b".to_owned(), 3)])));
+        assert!(of("PROXY=2x").unwrap_err().contains("no machine has the role PROXY"));
     }
 
     #[test]
@@ -209,6 +235,8 @@ mod tests {
             ("storage=1001x", "no more than 2000 machines"),
             ("storage=99999x", "write 2x"),
             ("2x,proxy=3", "role proxy are given twice"),
+            ("proxy=2,Proxy=3", "role proxy are given twice"),
+            ("proxies=2x", "no machine has the role proxies; the roles are proxy, storage"),
         ] {
             let said = nodes(words).unwrap_err();
             assert!(said.contains(remedy), "{words}: {said}");
