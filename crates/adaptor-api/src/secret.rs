@@ -1,6 +1,7 @@
-//! A text that must not be shown: it prints as `***` wherever it is formatted.
+//! A text that must not be shown: it prints as `***` wherever it is formatted; and what takes such texts out of others.
 
 use std::fmt;
+use std::ops::Range;
 
 /// A password, key or token. Comparing and cloning are fine; printing gives `***`.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -35,5 +36,281 @@ impl fmt::Debug for Secret {
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
+    }
+}
+
+/// Texts shorter than this are not looked for: they would be found in every sentence.
+const SHORTEST: usize = 4;
+/// A word or a number shorter than this may stand anywhere and mean something else.
+const UNMISTAKABLE: usize = 12;
+const STARS: &str = "***";
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+/// Escaped, what stands before a value: `:`, `=` and quotes.
+const ESCAPED: [&str; 10] =
+    ["%3a", "%3d", "%22", "%27", "\\u003a", "\\u003d", "&quot;", "&apos;", "&#34;", "&#39;"];
+
+/// Puts stars in place of secrets in what is shown.
+///
+/// * A short word or a number (`test`, `9000`) has stars only where it stands as a value: behind `=`, `:` or the name of a
+///   secret, or in quotes. In a sentence nobody can tell it from the word that it is, and stars there would be what tells.
+/// * The host of an address that everybody may see has no stars: it would be another host, and known ones tell what is missing.
+#[derive(Debug, Clone, Default)]
+pub struct Stars {
+    /// Each in every form in which it is looked for, the longest first.
+    forms: Vec<Secret>,
+    /// Hosts that may be seen, with their ports and without.
+    hosts: Vec<String>,
+}
+
+impl Stars {
+    /// For these forms of secrets, and for texts with these hosts, `HOST` or `HOST:PORT`.
+    #[must_use]
+    pub fn new(forms: Vec<String>, hosts: Vec<String>) -> Self {
+        let mut all: Vec<String> = hosts;
+        let bare: Vec<String> = all.iter().filter_map(|host| without_port(host)).collect();
+        all.extend(bare);
+        // Whoever parses an address may write it so.
+        let lower: Vec<String> = all.iter().map(|host| host.to_lowercase()).collect();
+        all.extend(lower);
+        all.retain(|host| !host.is_empty());
+        all.sort_unstable();
+        all.dedup();
+        let mut stars = Self { forms: Vec::new(), hosts: all };
+        forms.into_iter().for_each(|form| stars.add(form));
+        stars
+    }
+
+    /// Looks for one more.
+    pub fn add(&mut self, form: String) {
+        if form.len() < SHORTEST || self.forms.iter().any(|known| known.expose() == form) {
+            return;
+        }
+        let at = self.forms.partition_point(|known| known.expose().len() > form.len());
+        self.forms.insert(at, Secret::new(form));
+    }
+
+    /// The text without them.
+    #[must_use]
+    pub fn hide(&self, text: &str) -> String {
+        let hosts = self.hosts_in(text);
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for form in &self.forms {
+            let form = form.expose();
+            let found = text.match_indices(form).map(|(at, _)| at..at + form.len());
+            let is_plain = is_plain(form);
+            let hidden = found.filter(|place| {
+                !hosts.iter().any(|host| host.covers(place)) && (!is_plain || is_value(text, place))
+            });
+            places.extend(hidden);
+        }
+        places.sort_unstable_by_key(|place| place.start);
+        let mut shown = String::with_capacity(text.len());
+        let mut end = 0;
+        for place in places {
+            // What lies over another or within it is one.
+            if place.start >= end {
+                shown.push_str(text.get(end..place.start).unwrap_or_default());
+                shown.push_str(STARS);
+            }
+            end = end.max(place.end);
+        }
+        shown.push_str(text.get(end..).unwrap_or_default());
+        shown
+    }
+
+    fn hosts_in(&self, text: &str) -> Vec<HostPlace> {
+        let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_');
+        let mut found = Vec::new();
+        for host in &self.hosts {
+            for (at, _) in text.match_indices(host.as_str()) {
+                let place = at..at + host.len();
+                let (before, behind) = around(text, &place);
+                if !before.ends_with(is_of_name) && !behind.starts_with(is_of_name) {
+                    found.push(HostPlace { in_url: is_behind_scheme(before), place });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Where a host stands in a text.
+struct HostPlace {
+    place: Range<usize>,
+    /// Behind `://`, be there a login between them or not.
+    in_url: bool,
+}
+
+impl HostPlace {
+    /// Whether what stands at this place is the host and no secret. A secret that is the whole host is one where it stands alone.
+    fn covers(&self, place: &Range<usize>) -> bool {
+        let is_within = self.place.start <= place.start && place.end <= self.place.end;
+        is_within && (self.in_url || self.place != *place)
+    }
+}
+
+fn without_port(host: &str) -> Option<String> {
+    let (name, port) = host.rsplit_once(':')?;
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    (is_port && (!name.contains(':') || name.ends_with(']'))).then(|| name.to_owned())
+}
+
+fn is_behind_scheme(before: &str) -> bool {
+    let login = before.strip_suffix('@').and_then(|before| before.rsplit_once("://"));
+    let ends = |sign: char| matches!(sign, '/' | '?' | '#') || sign.is_whitespace();
+    before.ends_with("://") || login.is_some_and(|(_, login)| !login.contains(ends))
+}
+
+fn around<'a>(text: &'a str, place: &Range<usize>) -> (&'a str, &'a str) {
+    (text.get(..place.start).unwrap_or_default(), text.get(place.end..).unwrap_or_default())
+}
+
+/// A word as others are, or a number.
+fn is_plain(form: &str) -> bool {
+    let all = |is_one: fn(&u8) -> bool| form.as_bytes().iter().all(is_one);
+    form.len() < UNMISTAKABLE && (all(u8::is_ascii_alphabetic) || all(u8::is_ascii_digit))
+}
+
+/// Whether a word stands in a text as the value of something, and is no part of a longer one.
+fn is_value(text: &str, place: &Range<usize>) -> bool {
+    let (before, behind) = around(text, place);
+    if is_joined(before.chars().rev()) && !ends_with_escape(before) || is_joined(behind.chars()) {
+        return false;
+    }
+    let lower = before.get(before.len().saturating_sub(8)..).unwrap_or(before).to_ascii_lowercase();
+    let is_login = before.ends_with("://") && behind.starts_with('@');
+    if is_login || ESCAPED.iter().any(|sign| lower.ends_with(sign)) {
+        return true;
+    }
+    let before = before.trim_end_matches("\\n").trim_end_matches("\\t");
+    let is_skipped = |sign: char| sign.is_whitespace() || sign == '\\' || QUOTES.contains(&sign);
+    let open = before.trim_end_matches(is_skipped);
+    let skipped = before.get(open.len()..).unwrap_or_default();
+    let rest = behind.trim_start_matches(is_skipped);
+    // `"read": 5`, `main: read: 5`
+    let is_name = rest.starts_with(':') && !skipped.is_empty();
+    let is_quoted = skipped.ends_with(QUOTES) && behind.trim_start_matches('\\').starts_with(QUOTES);
+    let is_alone = open.is_empty() && rest.is_empty();
+    let is_behind_sign = open.ends_with([':', '=']) || is_behind_mark(open, skipped);
+    is_alone || (!is_name && (is_quoted || is_behind_sign)) || is_behind_name(open)
+}
+
+/// What goes on in a word at this end of it.
+fn is_joined(mut signs: impl Iterator<Item = char>) -> bool {
+    match signs.next() {
+        Some('_' | '-' | '.') => signs.next().is_some_and(char::is_alphanumeric),
+        sign => sign.is_some_and(char::is_alphanumeric),
+    }
+}
+
+/// `%20`, `\n` and `\u000a` end with signs that are none.
+fn ends_with_escape(text: &str) -> bool {
+    let tail = |length: usize, begin: &str| {
+        let rest = text.len().checked_sub(length).and_then(|at| text.get(at..))?.strip_prefix(begin)?;
+        Some(rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    let is_short = ["\\n", "\\r", "\\t"].iter().any(|end| text.ends_with(end));
+    is_short || tail(3, "%") == Some(true) || tail(6, "\\u") == Some(true)
+}
+
+/// The end of an element of XML, a block or an anchor of YAML.
+fn is_behind_mark(open: &str, skipped: &str) -> bool {
+    let is_arrow = open.ends_with("->") || open.ends_with("=>");
+    let is_block = skipped.contains('\n') && open.trim_end_matches(['-', '+']).ends_with(['|', '>']);
+    let last = open.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let is_anchor = !skipped.is_empty() && last.len() > 1 && last.starts_with(['&', '!']);
+    (open.ends_with('>') && skipped.is_empty() && !is_arrow) || is_block || is_anchor
+}
+
+/// `password test`, `the token is test`, `Bearer test`
+fn is_behind_name(open: &str) -> bool {
+    let words = open.rsplit(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = words.map(str::to_ascii_lowercase);
+    let name = words.find(|word| !["is", "was", "the", "a"].contains(&word.as_str()));
+    name.is_some_and(|word| {
+        ["token", "secret", "passw", "credential", "signature"].iter().any(|part| word.contains(part))
+            || ["key", "pass", "pwd"].iter().any(|end| word.ends_with(end))
+            || ["bearer", "basic", "sig"].contains(&word.as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Secret, Stars};
+
+    fn stars(forms: &[&str], hosts: &[&str]) -> Stars {
+        let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        Stars::new(owned(forms), owned(hosts))
+    }
+
+    #[test]
+    fn a_secret_that_is_a_word_has_stars_where_it_is_a_value_and_no_sentence_shows_that_it_is_one() {
+        let stars = stars(&["test", "9000", "read"], &[]);
+        for text in [
+            "a test of 9000 objects, 19000 in all",
+            "stage test-1 of pretest, test_2 and test.yaml: 9000.5 ms",
+            "main: read: 404 for 12 of 9000",
+            "{\"read\": 7, \"x\": 90001}",
+            "read -> test, 1 test",
+            "it was read by nobody; 9000 ms",
+        ] {
+            assert_eq!(stars.hide(text), text);
+        }
+        for (text, shown) in [
+            ("password=test&x=1", "password=***&x=1"),
+            ("password: test, x", "password: ***, x"),
+            ("{\"password\": \"test\"}", "{\"password\": \"***\"}"),
+            ("{\\\"password\\\": \\\"test\\\"}", "{\\\"password\\\": \\\"***\\\"}"),
+            ("no such user: 'test'", "no such user: '***'"),
+            ("wrong password test", "wrong password ***"),
+            ("the token (test) is wrong", "the token (***) is wrong"),
+            ("the secret key was 9000.", "the secret key was ***."),
+            ("Authorization: Bearer test", "Authorization: Bearer ***"),
+            ("http://u:test@h/", "http://u:***@h/"),
+            ("http://test@h/", "http://***@h/"),
+            ("?a%3Dtest%20", "?a%3D***%20"),
+            ("<password>test</password>", "<password>***</password>"),
+            ("key: |\n    test\n", "key: |\n    ***\n"),
+            ("note: &p test\nsecretkey: *p", "note: &p ***\nsecretkey: *p"),
+            ("token:\\ntest", "token:\\n***"),
+            (" test\n", " ***\n"),
+        ] {
+            assert_eq!(stars.hide(text), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_word_or_a_long_one_has_stars_wherever_it_stands() {
+        let stars = stars(&["t0ken", "a b", "abcdefghijkl", "pass", "pass:word", "word:9"], &[]);
+        for (text, shown) in [
+            ("xt0kenx abcdefghijklm", "x***x ***m"),
+            ("a b is too short", "a b is too short"),
+            // One within another, and one over the end of another, leave no rest.
+            ("pass:word", "***"),
+            ("pass:word:9!", "***!"),
+        ] {
+            assert_eq!(stars.hide(text), shown);
+        }
+        assert_eq!(format!("{stars:?}").matches("t0ken").count(), 0);
+        assert_eq!(Secret::new("t0ken").to_string(), "***");
+    }
+
+    #[test]
+    fn the_host_of_an_address_is_shown_whatever_the_secret_is() {
+        let stars =
+            stars(&["prod", "9000", "s3-p1", "u:prod"], &["Prod.example:9000", "s3-p1", "[::1]:9000"]);
+        for (text, shown) in [
+            ("http://u:prod@prod.example:9000/x", "http://***@prod.example:9000/x"),
+            ("prod.example:9000 refused: prod", "prod.example:9000 refused: ***"),
+            ("https://bucket.prod.example/prod?token=prod", "https://bucket.prod.example/prod?token=***"),
+            ("http://[::1]:9000/ password=9000", "http://[::1]:9000/ password=***"),
+            // The whole host is one only in an address.
+            ("http://s3-p1/a: no s3-p1 here", "http://s3-p1/a: no *** here"),
+            ("http://x@s3-p1/s3-p1", "http://x@s3-p1/***"),
+            // Another host that has it in its name says nothing of it.
+            ("key=prod.example.org s3-p1x", "key=prod.example.org ***x"),
+        ] {
+            assert_eq!(stars.hide(text), shown);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     Adaptor, Ask, Asker, ByteRange, BytesSource, Client, CollectSink, Error, ErrorKind, ListPage,
-    ListRequest, Marks, ObjectName, PutOptions, Reply, Session, plain,
+    ListRequest, Marks, ObjectName, PutOptions, Reply, Session, Stars, plain,
 };
 
 use crate::certificate::Exchange;
@@ -62,7 +62,7 @@ pub(crate) struct Room {
     pub(crate) repeated: usize,
     repeated_in_all: usize,
     /// Texts that are never shown.
-    pub(crate) hidden: Vec<String>,
+    pub(crate) hidden: Stars,
     /// What the store calls itself.
     pub(crate) server: Option<String>,
     /// Names that were written, as far as a listing might not show them.
@@ -90,7 +90,7 @@ impl Room {
         adaptor: Arc<dyn Adaptor>,
         session: Arc<Session>,
         (container, word): (String, String),
-        hidden: Vec<String>,
+        hidden: Stars,
         restart: Option<Rc<dyn Restart>>,
     ) -> Result<Self, Error> {
         Ok(Self {
@@ -311,8 +311,7 @@ impl Room {
 
     /// A text without what is never shown.
     pub(crate) fn without_secrets(&self, text: String) -> String {
-        let secrets = self.hidden.iter().filter(|secret| secret.len() > 3);
-        secrets.fold(text, |text, secret| text.replace(secret.as_str(), "***"))
+        self.hidden.hide(&text)
     }
 
     /// Notes an operation of the adaptor's.

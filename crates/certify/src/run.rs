@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session};
+use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session, Stars};
 
 use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
 use crate::questions::{Of, QUESTIONS, Question, versions};
@@ -48,7 +48,7 @@ pub struct Certifying {
     /// Restarts the store, if its operator allows that.
     pub restart: Option<Rc<dyn Restart>>,
     /// Texts that no page may show.
-    pub hidden: Vec<String>,
+    pub hidden: Stars,
     /// Version of Cosmark.
     pub version: String,
     /// When it begins, RFC 3339.
@@ -191,9 +191,9 @@ impl Certifying {
         let container = self.container.clone().unwrap_or_else(|| format!("cosmark-certify-{}", self.id));
         let names = (container, self.id.clone());
         let mut hidden = self.hidden.clone();
-        hidden.extend(self.session.token.as_ref().map(|token| token.expose().to_owned()));
-        // One within another leaves no rest behind.
-        hidden.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
+        if let Some(token) = &self.session.token {
+            hidden.add(token.expose().to_owned());
+        }
         let mut room = Room::new(
             Arc::clone(&self.adaptor),
             Arc::clone(&self.session),

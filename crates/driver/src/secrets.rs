@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use cosmark_adaptor_api::{Key, Reach};
-use cosmark_workload::logins::{logins_in, tokens_in};
+use cosmark_adaptor_api::{Key, Reach, Stars};
+use cosmark_workload::logins::{hosts_in, logins_in, tokens_in};
 use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
@@ -51,14 +51,11 @@ pub trait SecretSource {
     fn home(&self) -> Option<String>;
 }
 
-/// Texts shorter than this are only hidden where they stand, not wherever they occur.
-const SHORTEST: usize = 4;
-
 /// The values that must not be seen.
 #[derive(Debug, Default, Clone)]
 pub struct Secrets {
     /// Each in every form in which a file may have it.
-    forms: Vec<String>,
+    stars: Stars,
 }
 
 impl Secrets {
@@ -75,45 +72,38 @@ impl Secrets {
     }
 
     fn among<'a>(catalog: &Catalog, specs: impl Iterator<Item = &'a TargetSpec>) -> Self {
-        let mut values: Vec<String> = Vec::new();
+        let (mut values, mut hosts): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         for spec in specs {
             for entry in &spec.config.entries {
                 let ConfigValue::Text(text) = &entry.value else { continue };
                 let whole = catalog.is_secret(&spec.kind, &entry.key).then_some(text.as_str());
+                if whole.is_none() {
+                    hosts.extend(hosts_in(text));
+                }
                 let in_urls = logins_in(text).into_iter().filter_map(|at| text.get(at));
                 // A login is hidden as a whole, and its password wherever else it occurs.
                 let passwords = in_urls.clone().filter_map(|login| Some(login.split_once(':')?.1));
                 let tokens = tokens_in(text).into_iter().filter_map(|at| text.get(at));
                 for value in whole.into_iter().chain(in_urls).chain(passwords).chain(tokens) {
-                    if value.len() >= SHORTEST && !values.iter().any(|known| known == value) {
+                    if !values.iter().any(|known| known == value) {
                         values.push(value.to_owned());
                     }
                 }
             }
         }
-        let mut forms: Vec<String> = values.iter().flat_map(|value| forms_of(value)).collect();
-        // The longest first, so that one secret inside another leaves no rest behind.
-        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        forms.dedup();
-        Self { forms }
+        Self { stars: Stars::new(values.iter().flat_map(|value| forms_of(value)).collect(), hosts) }
     }
 
-    /// Each in every form in which it is looked for, the longest first.
+    /// What puts stars in their places.
     #[must_use]
-    pub fn forms(&self) -> &[String] {
-        &self.forms
+    pub fn stars(&self) -> &Stars {
+        &self.stars
     }
 
     /// The text without them, also where XML, YAML, JSON or a URL has escaped them.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for form in &self.forms {
-            if text.contains(form.as_str()) {
-                text = text.replace(form.as_str(), "***");
-            }
-        }
-        text
+        self.stars.hide(text)
     }
 }
 
@@ -433,6 +423,7 @@ fn value_in(entry: &str) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_adaptor_api::Stars;
     use cosmark_workload::{Environment, Format, parse_what_is_there};
 
     use super::{SecretSource, Secrets, hide_in_source, resolve, stars_over_secrets};
@@ -508,6 +499,23 @@ mod tests {
         assert_eq!(said, "h answers: no user ***, and no *** here: ***");
     }
 
+    #[test]
+    fn a_secret_that_is_an_ordinary_word_spoils_neither_the_source_nor_the_address() {
+        let source = "name: a test of prod\nstorage:\n  type: s3\n  endpoint: 'http://u:prod@prod.example:9000/x'\n  \
+                      secretkey: test\nnodes:\n  - {name: a, type: prometheus, url: 'http://prod:9100/m?token=9100'}\n\
+                      stages:\n  - name: test-1\n    works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]\n";
+        let (shown, _) = hidden(source, "w.yaml");
+        for line in [
+            "name: a test of prod\n",
+            "endpoint: 'http://***@prod.example:9000/x'\n",
+            "secretkey: ***\n",
+            "url: 'http://prod:9100/m?token=***'}",
+            "- name: test-1\n",
+        ] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+    }
+
     /// Somebody with a home, or without one, and with nothing else.
     struct Somebody(Option<&'static str>);
 
@@ -569,7 +577,7 @@ mod tests {
     #[test]
     fn a_secret_is_hidden_wherever_else_it_stands_with_escapes() {
         let value = r#"a'b"c>d\e&f"#;
-        let secrets = Secrets { forms: super::forms_of(value) };
+        let secrets = Secrets { stars: Stars::new(super::forms_of(value), Vec::new()) };
         for text in [
             value,
             r#"'a''b"c>d\e&f'"#,

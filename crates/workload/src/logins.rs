@@ -22,6 +22,21 @@ pub fn logins_in(text: &str) -> Vec<Range<usize>> {
     text.match_indices("://").filter_map(login).collect()
 }
 
+/// The hosts of a text's URLs, with their ports, behind the logins.
+#[must_use]
+pub fn hosts_in(text: &str) -> Vec<String> {
+    let logins = logins_in(text);
+    let host = |(at, mark): (usize, &str)| {
+        let start = at + mark.len();
+        let login = logins.iter().find(|login| login.start == start);
+        // Behind the sign between them.
+        let rest = text.get(login.map_or(start, |login| login.end + 1)..).unwrap_or_default();
+        let is_end = |sign: char| matches!(sign, '/' | '?') || sign.is_whitespace() || ENDS.contains(&sign);
+        rest.split(is_end).next().unwrap_or_default().to_owned()
+    };
+    text.match_indices("://").map(host).filter(|host| !host.is_empty()).collect()
+}
+
 /// Where in a text values of parameters of URLs stand that are called as secrets are: `?token=..`, `&api_key=..`.
 #[must_use]
 pub fn tokens_in(text: &str) -> Vec<Range<usize>> {
@@ -86,6 +101,18 @@ mod tests {
         assert_eq!(found("http://h/?mail=a@b"), Vec::<String>::new());
         assert_eq!(found("a@b"), Vec::<String>::new());
         assert_eq!(found("http://@h"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_host_of_an_address_is_what_stands_behind_its_login() {
+        for (text, hosts) in [
+            ("http://u:p@a:80/x,https://v@[::1]:9?y, http://c", &["a:80", "[::1]:9", "c"][..]),
+            ("{url: 'http://u:a,b@h', x: file:///srv}", &["h"]),
+            ("http://@h ://", &["@h"]),
+            ("a:80", &[]),
+        ] {
+            assert_eq!(hosts_in(text), hosts, "{text}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Adaptor, AdaptorDef, Asker, Capability, Client, Session, Settings};
+use cosmark_adaptor_api::{Adaptor, AdaptorDef, Asker, Capability, Client, Session, Settings, Stars};
 use cosmark_adaptors::auth::swauth;
 use cosmark_certify::{Answer, Certificate, Certifying, Restart, Target};
 
@@ -127,7 +127,7 @@ fn certifying(
         quick: true,
         only: only.iter().map(|text| (*text).to_owned()).collect(),
         restart,
-        hidden: Vec::new(),
+        hidden: Stars::default(),
         version: "test".into(),
         began: "2026-01-01T00:00:00Z".into(),
     }

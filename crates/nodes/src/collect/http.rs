@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::Secret;
-use cosmark_workload::logins::{logins_in, tokens_in, without_logins};
+use cosmark_adaptor_api::{Secret, Stars};
+use cosmark_workload::logins::{hosts_in, logins_in, tokens_in, without_logins};
 use cosmark_workload::units::shown;
 use data_encoding::BASE64;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub struct HttpSource {
     agent: Agent,
     authorization: Option<Secret>,
     /// What it is known by, in every form in which it is sent: no word of an answer may repeat it.
-    hidden: Vec<Secret>,
+    hidden: Stars,
 }
 
 /// How a server is to know us.
@@ -79,7 +79,7 @@ impl HttpSource {
     pub fn new(url: &str, login: Login<'_>) -> Result<Self, String> {
         let ca = login.ca;
         let authorization = login.authorization()?;
-        let hidden = secrets_of(url, login, authorization.as_deref());
+        let hidden = Stars::new(secrets_of(url, login, authorization.as_deref()), hosts_in(url));
         let authorization = authorization.map(Secret::new);
         let mut config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))
@@ -133,7 +133,7 @@ impl HttpSource {
     /// A text without what the server knows us by.
     #[must_use]
     pub fn without_secrets(&self, text: &str) -> String {
-        self.hidden.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose(), "***"))
+        self.hidden.hide(text)
     }
 
     /// So much of what a server says as is shown; nothing of it is a secret that is only cut.
@@ -230,11 +230,8 @@ fn date_s(text: &str) -> Option<i64> {
     Some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 }
 
-/// Shorter ones are not looked for: they would be found in every sentence.
-const SHORTEST: usize = 4;
-
-/// Everything secret that a login and an address have, the longest first, so that one within another leaves no rest.
-fn secrets_of(url: &str, login: Login<'_>, authorization: Option<&str>) -> Vec<Secret> {
+/// Everything secret that a login and an address have.
+fn secrets_of(url: &str, login: Login<'_>, authorization: Option<&str>) -> Vec<String> {
     let encoded = authorization.and_then(|value| value.split_once(' ')).map(|(_, value)| value);
     let part = |at: Range<usize>| url.get(at);
     let logins: Vec<&str> = logins_in(url).into_iter().filter_map(part).collect();
@@ -244,10 +241,7 @@ fn secrets_of(url: &str, login: Login<'_>, authorization: Option<&str>) -> Vec<S
     let as_written = given.chain(logins.iter().copied()).chain(passwords).chain(tokens).map(str::to_owned);
     // So a login of an address goes out.
     let as_sent = logins.iter().map(|login| BASE64.encode(login.as_bytes()));
-    let mut all: Vec<String> = as_written.chain(as_sent).filter(|one| one.len() >= SHORTEST).collect();
-    all.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-    all.dedup();
-    all.into_iter().map(Secret::new).collect()
+    as_written.chain(as_sent).collect()
 }
 
 /// Asks every interval on a thread of its own until nobody listens. What goes wrong is said once; who is asked may come back.
@@ -398,6 +392,17 @@ pub(crate) mod tests {
         let source = super::HttpSource::new(&url, super::Login::default()).unwrap();
         let why = source.ask(&url, "text/plain", None).unwrap_err();
         assert!(why.ends_with("/metrics?token=***&a=b answers 400: no ***, no *** and no ***"), "{why}");
+    }
+
+    #[test]
+    fn a_password_that_is_a_word_or_a_number_spoils_no_address_and_no_sentence() {
+        let source = |url: &str| super::HttpSource::new(url, super::Login::default()).unwrap();
+        let url = "http://u:test@test.example:9100/metrics?token=9100";
+        let said = source(url)
+            .without_secrets("http://test.example:9100/metrics: a test failed at 9100, token 9100");
+        assert_eq!(said, "http://test.example:9100/metrics: a test failed at 9100, token ***");
+        let said = source(url).without_secrets("no user u:test, wrong password \"test\"");
+        assert_eq!(said, "no user ***, wrong password \"***\"");
     }
 
     /// A server that gives these answers one after the other, then no more; gives its URL, and in the end what it was asked.
