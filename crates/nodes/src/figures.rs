@@ -67,11 +67,12 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         ..NodeFigures::default()
     };
     let (parts, mut threads_ran_s, mut there) = (Parts::of(&used), 0.0, There::default());
+    let without_zeros = parts_without_zeros(&used);
     for limit in limits_of_a_part(&series) {
         series.remove(&limit);
     }
     for ((id, unit), (quantity, points)) in series {
-        let mut points = match part_without_zeros(&used, id, &unit) {
+        let mut points = match without_zeros.get(&(id, unit.as_str())) {
             Some(part) => with_zeros(&used, &points, quantity.reads, |at| parts.holds(at, part)),
             None => points,
         };
@@ -269,12 +270,14 @@ fn seen(inside: &[&Reading]) -> Option<(u64, u64, f64)> {
     Some((inside.first()?.at_ns, inside.last()?.at_ns, usual_gap_s(inside)?))
 }
 
-/// The part of its answers that a number is in, where its source says nothing of a number that is 0.
-fn part_without_zeros<'a>(readings: &[&'a Reading], id: &str, unit: &str) -> Option<&'a str> {
-    let mut samples = readings.iter().copied().flat_map(|reading| &reading.samples);
-    let own = samples.find(|sample| sample.quantity.id == id && sample.unit == unit)?;
-    let leaves = own.at_ns.is_none() && prometheus::leaves_zeros_out(&own.name);
-    leaves.then(|| part_of(&own.name))
+/// The part of its answers that each number is in of which its source says nothing where it is 0.
+fn parts_without_zeros<'a>(readings: &[&'a Reading]) -> BTreeMap<(&'static str, &'a str), &'a str> {
+    let mut firsts = BTreeMap::new();
+    for sample in readings.iter().copied().flat_map(|reading| &reading.samples) {
+        firsts.entry((sample.quantity.id, sample.unit.as_str())).or_insert(sample);
+    }
+    firsts.retain(|_, own| own.at_ns.is_none() && prometheus::leaves_zeros_out(&own.name));
+    firsts.into_iter().map(|(key, own)| (key, part_of(&own.name))).collect()
 }
 
 /// The part of an exporter's answers that has numbers of this name: the first three words of it.
@@ -481,12 +484,11 @@ const MADE_UP: f64 = 1.2;
 const MORE_HEADERS: f64 = 1.25;
 
 fn units(figures: &[QuantityResult], there: &There) -> Vec<UnitResult> {
-    let rate = |row: &Quantity, unit: &str| {
-        figures
-            .iter()
-            .find(|figure| figure.quantity == row.id && figure.unit == unit)
-            .map(|figure| figure.mean)
-    };
+    let rates: BTreeMap<(&str, &str), f64> = figures
+        .iter()
+        .map(|figure| ((figure.quantity.as_str(), figure.unit.as_str()), figure.mean))
+        .collect();
+    let rate = |row: &Quantity, unit: &str| rates.get(&(row.id, unit)).copied();
     let mut units = Vec::new();
     for figure in figures {
         let Some(row) = quantity(&figure.quantity).filter(|row| row.aspect == Aspect::Utilisation) else {

@@ -80,7 +80,7 @@ impl Looks {
     /// Adds the newest.
     pub fn add(&mut self, look: Look) {
         let first = *self.first.get_or_insert(look);
-        self.strayed_ns = self.strayed_ns.max((look.offset_ns - first.offset_ns).unsigned_abs());
+        self.strayed_ns = self.strayed_ns.max(look.offset_ns.abs_diff(first.offset_ns));
         self.last = Some(look);
     }
 
@@ -92,11 +92,12 @@ impl Looks {
     /// What became of the clocks from the first to the last; `None` with fewer than two.
     pub fn drift(&self) -> Option<ClockDrift> {
         let (first, last) = (self.first?, self.last?);
-        let over_ns = u64::try_from(last.at_ns - first.at_ns).ok().filter(|over_ns| *over_ns > 0)?;
+        let over_ns =
+            u64::try_from(last.at_ns.saturating_sub(first.at_ns)).ok().filter(|over_ns| *over_ns > 0)?;
         Some(ClockDrift {
             last: last.fix,
             over_ns,
-            gained_ns: last.offset_ns - first.offset_ns,
+            gained_ns: last.offset_ns.saturating_sub(first.offset_ns),
             gained_error_ns: last.fix.error_ns.saturating_add(first.fix.error_ns),
             strayed_ns: self.strayed_ns,
         })
@@ -187,5 +188,19 @@ mod tests {
             assert!(drift.gained_ns.unsigned_abs() <= drift.gained_error_ns, "{drift:?}");
             assert!(drift.over_ns >= 60_000_000_000, "{drift:?}");
         }
+    }
+
+    /// Whoever has a login of a driver may answer anything.
+    #[test]
+    fn clocks_that_cannot_be_are_compared_without_an_overflow() {
+        let look = |at_ns: i64, offset_ns: i64| {
+            let fix = ClockFix { wall_offset_ns: offset_ns, error_ns: 1 };
+            Look { at_ns, offset_ns, fix }
+        };
+        let mut looks = Looks::default();
+        looks.add(look(BEGAN_NS, i64::MIN));
+        looks.add(look(BEGAN_NS + 1, i64::MAX));
+        let drift = looks.drift().unwrap();
+        assert_eq!((drift.over_ns, drift.gained_ns, drift.strayed_ns), (1, i64::MAX, u64::MAX));
     }
 }

@@ -190,10 +190,11 @@ pub fn between(earlier: &Reading, later: &Reading) -> Vec<Option<f64>> {
     let of = |quantity: &Quantity| units.get(quantity.id).map_or(&[][..], Vec::as_slice);
     let rooms = rooms(of(&q::STORE_CAPACITY), of(&q::STORE_USED), of(&q::STORE_FREE));
     let figure = |(chart, row): (&NodeChart, &CourseFigure)| {
-        let share_of = |unit: &str, value: f64| match row.of {
+        let wholes = row.of.map(|whole| of(whole).iter().copied().collect::<BTreeMap<&str, f64>>());
+        let share_of = |unit: &str, value: f64| match &wholes {
             None => Some(value),
-            Some(whole) => {
-                let whole = of(whole).iter().find(|one| one.0 == unit)?.1;
+            Some(wholes) => {
+                let whole = *wholes.get(unit)?;
                 (whole > 0.0).then(|| value / whole)
             }
         };

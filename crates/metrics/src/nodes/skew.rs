@@ -4,7 +4,7 @@
 //! Only what takes part in the load is compared: a disk of the system beside those of the data, a second link for
 //! administration, or a loop device that nothing uses have less to do because they are there for something else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::costs::is_stacked;
 use super::machines;
@@ -82,11 +82,10 @@ fn family(name: &str) -> &str {
 #[must_use]
 pub fn skewed(units: &[Peer<'_>]) -> Vec<Skew> {
     // What lies on other disks is as busy as these.
-    let is_beside_disks = |unit: &Peer<'_>| {
-        let is_disk =
-            |other: &Peer<'_>| other.node == unit.node && other.kind == Kind::Disk && !is_stacked(other.name);
-        unit.kind == Kind::Disk && is_stacked(unit.name) && units.iter().any(is_disk)
-    };
+    let is_disk = |unit: &&Peer<'_>| unit.kind == Kind::Disk && !is_stacked(unit.name);
+    let with_disks: BTreeSet<&str> = units.iter().filter(is_disk).map(|unit| unit.node).collect();
+    let is_beside_disks =
+        |unit: &Peer<'_>| unit.kind == Kind::Disk && is_stacked(unit.name) && with_disks.contains(unit.node);
     let mut groups: BTreeMap<(Kind, &str, &str), Vec<usize>> = BTreeMap::new();
     for (at, unit) in units.iter().enumerate() {
         if let Some(alike) = unit.alike()
@@ -138,10 +137,14 @@ pub fn of_stage<'a>(
     idle: &[NodeResult],
     clients: &[ClientRecord],
 ) -> Vec<(&'a str, String)> {
-    let idle_of = |node: &NodeResult, kind: Kind, name: &str| {
-        let same = idle.iter().find(|other| other.name == node.name)?;
-        same.units.iter().find(|unit| unit.kind == kind && unit.name == name).map(|unit| unit.busy)
-    };
+    let mut idles: BTreeMap<(&str, Kind, &str), f64> = BTreeMap::new();
+    for node in idle {
+        for unit in &node.units {
+            idles.entry((node.name.as_str(), unit.kind, unit.name.as_str())).or_insert(unit.busy);
+        }
+    }
+    let idle_of =
+        |node: &NodeResult, kind: Kind, name: &str| idles.get(&(node.name.as_str(), kind, name)).copied();
     let of_node = |node: &'a NodeResult| {
         let is_shared = clients.iter().any(|client| machines::runs(node, client));
         let counts = move |kind: Kind| !is_shared || !matches!(kind, Kind::Machine | Kind::Core);

@@ -25,6 +25,28 @@ fn a_counter_is_a_rate_and_begins_anew_when_its_machine_does() {
     );
 }
 
+/// As large as a reading may be: whoever answers may make up as many parts as it likes.
+#[test]
+fn a_machine_that_names_thousands_of_parts_takes_no_minutes() {
+    let reading = |second: u64| {
+        let mut reading = Reading { at_ns: second * 1_000_000_000, samples: Vec::new() };
+        for at in 0..5000_u32 {
+            let (disk, link) = (format!("disk-of-a-long-name-{at}"), format!("link-of-a-long-name-{at}"));
+            reading.add(&q::DISK_BUSY, &disk, second as f64 * 0.25);
+            reading.add(&q::DISK_QUEUE, &disk, second as f64 * 2.0);
+            reading.add(&q::NETWORK_SENT, &link, second as f64 * 50.0);
+            reading.add(&q::NETWORK_SPEED, &link, 100.0);
+        }
+        reading
+    };
+    let began = std::time::Instant::now();
+    let found = over(&[reading(1), reading(2), reading(3)], ALL.0, ALL.1);
+    assert_eq!(found.units.len(), 10_000);
+    let busy = |kind: Kind| found.units.iter().find(|unit| unit.kind == kind).map(|unit| unit.busy);
+    assert_eq!((busy(Kind::Disk), busy(Kind::NetworkTransmit)), (Some(0.25), Some(0.5)));
+    assert!(began.elapsed() < std::time::Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
 #[test]
 fn what_the_kernel_takes_back_of_a_wait_for_disks_is_no_restart() {
     let read = readings(&q::CPU_IO_WAIT, "cpu0", &[3000.5, 3000.49, 3000.6, 3000.7]);
