@@ -78,7 +78,7 @@ impl Bus {
     pub async fn registered(&self, name: &str) -> Result<Option<Registration>, BusError> {
         let bucket = self.drivers().await?;
         let value = bucket.get(name).await.map_err(|cause| self.problem(cause.to_string()))?;
-        Ok(value.and_then(|bytes| decode(&bytes).ok()))
+        Ok(value.and_then(|bytes| read(name, &bytes)))
     }
 
     /// Watches who is there. Gives what is known at once; the rest follows.
@@ -102,6 +102,11 @@ impl Bus {
     }
 }
 
+/// What stands under a key. The login of a driver may write its own key alone, and says with it nothing of another.
+fn read(key: &str, bytes: &[u8]) -> Option<Registration> {
+    decode::<Registration>(bytes).ok().filter(|registration| registration.name == key)
+}
+
 fn enter(known: &Mutex<BTreeMap<String, Present>>, registration: Registration) {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     known.insert(registration.name.clone(), Present { registration, heard: Instant::now() });
@@ -121,7 +126,7 @@ async fn watch(bus: Bus, known: Arc<Mutex<BTreeMap<String, Present>>>) {
         while let Ok(Some(Ok(entry))) = tokio::time::timeout(SILENCE, changes.next()).await {
             match entry.operation {
                 Operation::Put => {
-                    if let Ok(registration) = decode::<Registration>(&entry.value) {
+                    if let Some(registration) = read(&entry.key, &entry.value) {
                         enter(&known, registration);
                     }
                 }
@@ -145,5 +150,64 @@ impl Registry {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Present> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_wire::MESSAGE_VERSION;
+
+    use super::*;
+    use crate::nats::Limits;
+    use crate::nats::server::{LocalServer, ServerOptions};
+
+    fn driver(name: &str, host: &str) -> Registration {
+        Registration {
+            name: name.to_owned(),
+            message_version: MESSAGE_VERSION,
+            version: "0".to_owned(),
+            labels: Vec::new(),
+            host: host.to_owned(),
+            cores: 1,
+            memory_bytes: 1,
+            nics: Vec::new(),
+            adaptors: Vec::new(),
+            reaches: None,
+            ceiling_ops_per_s: None,
+            public_key: [7; 32],
+            life: 1,
+            runs: Vec::new(),
+            load: None,
+            waiting: 0,
+            trouble: None,
+            doing: Vec::new(),
+            trusts: Vec::new(),
+            forged: 0,
+            identity: String::new(),
+            proof: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stands_under_the_key_of_a_driver_is_no_word_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
+        let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let bucket = bus.bucket(DRIVERS).await.unwrap();
+        let forged = || encode(&driver("d2", "elsewhere")).unwrap();
+        bucket.put("d1", forged().into()).await.unwrap();
+        assert!(bus.registered("d1").await.unwrap().is_none());
+        let registry = bus.registry().await.unwrap();
+        // While it is watched, too.
+        bus.register(&driver("d2", "here")).await.unwrap();
+        bucket.put("d1", forged().into()).await.unwrap();
+        bus.register(&driver("d3", "here")).await.unwrap();
+        let until = Instant::now() + Duration::from_secs(30);
+        while registry.get("d3").is_none() && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let known = registry.all().into_iter().map(|one| one.registration);
+        let known: Vec<String> = known.map(|one| format!("{} {}", one.name, one.host)).collect();
+        assert_eq!(known, ["d2 here", "d3 here"]);
     }
 }
