@@ -3,12 +3,13 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream::kv::{self, CreateErrorKind, UpdateErrorKind};
 use cosmark_cluster::nats::{Bus, names};
 use cosmark_workload::units::shown;
+use data_encoding::HEXLOWER;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Queued, Store, is_id, opened, sealed};
 use crate::ServiceError;
@@ -41,6 +42,8 @@ pub struct KvStore {
     mark: String,
     /// Revision of the key by which this controller has its name.
     held: AtomicU64,
+    /// Whether this controller led when it was asked last.
+    leads: AtomicBool,
 }
 
 fn failed(what: &str, cause: impl Display) -> ServiceError {
@@ -54,7 +57,8 @@ impl KvStore {
     /// When NATS does not answer, the queue belongs to a cluster with another key, or a controller of this name is there.
     pub async fn open(bus: Bus, key: Arc<ClusterKey>, me: &str) -> Result<Self, ServiceError> {
         let mark = format!("{:016x}", u64::from_be_bytes(random()?));
-        let store = Self { bus, key, me: me.to_owned(), mark, held: AtomicU64::new(0) };
+        let (me, held, leads) = (me.to_owned(), AtomicU64::new(0), AtomicBool::new(false));
+        let store = Self { bus, key, me, mark, held, leads };
         let meta = store.bucket(names::META).await?;
         let fingerprint = store.key.fingerprint();
         match meta.create(CLUSTER, fingerprint.clone().into()).await {
@@ -261,31 +265,47 @@ impl KvStore {
     async fn ask_to_lead(&self, me: Leader) -> Result<Leader, ServiceError> {
         let lease = self.bucket(names::LEASE).await?;
         self.renew_name(&lease, &me.url).await?;
-        let text = serde_json::to_vec(&me).map_err(|cause| failed("the lease", cause))?;
+        let word = self.word_of(&me)?;
         let entry = lease.entry(LEADER).await.map_err(|cause| failed("a question", cause))?;
         let entry = entry.filter(|entry| entry.operation == kv::Operation::Put);
-        let known: Option<Leader> =
-            entry.as_ref().and_then(|entry| serde_json::from_slice(&entry.value).ok());
-        match (entry, known) {
-            (Some(entry), Some(known)) if known.name == me.name => {
-                match lease.update(LEADER, text.into(), entry.revision).await {
-                    Ok(_) => Ok(me),
-                    // Somebody else has it now: who, is asked the next time.
-                    Err(_) => Ok(Leader::nobody()),
-                }
+        let known = entry.as_ref().map(|entry| self.leader_in(&entry.value));
+        let is_mine = match (entry, known) {
+            (Some(_), Some(Some(known))) if known.name != me.name => {
+                self.leads.store(false, Ordering::Relaxed);
+                return Ok(known);
             }
-            (Some(_), Some(known)) => Ok(known),
-            _ => match lease.create(LEADER, text.into()).await {
-                Ok(_) => Ok(me),
-                Err(_) => Ok(Leader::nobody()),
-            },
-        }
+            // Nobody of this cluster wrote that: who leads writes it anew, others wait until it has run out.
+            (Some(_), Some(None)) if !self.leads.load(Ordering::Relaxed) => false,
+            (Some(entry), _) => lease.update(LEADER, word.into(), entry.revision).await.is_ok(),
+            (None, _) => lease.create(LEADER, word.into()).await.is_ok(),
+        };
+        self.leads.store(is_mine, Ordering::Relaxed);
+        // Where somebody else has it now: who, is asked the next time.
+        Ok(if is_mine { me } else { Leader::nobody() })
+    }
+
+    /// The word on who leads. It is signed: tokens, logins and secrets of whoever asks another controller are passed on to
+    /// where it says, and where NATS has no logins anybody may write it.
+    fn word_of(&self, leader: &Leader) -> Result<Vec<u8>, ServiceError> {
+        let mut word = serde_json::to_vec(leader).map_err(|cause| failed("the lease", cause))?;
+        let signature = HEXLOWER.encode(&self.key.sign(&what_is_signed(&word)));
+        word.push(b' ');
+        word.extend_from_slice(signature.as_bytes());
+        Ok(word)
+    }
+
+    /// Who leads by this word; `None` where no controller of this cluster has written it.
+    fn leader_in(&self, word: &[u8]) -> Option<Leader> {
+        let (text, signature) = word.split_at(word.iter().rposition(|byte| *byte == b' ')?);
+        let signature = HEXLOWER.decode(signature.get(1..)?).ok()?;
+        let is_signed = self.key.is_signed(&what_is_signed(text), &signature);
+        is_signed.then(|| serde_json::from_slice(text).ok()).flatten()
     }
 
     async fn give_up(&self) -> Result<(), ServiceError> {
         let lease = self.bucket(names::LEASE).await?;
         let entry = lease.entry(LEADER).await.map_err(|cause| failed("a question", cause))?;
-        let known: Option<Leader> = entry.and_then(|entry| serde_json::from_slice(&entry.value).ok());
+        let known = entry.and_then(|entry| self.leader_in(&entry.value));
         if known.is_some_and(|known| known.name == self.me) {
             lease.delete(LEADER).await.map_err(|cause| failed("the lease", cause))?;
         }
@@ -341,6 +361,10 @@ impl Store for KvStore {
     fn connection(&self) -> (bool, String) {
         (self.bus.is_connected(), self.bus.url().to_owned())
     }
+}
+
+fn what_is_signed(leader: &[u8]) -> Vec<u8> {
+    [&b"leader|"[..], leader].concat()
 }
 
 /// The key, where it is there.
@@ -428,7 +452,9 @@ mod tests {
         // One whose key somebody else has by now says so, and takes nothing from the other when it ends.
         let store = last.unwrap();
         let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
-        let other = KvStore { bus, key, me: "a".to_owned(), mark: "0".repeat(16), held: AtomicU64::new(0) };
+        let (me_too, mark) = ("a".to_owned(), "0".repeat(16));
+        let (held, leads) = (AtomicU64::new(0), AtomicBool::new(false));
+        let other = KvStore { bus, key, me: me_too, mark, held, leads };
         let bucket = other.bucket(names::LEASE).await.unwrap();
         bucket.put(other.here(), other.value("http://two").into()).await.unwrap();
         let error = store.lead(me.clone()).await.unwrap_err();
@@ -441,6 +467,36 @@ mod tests {
         // What ran out is taken again.
         bucket.purge(other.here()).await.unwrap();
         assert_eq!(store.lead(me.clone()).await.unwrap(), me);
+    }
+
+    #[tokio::test]
+    async fn requests_are_passed_on_to_nobody_who_has_not_the_key_of_the_cluster() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
+        let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
+        let open = async |name: &str| {
+            let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+            KvStore::open(bus, Arc::clone(&key), name).await.unwrap()
+        };
+        let leader = |name: &str| {
+            let url = format!("http://{name} x");
+            Leader { name: name.to_owned(), url, certificate: None }
+        };
+        let (first, second) = (open("a").await, open("b").await);
+        assert_eq!(first.lead(leader("a")).await.unwrap(), leader("a"));
+        assert_eq!(second.lead(leader("b")).await.unwrap(), leader("a"));
+        let bucket = first.bucket(names::LEASE).await.unwrap();
+        let forged = serde_json::to_vec(&leader("evil")).unwrap();
+        let own = first.word_of(&leader("a")).unwrap();
+        let signature = own.split(|byte| *byte == b' ').next_back().unwrap();
+        for word in [forged.clone(), [&forged[..], b" ", signature].concat(), b"x ".to_vec(), Vec::new()] {
+            bucket.put(LEADER, word.into()).await.unwrap();
+            assert_eq!(second.lead(leader("b")).await.unwrap(), Leader::nobody());
+            assert_eq!(first.lead(leader("a")).await.unwrap(), leader("a"));
+            assert_eq!(second.lead(leader("b")).await.unwrap(), leader("a"));
+        }
+        first.resign().await.unwrap();
+        assert_eq!(second.lead(leader("b")).await.unwrap(), leader("b"));
     }
 
     #[tokio::test]
