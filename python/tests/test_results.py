@@ -24,6 +24,7 @@ import pytest
 import cosmark
 from cosmark import CosmarkError, hlog
 from cosmark.results import _Spans as Spans
+from cosmark.table import Table
 
 PUBLISHED = {
     "p50": 0.5, "p60": 0.6, "p80": 0.8, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,
@@ -158,6 +159,12 @@ def test_frames_of_every_library_hold_the_same(archive: Path) -> None:
     assert run.operations.to_arrow().num_rows == len(run.operations)
     for table in (run.intervals, run.clients, run.operations, run.verdict.checks, run.nodes):
         assert len(table.to_pandas()) == len(table.to_polars()) == table.to_arrow().num_rows == len(table)
+    # Values of several kinds are text, numbers of several kinds numbers.
+    for values, wanted in (
+        ([1, "x", None], ["1", "x", None]), ([2**70, 1], [2.0**70, 1.0]), ([2**53 + 1, 1.5], [2.0**53, 1.5]),
+        ([{"b": 1}, 3], ["{'b': 1}", "3"]), ([True, 2], ["True", "2"]), ([1, 2], [1, 2]),
+    ):
+        assert Table({"a": value} for value in values).to_arrow()["a"].to_pylist() == wanted
     log = run.oplog()
     total = log.to_arrow().num_rows
     assert total == len(log.to_pandas()) == len(log.to_polars()) == log.scan().collect().height > 0
@@ -178,6 +185,20 @@ def test_frames_of_every_library_hold_the_same(archive: Path) -> None:
         for name, value in (("worker", "x"), ("phase", 3)):
             with pytest.raises(CosmarkError, match=f"the column {name} holds .*, and never {value!r}"):
                 read(**{name: value})
+
+
+def test_frames_of_a_run_that_did_nothing_have_the_columns_of_others(archive: Path, tmp_path: Path) -> None:
+    path = tmp_path / "w1-nothing"
+    shutil.copytree(archive / "w1-closed", path)
+    (path / "intervals.csv").write_text((path / "intervals.csv").read_text("utf-8").partition("\n")[0] + "\n", "utf-8")
+    series, full = (cosmark.open(one).series("main", "read") for one in (path, archive / "w1-closed"))
+    assert len(series) == 0 and series.columns == full.columns
+    record = json.loads((path / "run.json").read_text("utf-8"))
+    for stages in ([], [{**stage, "operations": []} for stage in record["stages"]]):
+        (path / "run.json").write_text(json.dumps({**record, "stages": stages}), "utf-8")
+        run, other = cosmark.open(path), cosmark.open(archive / "w1-closed")
+        for empty, whole in ((run.operations, other.operations), (run.main, other.main)):
+            assert len(empty) == 0 and empty.columns == whole.columns
 
 
 def test_a_package_that_is_not_there_is_named_with_how_to_get_it(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +238,7 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
         (lambda: cosmark.open("w99", archive), "w5-demo"),
         (lambda: cosmark.open("nothing/w3"), "cannot read nothing"),
         (lambda: cosmark.open(tmp_path), "no run.json"),
+        (lambda: cosmark.open(Path(__file__)), "is a file, and a run is a directory: unpack"),
         (lambda: cosmark.open(archive), "it is an archive: open one of its runs .*w1-closed"),
     ):
         with pytest.raises(CosmarkError, match=what):

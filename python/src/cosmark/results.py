@@ -168,7 +168,12 @@ class Stage:
 
     def operation(self, name: str) -> Operation:
         """The operation of this name, id (``op1``), tag, or ``work/name``."""
-        fits = [one for one in self.operations if name in (one.name, f"{one.work}/{one.name}", one.id, one.tag)]
+        # Of COSBench's runs works and operations have no names of their own, and nothing is no name.
+        fits = [
+            one
+            for one in self.operations
+            if name and name in (one.name, f"{one.work}/{one.name}", one.id, one.tag)
+        ]
         if len(fits) == 1:
             return fits[0]
         have = ", ".join(f"{one.work}/{one.name} ({one.id})" for one in fits or self.operations) or "none"
@@ -235,12 +240,17 @@ class Run:
         ``_high_ms`` (``throughput_low_per_s``, ``bandwidth_low_bytes_per_s``) lies what a client that adds nothing would have
         measured; both are None where the figure does not hold.
         """
-        return Table(_row(one) for stage in self.stages for one in stage.operations)
+        return self._rows_of(one for stage in self.stages for one in stage.operations)
 
     @property
     def main(self) -> Table:
         """The same without what prepares and cleans up."""
-        return Table(_row(one) for stage in self.stages for one in stage.main)
+        return self._rows_of(one for stage in self.stages for one in stage.main)
+
+    def _rows_of(self, operations: Iterable[Operation]) -> Table:
+        """A row each; the columns are there without any, too."""
+        rows = [_row(one) for one in operations]
+        return Table(rows, list(rows[0] if rows else _row(Operation(self, Stage(self, {}), {}))))
 
     def histogram(
         self, stage: str, operation: str, time: str = "response", phase: str = "window"
@@ -310,7 +320,9 @@ class Run:
         ``failures``, ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``in_flight_mean``, and ``<time>_p<..>_ms`` of the
         merged histograms of the interval for each of ``quantiles``; None where fewer than ten times lie beyond.
         """
-        one = self.operation(stage, operation)
+        return self._series(self.operation(stage, operation), quantiles, time)
+
+    def _series(self, one: Operation, quantiles: Sequence[float] = (0.5, 0.99), time: str = "response") -> Table:
         bins: Dict[Tuple[float, float, str], Json] = {}
         for row in self.intervals:
             if row["stage"] == one.stage.id and row["tag"] == one.tag:
@@ -326,7 +338,8 @@ class Run:
             for q, name in names.items():
                 row[name] = histogram.quantile(q) if histogram.supports(q) else None
             rows.append(row)
-        return Table(rows)
+        sums = ("start_s", "end_s", "phase", *_SUMS, "in_flight_mean", "throughput_per_s", "bandwidth_bytes_per_s")
+        return Table(rows, (*sums, *names.values()))
 
     def _by_bin(
         self, one: Operation, time: str, bins: Iterable[Tuple[float, float, str]]
@@ -585,6 +598,8 @@ _FORM: Json = {
             ],
             "consistency": {"classes": [{}], "between_drivers": {"classes": [{}]}},
             "history": [{}],
+            "pauses": [{}],
+            "missing": [{}],
             "faults": [{"slots": [{}]}],
             "nodes": [{"units": [{}], "quantities": [{}]}],
         }
@@ -764,6 +779,8 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     given = Path(run) if not isinstance(run, int) else Path(f"w{run}")
     if given.name == "run.json" and given.is_file():
         given = given.parent
+    elif archive is None and given.is_file():
+        raise CosmarkError(f"{given} is a file, and a run is a directory: unpack what is packed, and open a run in it")
     if archive is None and given.is_dir():
         return given
     root = given.parent if len(given.parts) > 1 and archive is None else Path(archive or "archive")

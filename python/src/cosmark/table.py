@@ -114,7 +114,7 @@ class Table(Sequence[Dict[str, Any]]):
             import pyarrow
         except ImportError:
             raise needs("pyarrow", "arrow") from None
-        return pyarrow.table({name: pyarrow.array(values) for name, values in self.to_dict().items()})
+        return pyarrow.table({name: _array(pyarrow, values) for name, values in self.to_dict().items()})
 
     def _known(self) -> List[str]:
         """Columns in which any row that is shown has something."""
@@ -147,6 +147,22 @@ class Table(Sequence[Dict[str, Any]]):
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         more = f"<p>{len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _array(pyarrow: Any, values: List[Any]) -> Any:
+    """A column of Arrow; one that holds values of several kinds is text, and one of numbers alone floats."""
+    wrong = (pyarrow.ArrowException, OverflowError, TypeError)
+    try:
+        return pyarrow.array(values)
+    except wrong:
+        pass
+    try:
+        known = [value for value in values if value is not None]
+        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+            return pyarrow.array([None if value is None else float(value) for value in values])
+    except wrong:
+        pass
+    return pyarrow.array([None if value is None else str(value) for value in values])
 
 
 def _text(value: Any) -> str:
