@@ -152,6 +152,66 @@ def test_a_heat_map_holds_every_operation(archive: Path, tmp_path: Path) -> None
     assert total == pytest.approx(sum(run.series("main", "read")["count"]), rel=1e-6)
 
 
+def test_a_stall_is_a_gap_of_a_heat_map_and_a_second_driver_no_column_of_its_own(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = cosmark.open(archive / "w1")
+    times = run.histogram("main", "read")
+    # Nothing ended from 3 s to 7 s; the second driver's intervals begin 2 ms later, and the last is cut short.
+    lines = [(start + late, 1.0, times) for start in (0.0, 1.0, 2.0, 7.0) for late in (-0.001, 0.002)] + [(8.0, 0.4, times)]
+    monkeypatch.setattr(cosmark.Run, "_by_interval", lambda *_: lines)
+    mesh = plot.heatmap(run, "main", "read").axes[0].collections[0]
+    cells = mesh.get_array()
+    filled = [bool((cells[:, at] == cells[:, at]).compressed().any()) for at in range(cells.shape[1])]
+    assert filled == [True] * 3 + [False] * 4 + [True] * 2
+    edges = [float(x) for x in mesh.get_coordinates()[0, :, 0]]
+    assert edges == pytest.approx([0, 1, 2, 3, 4, 5, 6, 7, 8, 8.4], abs=0.01)
+    assert sum(10**cell for cell in cells.compressed() if cell == cell) == pytest.approx(9 * len(times), rel=1e-6)
+
+
+def test_numbers_beside_a_log_axis_do_not_touch_each_other() -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    for size in (plot.COLUMN, (7.0, 3.0), (2.2, 1.6)):
+        for low, high in ((0.02, 700.0), (0.9, 1100.0), (1.0, 9.0), (3.0, 4.0), (0.001, 90000.0), (2.0, 160.0)):
+            figure = Figure(figsize=size, layout="constrained")
+            axes = figure.subplots()
+            axes.plot([low, high], [low, high])
+            axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+            plot._log(axes.xaxis)
+            plot._log(axes.yaxis)
+            FigureCanvasAgg(figure).draw()
+            for axis in (axes.xaxis, axes.yaxis):
+                places = zip(axis.get_ticklocs(), axis.get_ticklabels())
+                shown = [label.get_window_extent() for at, label in places if low <= at <= high and label.get_text()]
+                touching = [(one, other) for at, one in enumerate(shown) for other in shown[at + 1 :] if one.overlaps(other)]
+                assert len(shown) >= 2 and not touching, (size, low, high, axis.axis_name)
+
+
+def test_what_anybody_wrote_into_a_record_is_no_formula_and_no_broken_picture(archive: Path, tmp_path: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    write = run.operation("main", "write")
+    classes = [{"label": "$\\a_{$", "response_ms": {"p50": 1.0, "p99": "x", "mean": "y"}, "time": {"mean_ms": "x", "wait_ms": "a"}}]
+    write.record["size_classes"] = classes
+    write.stage.record["pauses"] = [{"from_s": "x", "to_s": 2.0}]
+    write.stage.record["missing"] = [{"from_s": [1]}]
+    _saved(plot.sizes(run, "main", "write"), tmp_path)
+    _saved(plot.time_spent(run, "main", share=True), tmp_path)
+    _saved(plot.timeline(run, "main"), tmp_path)
+
+
+def test_a_timeline_of_cosbench_says_what_is_lacking(tmp_path: Path) -> None:
+    home = tmp_path / "archive"
+    shutil.copytree(Path(__file__).parents[2] / "crates" / "archive" / "tests" / "cosbench-runs", home)
+    run = cosmark.open("w3", home)
+    # Its operations have no names but what they do.
+    with pytest.raises(CosmarkError, match="w3 is a run of COSBench.*leaves no intervals"):
+        plot.timeline(run, "main")
+    with pytest.raises(CosmarkError, match="operation  of stage .* is not there"):
+        run.operation("main", "")
+
+
 def test_sizes_and_bars_are_drawn_and_say_what_they_lack(archive: Path, tmp_path: Path) -> None:
     one, three, four = (cosmark.open(archive / name) for name in ("w1", "w3", "w4"))
     _saved(plot.sizes(one, "main", "write"), tmp_path)

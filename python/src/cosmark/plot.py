@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Un
 from .comparison import Side, _operations, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
-from .results import Operation, Run, Stage, _moment
+from .results import Operation, Run, Stage, _moment, _number
 from .statistics import mean_and_interval, reach
 from .studies import Study
 from .table import needs
@@ -28,6 +28,8 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
 #: Whiskers make an axis end at so many times the greatest value at most.
 _LONGEST = 2.5
+#: Columns of a heat map.
+_MOST_COLUMNS = 240
 #: Inches; one column of a paper.
 COLUMN = (3.5, 2.5)
 
@@ -47,12 +49,19 @@ def _figure(ax: "Optional[Axes]", size: Tuple[float, float]) -> "Tuple[Figure, A
 
 
 def _log(axis: Any) -> None:
-    """A log axis with plain numbers at 1, 2 and 5 of each decade, or tenths between where it spans less than one."""
+    """A log axis with plain numbers at 1, 2 and 5 of each decade, at the decades alone where the numbers of all would touch each
+    other, or tenths between where it spans less than one."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     low, high = axis.get_view_interval()
     wide = low > 0 and high / low > 5
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12) if wide else MaxNLocator(5))
+    decades = math.log10(high / low) if wide else 0.0
+    # Inches of the axis, and of a number beside it: they are wider than high.
+    box, is_flat = axis.axes.bbox, axis.axis_name == "x"
+    length, room = (box.width if is_flat else box.height) / axis.axes.figure.dpi, 0.45 if is_flat else 0.16
+    subs = (1, 2, 5) if decades < 1.0 or 3 * decades * room <= length else (1,)
+    most = max(3, min(12, int(length / room)))
+    axis.set_major_locator(LogLocator(subs=subs, numticks=most) if wide else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -118,9 +127,9 @@ def timeline(
     for at, (name, one) in enumerate(_labelled(run, False, chosen)):
         if percentile:
             share = float(percentile.group(2).replace("_", ".")) / 100.0
-            series = run.series(one.stage.id, one.id, (share,), percentile.group(1))
+            series = run._series(one, (share,), percentile.group(1))
         else:
-            series = run.series(one.stage.id, one.id)
+            series = run._series(one)
         if not len(series):
             raise CosmarkError(f"{run.id} has no intervals of {one.name} in {one.stage.id}: nothing of it was recorded over time")
         if metric not in series.columns:
@@ -133,9 +142,13 @@ def timeline(
                 if row["phase"] != "window":
                     axes.axvspan(row["start_s"], row["end_s"], color="#dddddd", linewidth=0)
     for pause in run.stage(stage).record.get("pauses") or []:
-        axes.axvspan(pause.get("from_s", 0), pause.get("to_s", 0), color="#D55E00", alpha=0.2, linewidth=0)
+        from_s, to_s = _number(pause.get("from_s")), _number(pause.get("to_s"))
+        if from_s is not None and to_s is not None:
+            axes.axvspan(from_s, to_s, color="#D55E00", alpha=0.2, linewidth=0)
     for missing in run.stage(stage).record.get("missing") or []:
-        axes.axvline(missing.get("from_s", 0), color="#D55E00", linestyle=":")
+        from_s = _number(missing.get("from_s"))
+        if from_s is not None:
+            axes.axvline(from_s, color="#D55E00", linestyle=":")
     for at_s, text in _marks(run.stage(stage)):
         axes.axvline(at_s, color="#555555", linestyle=":", linewidth=0.8)
         axes.annotate(
@@ -313,7 +326,8 @@ def _points(stages: Sequence[Stage], figure: str) -> List[Tuple[float, float, fl
 
 
 def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
-    """How many operations took how long when: time along, response time up (log), darker = more. Shows modes and stalls."""
+    """How many operations took how long when: time along, response time up (log), darker = more. Shows modes and stalls: where
+    nothing ended is nothing drawn."""
     figure, axes = _figure(ax, (7.0, 3.0))
     one = run.operation(stage, operation)
     columns = run._by_interval(one, time)
@@ -323,16 +337,21 @@ def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "O
     low, high = math.log10(max(min(edges), 1e-6)), math.log10(max(edges)) + 1e-9
     rows = 60
     high = max(high, low + 0.1)
-    starts = sorted({start for start, _, _ in columns})
-    place = {start: at for at, start in enumerate(starts)}
-    cells = [[0.0] * len(starts) for _ in range(rows)]
-    for start, _, histogram in columns:
+    first = min(max(start, 0.0) for start, _, _ in columns)
+    last = max(max(start, 0.0) + length for start, length, _ in columns)
+    # As wide as an interval, all of them: one that nothing ended in has no line in the log.
+    width = max(length for _, length, _ in columns) or last or 1.0
+    width *= max(1.0, math.ceil((last - first) / width / _MOST_COLUMNS))
+    many = max(1, math.ceil((last - first) / width - 1e-3))
+    cells = [[0.0] * many for _ in range(rows)]
+    for start, length, histogram in columns:
+        # An interval that a ramp cut short, or that of another driver, lies in one column: its middle says in which.
+        column = int((max(start, 0.0) + length / 2.0 - first) / width)
         for edge, count in histogram.steps_ns():
             row = int((math.log10(max(edge / 1e6, 1e-6)) - low) / (high - low) * rows)
-            cells[min(max(row, 0), rows - 1)][place[start]] += count
+            cells[min(max(row, 0), rows - 1)][min(column, many - 1)] += count
     shown = [[math.log10(cell) if cell else float("nan") for cell in row] for row in cells]
-    last = max(start + length for start, length, _ in columns)
-    x = [*starts, last]
+    x = [first + width * at for at in range(many)] + [max(last, first + width * (many - 0.999))]
     y = [10 ** (low + (high - low) * at / rows) for at in range(rows + 1)]
     mesh = axes.pcolormesh(x, y, shown, cmap="cividis_r", shading="flat", rasterized=True)
     axes.set_yscale("log")
@@ -354,13 +373,14 @@ def sizes(run: Run, stage: str, operation: str, time: str = "response", ax: "Opt
         raise CosmarkError(f"{operation} of {stage} has objects of one size class only")
     for at, one in enumerate(classes):
         times = one.get(f"{time}_ms") or {}
-        known = [times[name] for name in ("p50", "p90", "p95", "p99") if times.get(name) is not None]
+        known = [ms for name in ("p50", "p90", "p95", "p99") if (ms := _number(times.get(name))) is not None]
         if known:
             axes.plot([at, at], [known[0], known[-1]], color=COLOURS[0], linewidth=5, alpha=0.4, solid_capstyle="butt")
             axes.plot([at], [known[0]], marker="_", color=COLOURS[0], markersize=12, linestyle="")
-        if times.get("mean") is not None:
-            axes.plot([at], [times["mean"]], marker="o", color=COLOURS[1], markersize=4, linestyle="")
-    axes.set_xticks(range(len(classes)), [str(one.get("label")) for one in classes], rotation=30, ha="right")
+        mean = _number(times.get("mean"))
+        if mean is not None:
+            axes.plot([at], [mean], marker="o", color=COLOURS[1], markersize=4, linestyle="")
+    axes.set_xticks(range(len(classes)), [_plain(str(one.get("label"))) for one in classes], rotation=30, ha="right")
     axes.set_yscale("log")
     _log(axes.yaxis)
     axes.set_ylabel(f"{time.replace('_', ' ')} time, ms")
@@ -417,7 +437,7 @@ def violin(
         for label, one in _labelled(run, several, _chosen(run, stage, operations)):
             own = one.histograms_by_size() if by_size else {"": one.histogram()}
             for size, histogram in own.items():
-                shapes.append((f"{label} {size}" if size else label, at, histogram))
+                shapes.append((f"{label} {_plain(size)}" if size else label, at, histogram))
     shapes = [shape for shape in shapes if shape[2].supports(0.5)]
     if not shapes:
         raise CosmarkError("no operation has objects of several sizes" if by_size else "no operation has twenty times")
@@ -464,15 +484,15 @@ def time_spent(
     for run in _named(runs):
         for name, one in _labelled(run, several, _chosen(run, stage, operations)):
             parts = [(name, one.record)]
-            parts += [(f"{name} {size.get('label')}", size) for size in one.record.get("size_classes") or []]
+            parts += [(f"{name} {_plain(str(size.get('label')))}", size) for size in one.record.get("size_classes") or []]
             stacks += [(label, record["time"]) for label, record in parts if record.get("time")]
     if not stacks:
         raise CosmarkError("these runs do not say what their response times went into; older versions did not")
     tops = [0.0] * len(stacks)
     for part, colour, hatch in _PARTS:
-        heights = [float(time.get(f"{part}_ms") or 0.0) for _, time in stacks]
+        heights = [_number(time.get(f"{part}_ms")) or 0.0 for _, time in stacks]
         if share:
-            heights = [100.0 * ms / (time["mean_ms"] or 1.0) for ms, (_, time) in zip(heights, stacks)]
+            heights = [100.0 * ms / (_number(time.get("mean_ms")) or 1.0) for ms, (_, time) in zip(heights, stacks)]
         if any(height > 0 for height in heights):
             dark = colour in ("#000000", "#00664b", "#0a5a94", "#a34400")
             axes.bar(
