@@ -1,21 +1,42 @@
 //! Texts of runs and studies, which anybody may have written, in pages that others read.
 
-/// A text in Markdown that is what it says: no link, no picture, no HTML, no emphasis, no end of a table's cell (CommonMark, 2.4;
-/// GitHub Flavored Markdown, 4.10). It stays in its line.
+/// A text in Markdown that is what it says: no link, no picture, no HTML, no name of a sign (`&lt;`), no emphasis, nothing struck
+/// out, no formula, no end of a table's cell (CommonMark, 2.4; GitHub Flavored Markdown, 4.10 and 6.5). It stays in its line.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for sign in text.chars() {
-        match sign {
-            '\\' | '|' | '<' | '[' | '*' | '`' => {
-                out.push('\\');
-                out.push(sign);
-            }
-            sign if sign.is_control() => out.push(' '),
-            sign => out.push(sign),
+    let mut before = ' ';
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let next = signs.peek().copied().unwrap_or(' ');
+        let is_order = match sign {
+            '\\' | '|' | '<' | '[' | '*' | '`' | '~' | '$' => true,
+            // Within a word it is itself.
+            '_' => !(before.is_alphanumeric() && next.is_alphanumeric()),
+            '&' => next == '#' || next.is_ascii_alphanumeric(),
+            _ => false,
+        };
+        if is_order {
+            out.push('\\');
         }
+        out.push(if sign.is_control() { ' ' } else { sign });
+        before = sign;
     }
     out
+}
+
+/// The same of a text that begins a line: it is no heading, list, quote or rule either (CommonMark, 4 and 5).
+#[must_use]
+pub fn markdown_line(text: &str) -> String {
+    let safe = markdown(text.trim());
+    let digits = safe.chars().take_while(char::is_ascii_digit).count();
+    let (number, rest) = safe.split_at(digits);
+    let begins = if number.is_empty() {
+        rest.starts_with(['#', '-', '+', '=', '>'])
+    } else {
+        rest.starts_with(['.', ')'])
+    };
+    if begins { format!("{number}\\{rest}") } else { safe }
 }
 
 /// A text in LaTeX without an order, the first of a row of a table, too: behind `\\` a bracket or a star would be a part of that.
@@ -58,8 +79,28 @@ mod tests {
             ("a\\|b", "a\\\\\\|b"),
             ("**x** `y`\nz", "\\*\\*x\\*\\* \\`y\\` z"),
             ("a_1 of 4 KiB..1 MiB, 2 ± 1 %", "a_1 of 4 KiB..1 MiB, 2 ± 1 %"),
+            ("_a_ __b__ c_", "\\_a\\_ \\_\\_b\\_\\_ c\\_"),
+            ("a&lt;b&#60;c & d&", "a\\&lt;b\\&#60;c & d&"),
+            ("$x_1$ ~~y~~", "\\$x_1\\$ \\~\\~y\\~\\~"),
         ] {
             assert_eq!(markdown(text), safe);
+        }
+    }
+
+    #[test]
+    fn a_text_that_begins_a_line_begins_nothing_else() {
+        for (text, safe) in [
+            ("- = not in the archive", "\\- = not in the archive"),
+            (" # head", "\\# head"),
+            ("===", "\\==="),
+            ("> said", "\\> said"),
+            ("12. of May", "12\\. of May"),
+            ("3) x", "3\\) x"),
+            ("12 of *May*", "12 of \\*May\\*"),
+            ("Ä - b", "Ä - b"),
+            ("", ""),
+        ] {
+            assert_eq!(markdown_line(text), safe);
         }
     }
 

@@ -115,7 +115,7 @@ pub fn markdown(table: &TextTable) -> String {
     text.push_str(&format!("| {} |\n", rules.join(" | ")));
     table.rows.iter().for_each(|cells| text.push_str(&row(cells)));
     if !table.note.is_empty() {
-        text.push_str(&format!("\n{}\n", escape::markdown(table.note.trim())));
+        text.push_str(&format!("\n{}\n", escape::markdown_line(&table.note)));
     }
     text
 }
@@ -175,6 +175,9 @@ mod tests {
         assert_eq!(table.rows[1], ["write", "2.5 ± 0.5", "-"]);
         let md = markdown(&table);
         assert!(md.contains("| write | 2.5 ± 0.5 | - |") && md.contains("=b\\|c"), "{md}");
+        // A dash that begins a line would be a list, and not be shown.
+        let with_note = TextTable { note: "- = nothing there".into(), ..table.clone() };
+        assert!(markdown(&with_note).ends_with("|\n\n\\- = nothing there\n"), "{}", markdown(&with_note));
         let tex = latex(&table);
         assert!(
             tex.contains("write & 2.5 $\\pm$ 0.5 & - \\\\") && tex.contains("a\\_1") && tex.contains("{lrr}"),
