@@ -14,6 +14,8 @@ use super::svg::{Hold, Stroke, Svg, width_of};
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 /// Dashes.
 const DASHES: [&str; 5] = ["", "7 3", "2 2", "9 3 2 3", "14 4"];
+/// So many series look different, and are named.
+const LOOKS: usize = COLOURS.len() * DASHES.len();
 const GREY: &str = "#4d4d4d";
 const GRID: &str = "#dddddd";
 const FAINT: &str = "#eeeeee";
@@ -130,7 +132,7 @@ impl Axes {
 pub fn draw(chart: &Chart, sheet: Sheet) -> String {
     let axes = Axes::of(chart);
     let width = sheet.width;
-    let legend = legend_rows(chart, width);
+    let (legend, unnamed) = legend_rows(chart, width);
     let widest =
         |fitted: &Fitted| fitted.ticks.iter().map(|(_, text)| width_of(text, TEXT)).fold(0.0, f64::max);
     let turned = names_are_turned(&axes.x, chart, width);
@@ -153,7 +155,10 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
         width: width - left - right,
         height: (width / 2.4).max(170.0),
     };
-    let note_lines = wrapped(&whiskers::note(chart), SMALL, width - 24.0);
+    let more = format!("{unnamed} more look like others and are not named; --format csv has them.");
+    let note = whiskers::note(chart);
+    let note = if unnamed > 0 { whiskers::and(&note, &more) } else { note };
+    let note_lines = wrapped(&note, SMALL, width - 24.0);
     #[expect(clippy::cast_precision_loss, reason = "a few lines")]
     let note_height = note_lines.len() as f64 * 15.0;
     let label = if chart.x.label.is_empty() { 8.0 } else { 22.0 };
@@ -212,8 +217,8 @@ fn names_are_turned(x: &Fitted, chart: &Chart, width: f64) -> bool {
     x.ticks.iter().any(|(_, text)| width_of(text, TEXT) > room - 6.0)
 }
 
-/// Series with a name, row by row.
-fn legend_rows(chart: &Chart, room: f64) -> Vec<Vec<&Series>> {
+/// Series with a name, row by row, and how many there is no look for.
+fn legend_rows(chart: &Chart, room: f64) -> (Vec<Vec<&Series>>, usize) {
     let mut rows = Vec::<Vec<&Series>>::new();
     let mut used = f64::INFINITY;
     let mut seen = Vec::new();
@@ -225,6 +230,9 @@ fn legend_rows(chart: &Chart, room: f64) -> Vec<Vec<&Series>> {
             continue;
         }
         seen.push((series.label.as_str(), series.mark));
+        if seen.len() > LOOKS {
+            continue;
+        }
         let width = key_width(chart, series, room);
         if used + width > room - 24.0 {
             rows.push(Vec::new());
@@ -235,7 +243,7 @@ fn legend_rows(chart: &Chart, room: f64) -> Vec<Vec<&Series>> {
             row.push(series);
         }
     }
-    rows
+    (rows, seen.len().saturating_sub(LOOKS))
 }
 
 /// True where the axis of a series is the right one of two.

@@ -45,9 +45,14 @@ pub(super) fn note(chart: &Chart) -> String {
     if ![Side::Left, Side::Right].into_iter().any(is_beyond) {
         return chart.note.clone();
     }
-    let note = chart.note.trim_end();
+    and(&chart.note, "Whiskers that end at the frame go on beyond it.")
+}
+
+/// A note with one more sentence.
+pub(super) fn and(note: &str, sentence: &str) -> String {
+    let note = note.trim_end();
     let stop = if note.is_empty() || note.ends_with('.') { "" } else { "." };
-    format!("{note}{stop} Whiskers that end at the frame go on beyond it.").trim_start().to_owned()
+    format!("{note}{stop} {sentence}").trim_start().to_owned()
 }
 
 /// An interval: a line with short ends.

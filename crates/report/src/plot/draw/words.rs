@@ -180,6 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn more_series_than_look_different_have_no_names_and_that_is_said() {
+        let of = |many: u32| {
+            let one = |at: u32| {
+                Series::new(format!("line {at}"), at as usize, Mark::Dots, vec![(0.0, f64::from(at))])
+            };
+            draw(&chart((0..many).map(one).collect(), Scale::FromZero), Sheet::default())
+        };
+        let (few, many) = (of(35), of(300));
+        let named = |svg: &str| svg.lines().filter(|line| line.contains(">line ")).count();
+        assert_eq!((named(&few), named(&many)), (35, 35));
+        let says =
+            |svg: &str| small_texts(svg).iter().map(|(.., text)| text.clone()).collect::<Vec<_>>().join(" ");
+        assert!(!says(&few).contains("not named"), "{few}");
+        assert!(says(&many).contains("265 more look like others and are not named; --format csv has them."));
+    }
+
+    #[test]
     fn words_at_points_that_lie_near_each_other_do_not_cover_each_other() {
         let at = |look: usize, y: f64| {
             let mut one = Series::new(format!("line {look}"), look, Mark::Marked, vec![(0.0, y), (1.0, y)]);
