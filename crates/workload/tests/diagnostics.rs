@@ -177,3 +177,24 @@ fn the_format_is_told_by_the_text_and_then_by_the_name() {
         assert_eq!(Format::detect(name, text), format, "{name} {text}");
     }
 }
+
+#[test]
+fn a_mark_of_byte_order_moves_no_place() {
+    for path in data().iter().filter(|path| path.extension().is_some_and(|end| end == "xml")) {
+        let plain = fs::read_to_string(path).unwrap();
+        let found = |source: &str| {
+            let (workload, diagnostics) = parse(source, Format::Xml, &environment());
+            let place = |one: &Diagnostic| source.get(one.span.start..one.span.start + one.span.len);
+            let mut found: Vec<(String, String)> = diagnostics
+                .iter()
+                .map(|one| (place(one).unwrap_or_default().to_owned(), one.message.clone()))
+                .collect();
+            found.sort();
+            (workload.is_some(), found)
+        };
+        let wanted = found(&plain);
+        for marks in ["\u{feff}", "\u{feff}\u{feff}"] {
+            assert_eq!(found(&format!("{marks}{plain}")), wanted, "{}", path.display());
+        }
+    }
+}

@@ -88,17 +88,21 @@ struct Builder<'a, 'm> {
 
 impl Builder<'_, '_> {
     fn run(&mut self) -> Option<()> {
-        let mut reader = Reader::from_str(self.source);
+        // The reader takes a mark of byte order away and does not count it.
+        let text = self.source.trim_start_matches('\u{feff}');
+        let mark = self.source.len() - text.len();
+        let counted = |position: u64| offset(position).saturating_add(mark);
+        let mut reader = Reader::from_str(text);
         loop {
-            let start = offset(reader.buffer_position());
+            let start = counted(reader.buffer_position());
             let event = match reader.read_event() {
                 Ok(event) => event,
                 Err(error) => {
-                    let at = offset(reader.error_position()).min(self.source.len());
+                    let at = counted(reader.error_position()).min(self.source.len());
                     return self.refuse(at, at, &error.to_string(), hint_for(&error));
                 }
             };
-            let end = offset(reader.buffer_position());
+            let end = counted(reader.buffer_position());
             match event {
                 Event::Start(tag) => {
                     let element = self.element(&tag, start, end)?;
