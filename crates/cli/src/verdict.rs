@@ -102,11 +102,18 @@ pub fn preflight(workload: &Workload) -> Vec<String> {
         // A matrix of stages says the same of each: the worst speaks for all.
         let alike = || said.iter().filter(|other| other.id == check.id);
         let Some(worst) = alike().max_by_key(|other| other.allows) else { continue };
-        let others = alike().count() - 1;
-        let more = if others > 0 { format!(" [and {others} more stages]") } else { String::new() };
+        let more = and_more(alike().count() - 1);
         lines.push(format!("before the run: {}{more}", sentence(worst)));
     }
     lines
+}
+
+/// Of how many other stages the same is true.
+fn and_more(others: usize) -> String {
+    if others == 0 {
+        return String::new();
+    }
+    format!(" [and {}]", crate::units::count(others as u64, "more stage"))
 }
 
 /// Columns of the table where neither a terminal nor COLUMNS says how many there are.
@@ -188,6 +195,11 @@ mod tests {
             moves: None,
             because: None,
         }
+    }
+
+    #[test]
+    fn one_more_stage_is_no_plural() {
+        assert_eq!([0, 1, 12].map(and_more), ["", " [and 1 more stage]", " [and 12 more stages]"]);
     }
 
     #[test]

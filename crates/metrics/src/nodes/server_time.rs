@@ -102,7 +102,7 @@ pub fn of_stage(nodes: &[NodeResult]) -> Vec<ServerTime> {
 pub fn silence(nodes: &[NodeResult], known: &[ServerTime]) -> Option<&'static str> {
     match (nodes.is_empty(), known.is_empty()) {
         (_, false) => None,
-        (true, true) => Some("the store's own time is not known: no machine of it is listed under nodes:"),
+        (true, true) => Some("the store's own time is not known: none of its machines is listed (nodes:)"),
         (false, true) => Some(
             "the store's own time is not known: what is listed under nodes: tells no times of requests (statsd of Swift and ceph do)",
         ),
