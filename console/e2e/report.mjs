@@ -147,6 +147,13 @@ for (const report of reports) {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check(name, wide <= 0, `scrolls sideways by ${wide} px on a phone`);
   await shot(page, `${name}-phone`);
+  // Names of operations may be long, and have no blanks.
+  await page.evaluate(() => {
+    const named = document.querySelectorAll(".legend button, .segments button, .spent-rows th, td.text:first-child");
+    for (const one of named) one.append("L".repeat(200));
+  });
+  const long = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  check(name, long <= 0, `scrolls sideways by ${long} px on a phone where names are long`);
   await context.close();
 }
 await browser.close();

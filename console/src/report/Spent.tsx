@@ -78,7 +78,7 @@ export function Spent({ stage }: { stage: StageData }) {
         <tbody>
           {spent.rows.map((row) => (
             <tr key={nameOf(row)}>
-              <th scope="row" className="text">{row.size === null ? row.operation : <span className="soft">{row.size}</span>}</th>
+              <th scope="row" className="text" title={nameOf(row)}>{row.size === null ? row.operation : <span className="soft">{row.size}</span>}</th>
               <td className="spent-cell"><Bar spent={spent} row={row} longest={longest} /></td>
               <td title={exact(row.mean_ms, "ms")}>{short(row.mean_ms, "ms")}</td>
             </tr>
