@@ -17,7 +17,8 @@ export function Configuration({ data }: { data: ReportData }) {
     ["measured by", run.made_by ?? `Cosmark ${run.cosmark}`],
     ["drivers", run.drivers],
     ["machine", run.hostname],
-    ["processors", String(run.cpus)],
+    // 0 of runs that do not say it.
+    ["processors", run.cpus > 0 ? String(run.cpus) : null],
     ["kernel", run.kernel],
   ];
   const copy = async () => {

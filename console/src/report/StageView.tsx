@@ -60,6 +60,19 @@ function Card(props: { label: string; value: string; title?: string; lines: (str
   );
 }
 
+/** Ten times lie beyond the median, or beyond the 99th percentile. */
+const LEAST_FOR_MEDIAN = 20;
+const LEAST_FOR_P99 = 1000;
+
+/** What the large figure of response times is. */
+function whatItIs(one: OperationData): string {
+  const times = one.response_ms;
+  if (times === null) return one.count > 0 ? "not measured" : "no operation succeeded";
+  if (times.p50 !== null) return "median";
+  // COSBench and fio do not say it, however many there were.
+  return times.count < LEAST_FOR_MEDIAN ? "mean; too few for a median" : "mean; no median is known";
+}
+
 /** The numbers that are quoted; a rate never without its share of failures. */
 function Headline({ stage, names }: { stage: StageData; names: string[] }) {
   const nameOf = (one: OperationData) => names[stage.operations.indexOf(one)] ?? one.name;
@@ -87,7 +100,7 @@ function Headline({ stage, names }: { stage: StageData; names: string[] }) {
             value={short(times?.p50 ?? times?.mean, "ms")}
             title={exact(times?.p50 ?? times?.mean, "ms")}
             lines={[
-              times === null ? (one.count > 0 ? "not measured" : "no operation succeeded") : times.p50 === null ? "mean; too few for a median" : "median",
+              whatItIs(one),
               times !== null && [["p95", times.p95], ["p99", times.p99], ["max", times.max]]
                 .filter(([, value]) => value !== null)
                 .map(([name, value]) => `${name}\u00a0${short(value as number, "ms")}`)
@@ -132,7 +145,8 @@ function Remarks({ stage, names }: { stage: StageData; names: string[] }) {
     say(one.renewals, "logins were made again.");
     say(one.retries, "requests were retries.");
   });
-  const dashes = stage.operations.some((one) => one.response_ms?.p50 === null || one.response_ms?.p99 === null);
+  const dashes = stage.operations.some(({ response_ms: times }) =>
+    times !== null && ((times.p50 === null && times.count < LEAST_FOR_MEDIAN) || (times.p99 === null && times.count < LEAST_FOR_P99)));
   if (dashes) remarks.push("A dash: too few operations for that percentile, which needs ten beyond it (p99 needs 1000 operations).");
   const verified = stage.operations.reduce((sum, one) => sum + one.checked, 0);
   if (verified > 0) remarks.push(`${grouped(verified)} ${verified === 1 ? "body was" : "bodies were"} compared byte by byte with what was written.`);

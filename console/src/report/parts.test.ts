@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { operation, stage } from "../data/sample";
 import type { CheckData, NodeData, ReportData, SearchData, ThresholdData, TimeSpent, VerdictData } from "../data/types";
 import { App } from "./App";
+import { Configuration } from "./Configuration";
 import { Nodes } from "./Nodes";
 import { sentence } from "./Spent";
 import { StageView } from "./StageView";
@@ -75,6 +76,20 @@ test("failures of which no kind is known end their sentence, and others say thei
     renderToStaticMarkup(createElement(StageView, { stage: stage([operation({ failures: 5, errors })]), alone: true }));
   expect(html({})).not.toContain("): .");
   expect(html({ http_503: 5 })).toMatch(/\): [^.]*503/);
+});
+
+test("a median that nobody says is not one of too few, and unknown processors are not none", () => {
+  const page = (count: number, p50: number | null) =>
+    renderToStaticMarkup(createElement(StageView, { stage: stage([operation({ response_ms: { ...operation().response_ms!, count, p50 } })]), alone: true }));
+  expect(page(48_940, null)).toContain("mean; no median is known");
+  expect(page(48_940, null)).not.toContain("A dash: too few");
+  expect(page(19, null)).toContain("mean; too few for a median");
+  expect(page(19, null)).toContain("A dash: too few operations");
+  expect(page(20, 2)).not.toContain("mean; ");
+  const configuration = (cpus: number) =>
+    renderToStaticMarkup(createElement(Configuration, { data: { run: { id: "w3", directory: "w3-x", state: "finished", cpus }, workload: null, notes: [] } as unknown as ReportData }));
+  expect(configuration(8)).toContain("<dt>processors</dt><dd>8</dd>");
+  expect(configuration(0)).not.toContain("processors");
 });
 
 test("one arrival that waited is no plural", () => {
