@@ -1,8 +1,8 @@
 // Opens real reports from file:// in headless Chromium and says what is wrong with them:
 //   node e2e/report.mjs OUT REPORT.html..      OUT is a directory for screenshots and what is downloaded
 // Checked: no error on the console, no request but for the file itself, size, axe-core, keyboard, legend, zoom, CSV, files,
-// no sideways scrolling on a phone. Environment: CHROMIUM, the browser's path (default /usr/bin/chromium);
-// COSMARK_SHOTS=no: no screenshots.
+// no sideways scrolling on a phone, no broken figures on paper. Environment: CHROMIUM, the browser's path (default
+// /usr/bin/chromium); COSMARK_SHOTS=no: no screenshots.
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
@@ -130,6 +130,29 @@ async function interact(page, name) {
   await comes(name, copied, "the CSV is empty");
 }
 
+/** On paper every figure, and every name where the time went, stands in one piece. */
+async function printed(page, name) {
+  await page.emulateMedia({ media: "print" });
+  const broken = await page.evaluate(() => {
+    const cells = [...document.querySelectorAll("main td:not(.text), main thead th:not(.text), .spent-rows th")];
+    const pieces = (cell) => {
+      const found = [];
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+        for (const word of text.data.matchAll(/[^ \n]+/g)) {
+          const range = document.createRange();
+          range.setStart(text, word.index);
+          range.setEnd(text, word.index + word[0].length);
+          if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(word[0]);
+        }
+      }
+      return found;
+    };
+    return cells.flatMap(pieces);
+  });
+  check(name, broken.length === 0, `on paper ${broken.length} figures are broken into lines, such as ${broken.slice(0, 3).join(", ")}`);
+}
+
 for (const report of reports) {
   const name = basename(resolve(report, "..")) || basename(report, ".html");
   check(name, statSync(report).size < MOST_BYTES, `${statSync(report).size} bytes`);
@@ -155,6 +178,10 @@ for (const report of reports) {
   const long = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check(name, long <= 0, `scrolls sideways by ${long} px on a phone where names are long`);
   await context.close();
+  // A4 without its margins.
+  const paper = await open(report, name, { viewport: { width: 718, height: 1000 } });
+  await printed(paper.page, name);
+  await paper.context.close();
 }
 await browser.close();
 problems.forEach((problem) => console.log(`FAILED ${problem}`));
