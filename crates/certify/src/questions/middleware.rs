@@ -1,11 +1,12 @@
 //! What a Swift may have beside its API, as its `/info` says: temporary links, quotas; and reads of the newest. Source:
 //! OpenStack Object Storage API v1 reference; Swift's documents of the middleware `tempurl` and `container_quotas`.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{Reply, Whom};
 use data_encoding::HEXLOWER;
-use md5::{Digest as _, Md5};
 
 use super::{Group, Question, SWIFT, by, difference, pattern, row};
 use crate::Answer;
@@ -118,14 +119,17 @@ async fn with_key(room: &mut Room) -> Result<String, Finding> {
     if !room.owns_container {
         return Err(Finding::not_asked("it needs a container of its own, and one was given"));
     }
-    // Nobody knows it who has not the login.
-    let mut digest = Md5::new();
-    room.hidden.iter().for_each(|text| digest.update(text.as_bytes()));
-    digest.update(room.word.as_bytes());
-    let key = HEXLOWER.encode(&digest.finalize());
-    room.hidden.push(key.clone());
+    let key = random_key().map_err(|why| Finding::not_asked(format!("no random numbers for a key: {why}")))?;
+    room.hidden.add(key.clone());
     room.prepare(Request::post("", b"").line("x-container-meta-temp-url-key", key.clone())).await?;
     Ok(key)
+}
+
+/// 128 bits that nobody can guess.
+fn random_key() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(HEXLOWER.encode(&bytes))
 }
 
 /// Takes the key away again, whatever was found with it.
