@@ -119,7 +119,8 @@ async fn with_key(room: &mut Room) -> Result<String, Finding> {
     if !room.owns_container {
         return Err(Finding::not_asked("it needs a container of its own, and one was given"));
     }
-    let key = random_key().map_err(|why| Finding::not_asked(format!("no random numbers for a key: {why}")))?;
+    let key =
+        random_key().map_err(|why| Finding::not_asked(format!("no random numbers for a key: {why}")))?;
     room.hidden.add(key.clone());
     room.prepare(Request::post("", b"").line("x-container-meta-temp-url-key", key.clone())).await?;
     Ok(key)

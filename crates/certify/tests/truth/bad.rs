@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Ask, Asker, BytesSource, Marks, ObjectName, Protocol, PutOptions, Reply, Result, Session,
+    Ask, Asker, BytesSource, Marks, ObjectName, Protocol, PutOptions, Reply, Result, Session, Stars,
 };
 use cosmark_certify::{Answer, Certifying, html, markdown};
 use cosmark_embedded::{EmbeddedStore, Options};
@@ -184,7 +184,7 @@ async fn a_secret_that_a_store_gives_back_is_on_no_page_not_even_a_part_of_it() 
     let inner = speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key()));
     let adaptor = before(inner, |client| client, |inner, _| Box::new(Echo { inner }));
     let asking = Certifying {
-        hidden: vec![SECRET.to_owned()],
+        hidden: Stars::new(vec![SECRET.to_owned()], Vec::new()),
         ..certifying(adaptor, Session::default(), &["s3.error.no-such-key", "s3.bucket.head"], None)
     };
     let certificate = asking.run(&mut |_| {}, std::future::pending()).await.unwrap();
