@@ -1012,7 +1012,11 @@ done: number,
 /**
  * The rate over the objects that were done, in order.
  */
-curve: Array<FillPointData>, };
+curve: Array<FillPointData>, 
+/**
+ * The rate by how full the store was, 0 to 1, by that; empty where nobody said it.
+ */
+over_full: Array<[number, number]>, };
 
 export type FillPointData = { 
 /**

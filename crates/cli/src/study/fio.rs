@@ -525,7 +525,8 @@ mod tests {
             ramp_s: 0.0,
             run_s: 1.0,
         };
-        let plants: [(&str, fn(&Path, &Path)); 2] = [
+        type Plant = fn(&Path, &Path);
+        let plants: [(&str, Plant); 2] = [
             ("a link", |path, precious| std::os::unix::fs::symlink(precious, path).unwrap()),
             ("a directory", |path, _| std::fs::create_dir(path).unwrap()),
         ];
