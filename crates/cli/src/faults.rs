@@ -21,6 +21,7 @@ use tokio::task::block_in_place;
 
 use crate::exit::Problem;
 use crate::fit::{self, Column};
+use crate::host::data_of_beds;
 use crate::paint::Ink;
 use crate::units;
 
@@ -53,7 +54,8 @@ pub fn check(workload: &Workload, here: bool, allowed: bool) -> Result<(), Probl
             _ => {}
         }
     }
-    faults(workload).try_for_each(|fault| may_run(fault, allowed)).map_err(Problem::usage)
+    let beds = data_of_beds().ok();
+    faults(workload).try_for_each(|fault| may_run(fault, allowed, beds.as_deref())).map_err(Problem::usage)
 }
 
 /// Puts the hosts of `nodes:` in the place of their names in faults, and reaches each machine once.

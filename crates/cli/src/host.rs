@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cosmark_archive::HostRecord;
@@ -14,6 +15,17 @@ use crate::exit::Problem;
 #[must_use]
 pub fn record() -> HostRecord {
     HostRecord { hostname: hostname(), cpus: u32::try_from(processors()).unwrap_or(0), kernel: kernel() }
+}
+
+/// Where test beds have their data.
+///
+/// # Errors
+/// When no variable says it.
+pub fn data_of_beds() -> Result<PathBuf, String> {
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    var("COSMARK_TESTBED_DIR")
+        .or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
+        .ok_or_else(|| "neither COSMARK_TESTBED_DIR nor HOME is set".to_owned())
 }
 
 /// A runtime of one thread. It ends although a blocking call hangs: a daemon that is stopped, a file system that is gone.

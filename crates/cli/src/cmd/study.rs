@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::args::StudyArgs;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::host::data_of_beds;
 use crate::load::{load_text, read_text};
 use crate::registry::{CATALOG, READING};
 use crate::study::bed::{Bed, unique};
@@ -485,7 +486,7 @@ fn ceph() -> Option<(PathBuf, PathBuf)> {
     if let (Some(conf), Some(keyring)) = (var("CEPH_CONF"), var("CEPH_KEYRING")) {
         return Some((conf, keyring));
     }
-    let beds = var("COSMARK_TESTBED_DIR").or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))?;
+    let beds = data_of_beds().ok()?;
     Some((beds.join("ceph/ceph.conf"), beds.join("ceph/keys/client.admin")))
 }
 

@@ -9,6 +9,7 @@ use cosmark_study::design::Rows;
 use cosmark_study::spec::System;
 use tokio::process::{Child, Command};
 
+use crate::host::data_of_beds;
 use crate::study::room;
 
 /// The first start installs programs.
@@ -297,14 +298,6 @@ fn instance(bed: &str, system: &System) -> String {
 #[must_use]
 pub fn data_of(system: &System) -> Option<PathBuf> {
     Some(data_of_beds().ok()?.join(instance(system.bed.as_deref()?, system)))
-}
-
-/// Where test beds have their data.
-fn data_of_beds() -> Result<PathBuf, String> {
-    let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    var("COSMARK_TESTBED_DIR")
-        .or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
-        .ok_or_else(|| "neither COSMARK_TESTBED_DIR nor HOME is set".to_owned())
 }
 
 /// How much room there is for the data of test beds, a line.

@@ -44,14 +44,14 @@ const SIGN: &str = ".cosmark-testbed";
 ///
 /// # Errors
 /// When there is none, it belongs to somebody else, or its bed was not started.
-pub fn check(bed: &str, allowed: bool) -> Result<(), String> {
+pub fn check(bed: &str, allowed: bool, data: Option<&Path>) -> Result<(), String> {
     let path = script(bed)?;
     if allowed {
         return Ok(());
     }
     check_strict_modes(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))?;
     let scripts = Path::new(&path).parent().unwrap_or(Path::new("/"));
-    if data_of_beds().is_some_and(|data| was_started(&data, scripts)) {
+    if data.is_some_and(|data| was_started(data, scripts)) {
         return Ok(());
     }
     Err(format!(
@@ -59,12 +59,6 @@ pub fn check(bed: &str, allowed: bool) -> Result<(), String> {
          --allow-faults",
         up = scripts.join("up").display()
     ))
-}
-
-/// Where test beds have their data.
-fn data_of_beds() -> Option<PathBuf> {
-    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    var("COSMARK_TESTBED_DIR").or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
 }
 
 /// Whether a bed that has its data there was started by the scripts of a directory, and nobody else can have said so.
@@ -256,9 +250,10 @@ bed_up
         let output = command.env("COSMARK_TESTBED_DIR", &data).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(was_started(&data, &started) && !was_started(&data, &packed));
-        let said = check(&text_of(&packed), false).unwrap_err();
+        let said = check(&text_of(&packed), false, Some(&data)).unwrap_err();
         assert!(said.contains("packed/up") && said.contains("--allow-faults"), "{said}");
-        assert_eq!(check(&text_of(&packed), true), Ok(()));
+        assert_eq!(check(&text_of(&packed), true, None), Ok(()));
+        assert_eq!(check(&text_of(&started), false, Some(&data)), Ok(()));
         // Where others may write they may say it, too.
         mode(&data.join("tiny").join(SIGN), 0o666);
         assert!(!was_started(&data, &started));

@@ -263,11 +263,12 @@ pub fn heal_to_its_end(plan: &Heal) -> Result<Result<String, String>, String> {
 }
 
 /// Whether a fault of a workload may be made on this machine: `allowed` is the user's explicit word. The script of a test bed
-/// may be run without it where it belongs to this user or the administrator, and one of them has started that bed.
+/// may be run without it where it belongs to this user or the administrator, and one of them has started that bed: `beds` is
+/// where test beds have their data.
 ///
 /// # Errors
 /// What it needs.
-pub fn may_run(spec: &FaultSpec, allowed: bool) -> Result<(), String> {
+pub fn may_run(spec: &FaultSpec, allowed: bool, beds: Option<&Path>) -> Result<(), String> {
     let commands = spec.noticed.is_some() || spec.whole.is_some();
     match &spec.kind {
         FaultKind::Command { .. }
@@ -287,7 +288,7 @@ pub fn may_run(spec: &FaultSpec, allowed: bool) -> Result<(), String> {
             spec.name
         )),
         FaultKind::Bed { bed, .. } => {
-            bed::check(bed, allowed).map_err(|why| format!("fault {}: {why}", spec.name))
+            bed::check(bed, allowed, beds).map_err(|why| format!("fault {}: {why}", spec.name))
         }
         _ => Ok(()),
     }

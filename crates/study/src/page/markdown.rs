@@ -99,6 +99,7 @@ mod tests {
             assert_eq!(lines.len(), 3, "{lines:?}");
             let escaped = match word.strip_suffix(['.', ')']) {
                 Some(number) => format!("{number}\\{}", &word[number.len()..]),
+                None if word == "~~~" => r"\~\~\~".to_owned(),
                 None => format!("\\{word}"),
             };
             assert_eq!(lines[0], format!("{escaped} a"));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn works_of_one_name_are_told_apart_in_the_record_and_in_the_plan() {
+    fn works_of_one_name_are_separate_in_the_record_and_in_the_plan() {
         let planned = workload(["main", "main", "main (2)"]);
         let stage = record(&planned);
         let (own, plan) = apart(&stage, &planned.stages[0], &planned).unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_of_one_name_are_told_apart_too() {
+    fn operations_of_one_name_are_separate_too() {
         let mut planned = workload(["main", "more", "most"]);
         planned.stages[0].works[1].operations[1].name = "a".to_owned();
         let (own, plan) = apart(&record(&planned), &planned.stages[0], &planned).unwrap();

@@ -59,13 +59,12 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
     if let Some(under_way) = evidence.outlasting() {
         return super::data::outlasted(evidence, under_way);
     }
-    // A damaged file may hold what is no number.
-    let is_sound = |series: &&Series| {
-        let mut values = series.rate_per_s.iter().chain(series.response_ms.iter().flatten());
-        series.step_s > 0.0 && values.all(|value| value.is_finite())
-    };
-    let sound: Vec<Series> =
-        evidence.series.iter().filter(is_sound).map(|series| while_all_work(evidence, series)).collect();
+    let sound: Vec<Series> = evidence
+        .series
+        .iter()
+        .filter(|series| is_sound(series))
+        .map(|series| while_all_work(evidence, series))
+        .collect();
     let (long, short): (Vec<_>, Vec<_>) =
         sound.iter().partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
     let several = evidence.series.len() > 1;
@@ -124,6 +123,12 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
         Some((value, limit, message)) => Finding::pass(value, limit, message),
         None => Finding::unknown("the course of the run over time was not recorded"),
     }
+}
+
+/// A damaged file may hold what is no number.
+fn is_sound(series: &Series) -> bool {
+    let mut values = series.rate_per_s.iter().chain(series.response_ms.iter().flatten());
+    series.step_s > 0.0 && values.all(|value| value.is_finite())
 }
 
 /// A series up to where the first worker has done its share of a total: from there on fewer and fewer work, and what that does
