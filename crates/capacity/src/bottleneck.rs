@@ -368,7 +368,12 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     if others().any(|one| one.waits == Waits::Grows && is_busy(one) && !one.against.is_empty()) {
         return Answer::Unexplained;
     }
-    let rivals = rivals(ladder, least, plateau, candidates);
+    let is_predicted = fitting.iter().any(|one| one.when_full.is_none());
+    let is_proven = fitting.iter().any(|one| proves_itself(ladder, one, steps, level));
+    let rivals = match is_predicted && !is_proven {
+        true => rivals(ladder, &fitting, plateau, candidates),
+        false => Vec::new(),
+    };
     if !rivals.is_empty() || fitting.iter().any(|one| !family(ladder, one, least)) {
         return Answer::Several(fitting.iter().map(|one| one.unit).chain(rivals).collect());
     }
@@ -399,10 +404,21 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     Answer::Named { units, confidence }
 }
 
+/// Whether a unit whose ceiling meets the plateau shows itself that it is the limit, whatever else is full: its queue takes up all
+/// that is added, its quota stops it in nearly every period where it is used up and in few before, or it is a limit of input and
+/// output that is used up while tasks wait.
+fn proves_itself(ladder: &Ladder, one: &Candidate, steps: &[&Step], level: &[&Step]) -> bool {
+    match ladder.units[one.unit].kind {
+        Kind::CpuQuota => cheaper::stops_where_full(one.unit, steps, beyond(level)),
+        Kind::IoLimit => one.waits == Waits::Rises,
+        _ => one.waits == Waits::Grows,
+    }
+}
+
 /// Units of other kinds that are full, too, and against which nothing speaks but that their ceilings, by the low steps, lie a
 /// little farther from the plateau: by these it is not known which comes first. Without single cores, the first of which are
 /// full long before their machine is.
-fn rivals(ladder: &Ladder, named: &Candidate, plateau: f64, all: &[Candidate]) -> Vec<usize> {
+fn rivals(ladder: &Ladder, named: &[&Candidate], plateau: f64, all: &[Candidate]) -> Vec<usize> {
     const BY_PREDICTION: [Against; 2] = [Against::CeilingElsewhere, Against::DemandChanges];
     let is_rival = |one: &&Candidate| {
         let is_full = one.busy_at_plateau.is_some_and(|busy| busy >= FULL);
@@ -414,7 +430,7 @@ fn rivals(ladder: &Ladder, named: &Candidate, plateau: f64, all: &[Candidate]) -
             && speaks_against
             && by_prediction
             && ladder.units[one.unit].kind != Kind::Core
-            && !family(ladder, one, named)
+            && !named.iter().any(|own| family(ladder, one, own))
     };
     all.iter().filter(is_rival).map(|one| one.unit).collect()
 }

@@ -283,45 +283,75 @@ fn processors_that_slow_each_other_down_are_named_themselves_or_nothing_is() {
     }
 }
 
-/// Eight processors and a disk by few loads, with noise: the processors are the limit, and their ceiling by the low steps lies 11 %
-/// below the plateau, that of the disk 6 % above.
+/// Of a unit: its machine, its kind, how busy it is without load, and at each of four loads how busy it is and what waits for it.
+type Seen = (&'static str, Kind, f64, [f64; 4], [Waiting; 4]);
+
+/// What is said of two units by few loads, with noise.
+fn of_two(units: [Seen; 2]) -> Answer {
+    let loads = [(2.0, 52.2), (8.0, 212.4), (32.0, 470.6), (128.0, 459.5)];
+    let step = |(at, (workers, rate)): (usize, (f64, f64))| {
+        let usage =
+            |own: &Seen| Usage { busy: Some(own.3[at]), waiting: Some(own.4[at]), ..Usage::default() };
+        Step {
+            throughput_per_s: rate,
+            in_flight: workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: units.iter().map(usage).collect(),
+            ..Step::default()
+        }
+    };
+    let steps = loads.into_iter().enumerate().map(step).collect();
+    let unit = |own: &Seen| Unit { node: own.0.into(), role: own.0.into(), kind: own.1, name: "x".into() };
+    let idle = units.iter().map(|own| Some(own.2)).collect();
+    diagnose(&Ladder { units: units.iter().map(unit).collect(), idle, steps }).answer
+}
+
+/// By the low steps the ceiling of the processors lies 11 % below the plateau, and that of what is as busy as the disk 6 % above.
+const FULL_PROCESSORS: [f64; 4] = [0.186, 0.554, 1.0, 1.0];
+const FULL_DISK: [f64; 4] = [0.1, 0.433, 0.95, 0.978];
+/// It is longer with more load, and does not take up what is added.
+const LEVEL_QUEUE: [f64; 4] = [0.11, 0.56, 4.16, 4.74];
+
+fn processors(busy: [f64; 4]) -> Seen {
+    ("p1", Kind::Machine, 0.073, busy, [0.0, 0.0, 0.97, 1.0].map(Waiting::Share))
+}
+
+/// The processors are the limit.
 #[test]
 fn a_unit_that_is_as_full_as_the_one_whose_ceiling_meets_the_plateau_by_chance_is_named_beside_it() {
-    let with = |processors: [f64; 4]| {
-        let seen = [
-            (2.0, 52.2, 0.1, 0.11, 0.0),
-            (8.0, 212.4, 0.433, 0.56, 0.0),
-            (32.0, 470.6, 0.95, 4.16, 0.97),
-            (128.0, 459.5, 0.978, 4.74, 1.0),
-        ];
-        let steps = seen.into_iter().zip(processors).map(|((workers, rate, disk, queue, ready), busy)| {
-            let usage =
-                |busy: f64, waiting| Usage { busy: Some(busy), waiting: Some(waiting), ..Usage::default() };
-            Step {
-                throughput_per_s: rate,
-                in_flight: workers,
-                service_s: workers / rate,
-                client_clear: true,
-                usage: vec![usage(busy, Waiting::Share(ready)), usage(disk, Waiting::Queue(queue))],
-                ..Step::default()
-            }
-        });
-        let unit = |node: &str, kind, name: &str| Unit {
-            node: node.into(),
-            role: node.into(),
-            kind,
-            name: name.into(),
-        };
-        let units = vec![unit("p1", Kind::Machine, "cpu"), unit("s1", Kind::Disk, "sda")];
-        diagnose(&Ladder { units, idle: vec![Some(0.073), Some(0.0)], steps: steps.collect() })
-    };
-    let found = with([0.186, 0.554, 1.0, 1.0]);
-    assert_eq!(found.answer, Answer::Several(vec![1, 0]), "{found:?}");
+    let disk = ("s1", Kind::Disk, 0.0, FULL_DISK, LEVEL_QUEUE.map(Waiting::Queue));
+    assert_eq!(of_two([processors(FULL_PROCESSORS), disk]), Answer::Several(vec![1, 0]));
     // Processors with time left, and such as are as busy at any load, leave the disk alone.
-    for processors in [[0.12, 0.3, 0.6, 0.6], [0.186, 0.554, 0.95, 0.95], [1.0; 4]] {
-        let found = with(processors);
-        assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[1]), "{found:?}");
+    for busy in [[0.12, 0.3, 0.6, 0.6], [0.186, 0.554, 0.95, 0.95], [1.0; 4]] {
+        let said = of_two([processors(busy), disk]);
+        assert!(matches!(&said, Answer::Named { units, .. } if units == &[1]), "{said:?}");
     }
+}
+
+/// By what waits for it, so that another unit that is full raises no doubt.
+#[test]
+fn a_unit_that_shows_itself_that_it_is_the_limit_is_named_alone_whatever_else_is_full() {
+    let grows = [0.11, 0.56, 20.0, 110.0].map(Waiting::Queue);
+    let stops = |last: f64| [0.0, 0.1, last, last].map(Waiting::Share);
+    let said = |kind, waiting| of_two([processors(FULL_PROCESSORS), ("s1", kind, 0.0, FULL_DISK, waiting)]);
+    for (kind, waiting) in [(Kind::Disk, grows), (Kind::CpuQuota, stops(0.99)), (Kind::IoLimit, stops(0.99))]
+    {
+        let said = said(kind, waiting);
+        assert!(matches!(&said, Answer::Named { units, .. } if units == &[1]), "{kind:?}: {said:?}");
+    }
+    // A quota that leaves its group something in four periods of ten does not.
+    assert_eq!(said(Kind::CpuQuota, stops(0.6)), Answer::Several(vec![1, 0]));
+}
+
+/// A thread whose operations cost less where it is full has no ceiling that meets the plateau, and needs to be the only one.
+#[test]
+fn a_unit_without_a_predicted_ceiling_is_not_named_beside_one_that_is_as_full() {
+    let thread = ("p1", Kind::Thread, 0.0, [0.15, 0.6, 1.0, 1.0], [Waiting::Share(0.0); 4]);
+    let disk = |busy| ("s1", Kind::Disk, 0.073, busy, LEVEL_QUEUE.map(Waiting::Queue));
+    assert_eq!(of_two([thread, disk(FULL_PROCESSORS)]), Answer::Unexplained);
+    let alone = of_two([thread, disk([0.1, 0.2, 0.4, 0.4])]);
+    assert!(matches!(&alone, Answer::Named { units, .. } if units == &[0]), "{alone:?}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(super) fn at_plateau(
 
 /// A quota stopped its group in nearly all periods at each of the last steps, and in few of them where it was not used up: what
 /// fills it comes with the load.
-fn stops_where_full(unit: usize, steps: &[&Step], last: &[&Step]) -> bool {
+pub(super) fn stops_where_full(unit: usize, steps: &[&Step], last: &[&Step]) -> bool {
     let has_time =
         |step: &Step| step.usage.get(unit).and_then(|usage| usage.busy).is_some_and(|busy| busy < IDLE);
     let low: Vec<&Step> = steps.iter().copied().filter(|step| has_time(step)).collect();
