@@ -568,41 +568,52 @@ fn a_store_that_refuses_and_is_asked_again_refuses() {
     assert_eq!(answer(5).answer, "named");
 }
 
-/// Writes through a gateway to three OSDs, on processors that have time left, with what these servers say of their own times:
-/// operations inside the gateway, and of each OSD inside its writes and its copies, as parts of all that are under way.
-fn through_a_gateway(gateway: f64, osds: [(f64, f64); 3]) -> String {
+/// Reads and writes on processors that have time left, with what servers say of their own times, by the source that says it: their
+/// requests for each operation, and those inside as parts of all operations that are under way.
+fn with_times(said: &[(&str, &str, f64, f64)]) -> String {
     let stages = [1, 2, 4, 8, 16].map(|workers| {
         let mut stage = stage(workers, 4096);
         stage.nodes[0].units.retain(|unit| unit.kind == ResourceKind::Machine);
         let (rate, all) = (load_of(&stage).unwrap().0, f64::from(workers));
-        let figure = |quantity: &str, unit: String, mean: f64| QuantityResult {
+        stage.operations[0].bandwidth_bytes_per_s = Some(rate * 4096.0);
+        let figure = |quantity: &str, unit: &str, mean: f64| QuantityResult {
             quantity: quantity.to_owned(),
-            unit,
+            unit: unit.to_owned(),
             mean,
             highest: mean,
         };
-        let both = |(unit, inside): (String, f64)| {
-            [figure("server_requests", unit.clone(), rate), figure("server_request_s", unit, inside)]
-        };
-        let of_osds = osds.into_iter().enumerate().flat_map(|(at, (writes, copies))| {
-            [(format!("osd.{at} write"), all * writes), (format!("osd.{at} copy"), all * copies)]
-        });
-        let seen: Vec<(String, f64)> =
-            std::iter::once(("client.rgw.a put".to_owned(), all * gateway)).chain(of_osds).collect();
-        let quantities = seen.into_iter().flat_map(both).collect();
-        let ceph = NodeResult {
-            name: "ceph".into(),
-            source: "ceph".into(),
-            readings: 9,
-            quantities,
-            ..NodeResult::default()
-        };
-        stage.nodes.push(ceph);
+        let sources: BTreeSet<&str> = said.iter().map(|one| one.0).collect();
+        stage.nodes.extend(sources.into_iter().map(|source| {
+            NodeResult {
+                name: source.to_owned(),
+                source: source.to_owned(),
+                readings: 9,
+                quantities: said
+                    .iter()
+                    .filter(|one| one.0 == source)
+                    .flat_map(|&(_, unit, requests, inside)| {
+                        [
+                            figure("server_requests", unit, rate * requests),
+                            figure("server_request_s", unit, all * inside),
+                        ]
+                    })
+                    .collect(),
+                ..NodeResult::default()
+            }
+        }));
         stage
     });
     let found = &bottlenecks(&run(stages.into()))[0];
     assert_eq!(found.answer, "limit", "{}", found.text);
     found.text.clone()
+}
+
+/// Writes through a gateway to three OSDs: operations inside the gateway, and of each OSD inside its writes and its copies.
+fn through_a_gateway(gateway: f64, osds: [(f64, f64); 3]) -> String {
+    let names = ["osd.0 write", "osd.0 copy", "osd.1 write", "osd.1 copy", "osd.2 write", "osd.2 copy"];
+    let inside = osds.into_iter().flat_map(|(writes, copies)| [writes, copies]);
+    let of_osds = names.into_iter().zip(inside).map(|(unit, inside)| ("ceph", unit, 1.0, inside));
+    with_times(&of_osds.chain([("ceph", "client.rgw.a put", 1.0, gateway)]).collect::<Vec<_>>())
 }
 
 #[test]
@@ -618,4 +629,41 @@ fn where_no_resource_is_full_the_servers_say_where_operations_are() {
     // What is waited for is neither.
     let neither = through_a_gateway(0.1, [(0.02, 0.0), (0.02, 0.0), (0.02, 0.0)]);
     assert!(!neither.contains("look at Ceph"), "{neither}");
+}
+
+#[test]
+fn all_copies_of_an_operation_of_swift_and_all_ways_of_reading_a_daemon_count_once() {
+    let proxy = |inside| ("statsd", "proxy-server.object.PUT.201", 1.0, inside);
+    // Three copies at once, each of which takes a sixth of the time.
+    let slow_proxy = with_times(&[proxy(1.0), ("statsd", "object-server.PUT", 3.0, 0.5)]);
+    assert!(slow_proxy.contains("look at Swift proxy first"), "{slow_proxy}");
+    let slow_objects = with_times(&[proxy(1.0), ("statsd", "object-server.PUT", 3.0, 2.76)]);
+    assert!(
+        slow_objects.contains("and 14 inside Swift object server: look at Swift object"),
+        "{slow_objects}"
+    );
+    // Without a proxy that says how many there are, clients do, of what they ask for.
+    let reads = |inside| with_times(&[("statsd", "object-server.GET", 2.0, inside)]);
+    assert!(
+        !reads(0.8).contains("look at Swift") && reads(1.8).contains("look at Swift object server first")
+    );
+    assert!(!with_times(&[("statsd", "object-server.PUT", 3.0, 2.7)]).contains("look at Swift"));
+
+    let osd = |unit| ("ceph", unit, 1.0, 0.33);
+    let all = [osd("osd.0 read"), osd("osd.1 read"), osd("osd.2 read")];
+    let once = with_times(&all);
+    let twice = with_times(&[&all[..], &[("prometheus", "osd.0 read", 1.0, 0.33)]].concat());
+    assert!(once.contains("look at Ceph OSD first") && once == twice, "{once} {twice}");
+    // Four reads of an OSD at once for one of a client.
+    let four = with_times(&[("ceph", "osd.0 read", 4.0, 3.9)]);
+    assert!(four.contains("15 inside Ceph OSD"), "{four}");
+}
+
+#[test]
+fn bodies_that_an_http_server_waits_for_may_be_held_up_by_their_links() {
+    let link = "at what is behind it and the links that bodies come and go by";
+    let gateway = through_a_gateway(0.9, [(0.01, 0.0), (0.01, 0.0), (0.01, 0.0)]);
+    assert!(gateway.contains(link), "{gateway}");
+    let osds = through_a_gateway(1.0, [(0.3, 0.2), (0.3, 0.2), (0.3, 0.2)]);
+    assert!(osds.contains("at what is behind it") && !osds.contains(link), "{osds}");
 }
