@@ -2,6 +2,8 @@
 //! names, so each after the first has a number as well: as one work they would have more in flight than workers, and the
 //! sizes and the pace of the first.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cosmark_archive::StageRecord;
 use cosmark_workload::Workload;
 use cosmark_workload::model::Stage;
@@ -44,16 +46,22 @@ fn give_names(stage: &mut Stage) {
     }
 }
 
-/// Puts a number behind each name that was there before.
+/// Puts a number behind each name that was there before. A workload may have thousands of one name.
 fn give_numbers<'a>(names: impl Iterator<Item = &'a mut String>) {
-    let mut taken: Vec<String> = Vec::new();
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     for name in names {
-        let free = std::iter::once(name.clone())
-            .chain((2..).map(|number: usize| format!("{name} ({number})")))
-            .find(|name| !taken.contains(name))
-            .unwrap_or_default();
-        taken.push(free.clone());
-        *name = free;
+        if taken.insert(name.clone()) {
+            continue;
+        }
+        let number = numbers.entry(name.clone()).or_insert(1);
+        *name = loop {
+            *number += 1;
+            let own = format!("{name} ({number})");
+            if taken.insert(own.clone()) {
+                break own;
+            }
+        };
     }
 }
 
@@ -121,5 +129,19 @@ mod tests {
         let mut stage = record(&planned);
         stage.operations.pop();
         assert!(apart(&stage, &planned.stages[0], &planned).is_none());
+    }
+
+    #[test]
+    fn thousands_of_one_name_take_no_time() {
+        let mut names = vec!["read".to_owned(); 20_000];
+        names[7] = "read (9)".to_owned();
+        let began = std::time::Instant::now();
+        give_numbers(names.iter_mut());
+        assert_eq!(
+            [&names[0], &names[6], &names[7], &names[8], &names[9]].map(String::as_str),
+            ["read", "read (7)", "read (9)", "read (8)", "read (10)"]
+        );
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }
