@@ -108,7 +108,7 @@ pub fn add(
 fn each_once(all: Vec<FileSystem>) -> Vec<FileSystem> {
     let pools: BTreeSet<String> = all.iter().filter_map(FileSystem::pool).map(str::to_owned).collect();
     let (overlays, others): (Vec<_>, Vec<_>) = all.into_iter().partition(FileSystem::is_overlay);
-    let mut rooms: Vec<(f64, f64)> = others.iter().map(|one| (one.size, one.free)).collect();
+    let mut rooms: BTreeSet<(u64, u64)> = others.iter().map(|one| in_order(one.size, one.free)).collect();
     let (mut seen, mut of_pool) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
     let mut counted: Vec<FileSystem> = Vec::new();
     for one in others {
@@ -133,15 +133,19 @@ fn each_once(all: Vec<FileSystem>) -> Vec<FileSystem> {
         }
     }
     for one in overlays {
-        let is_same = |(size, free): &(f64, f64)| {
-            size.total_cmp(&one.size).is_eq() && (free - one.free).abs() <= SAME_FREE * one.size
-        };
-        if !rooms.iter().any(is_same) {
-            rooms.push((one.size, one.free));
+        let near = SAME_FREE * one.size;
+        let least = in_order(one.size, (one.free - near).max(0.0));
+        if rooms.range(least..=in_order(one.size, one.free + near)).next().is_none() {
+            rooms.insert(in_order(one.size, one.free));
             counted.push(one);
         }
     }
     counted
+}
+
+/// A size and what is free of it, in the order of these numbers: none of them is below 0.
+fn in_order(size: f64, free: f64) -> (u64, u64) {
+    (size.abs().to_bits(), free.abs().to_bits())
 }
 
 /// Why a machine of which file systems are wanted says nothing of any.
