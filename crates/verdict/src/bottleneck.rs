@@ -262,7 +262,10 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
     let units = each_once(stages, units.into_iter().collect());
     let usage_in = |nodes: &[NodeResult]| -> Vec<Usage> {
-        let seen: Vec<(Unit, Usage)> = units_of(nodes).collect();
+        let mut seen: BTreeMap<Unit, Usage> = BTreeMap::new();
+        for (unit, usage) in units_of(nodes) {
+            seen.entry(unit).or_insert(usage);
+        }
         // Threads that did next to nothing are left out of the figures of a machine that was read.
         let idle = |unit: &Unit| {
             let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
@@ -270,7 +273,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             Usage { busy, waiting: None, by_client: None, by_others: None }
         };
         let of = |unit: &Unit| {
-            let own = seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
+            let own = seen.get(unit).copied().unwrap_or_else(|| idle(unit));
             Usage { busy: own.busy.map(|busy| (busy + stolen(nodes, unit)).min(1.0)), ..own }
         };
         units.iter().map(of).collect()

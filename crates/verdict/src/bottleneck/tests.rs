@@ -68,6 +68,21 @@ fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_l
     assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
 }
 
+/// Whoever answers may make up as many parts as it likes.
+#[test]
+fn a_machine_of_thousands_of_disks_takes_no_minutes() {
+    let stages = [1, 2, 4, 8, 16].map(|workers| {
+        let mut stage = stage(workers, 4096);
+        let others = (0..10_000).map(|at| unit(ResourceKind::Disk, &format!("sd-of-many-{at}"), 0.1, 0.0));
+        stage.nodes[0].units.extend(others);
+        stage
+    });
+    let began = std::time::Instant::now();
+    let found = bottlenecks(&run(stages.into()));
+    assert_eq!(found[0].units, ["s1 disk sda"], "{}", found[0].text);
+    assert!(began.elapsed() < std::time::Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
 /// As ceph-volume makes them: each OSD on a logical volume of its own.
 #[test]
 fn a_volume_that_is_as_busy_as_its_disk_is_no_second_one() {
