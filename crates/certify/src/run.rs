@@ -226,6 +226,8 @@ impl Certifying {
         };
         let mut places = vec![format!("{}/{}", room.container, room.prefix)];
         places.extend(room.versions_in.clone());
+        let strays: BTreeSet<&String> = room.strays.iter().map(|(container, _)| container).collect();
+        places.extend(strays.into_iter().cloned());
         let cleaned = tokio::time::timeout(CLEANING, self.clean_all(room, client.as_mut())).await;
         cleaned.unwrap_or_else(|_| {
             let places = places.join(" and in ");
@@ -234,6 +236,8 @@ impl Certifying {
     }
 
     async fn clean_all(&self, room: &mut Room, client: &mut dyn Client) -> Vec<String> {
+        // What may be open to everybody goes first: the time may not suffice for all.
+        let mut stays = remove_strays(&std::mem::take(&mut room.strays), client).await;
         for (key, upload) in std::mem::take(&mut room.uploads) {
             // Most are completed or given up already; what is left is told by the container that is not empty.
             let request = Request::delete(key).query("uploadId", upload);
@@ -247,14 +251,13 @@ impl Certifying {
         // One question puts a slash before it.
         names.retain(|name| name.strip_prefix('/').unwrap_or(name).starts_with(&room.prefix));
         let names: Vec<String> = names.into_iter().collect();
-        let mut stays = self.remove(room, &names).await;
+        stays.extend(self.remove(room, &names).await);
         if let Some(container) = room.versions_in.take() {
             stays.extend(versions::remove_all(room, &container).await);
             let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
             let error = gone.err().filter(|error| error.status() != Some(404));
             stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
         }
-        stays.extend(remove_strays(&std::mem::take(&mut room.strays), client).await);
         if room.owns_container {
             let gone =
                 within(PATIENCE, client.delete_container(&room.container, &mut Marks::default())).await;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use cosmark_adaptor_api::{Ask, Asker, Protocol, Reply, Result, Session, Whom};
-use cosmark_certify::{Answer, Certificate};
+use cosmark_adaptor_api::{Adaptor, Ask, Asker, Marks, Protocol, Reply, Result, Session, Whom};
+use cosmark_certify::{Answer, Certificate, Certifying};
 use cosmark_embedded::{EmbeddedStore, Options};
 
-use super::{before, certified_by, not_right, speaking_s3};
+use super::{before, certified_by, certifying, not_right, speaking_s3};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -25,6 +25,8 @@ enum Lie {
     LetsEveryOriginIn,
     /// Pages may send whatever they like.
     LetsEveryMethodIn,
+    /// All pages are let in, also where no rule is: who set none has promised nothing.
+    LetsAllInAlways,
 }
 
 #[derive(Default)]
@@ -33,6 +35,8 @@ struct Memory {
     open: BTreeSet<String>,
     /// Bucket and begin of the names that a policy opens.
     policy: Option<String>,
+    /// The bucket that has a rule for pages of others.
+    rule: Option<String>,
 }
 
 struct Door {
@@ -53,9 +57,10 @@ impl Door {
     fn preflight(&self, ask: &Ask<'_>) -> Reply {
         let (origin, method) =
             (line(ask, "origin").unwrap(), line(ask, "access-control-request-method").unwrap());
-        let is_in = (origin == "https://one.example" || self.lie == Lie::LetsEveryOriginIn)
+        let has_rule = self.memory.lock().unwrap().rule.as_deref() == Some(ask.container);
+        let is_named = (origin == "https://one.example" || self.lie == Lie::LetsEveryOriginIn)
             && (method == "GET" || self.lie == Lie::LetsEveryMethodIn);
-        if !is_in {
+        if self.lie != Lie::LetsAllInAlways && !(is_named && has_rule) {
             return done(403);
         }
         let lines = [("access-control-allow-origin", origin), ("access-control-allow-methods", method)];
@@ -70,6 +75,7 @@ impl Door {
             return Some(self.preflight(ask));
         }
         if has("cors") {
+            self.memory.lock().unwrap().rule = Some(ask.container.to_owned());
             return Some(done(200));
         }
         if !has("policy") {
@@ -125,14 +131,37 @@ impl Asker for Door {
     }
 }
 
-async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
+const ABOUT: &[&str] = &["s3.acl.", "s3.cors", "s3.policy."];
+
+fn behind(store: &EmbeddedStore, lie: Lie) -> (Arc<dyn Adaptor>, Arc<Mutex<Memory>>) {
     let memory = Arc::new(Mutex::new(Memory::default()));
+    let own = Arc::clone(&memory);
     let adaptor = before(
         speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key())),
         |client| client,
         move |inner, _| Box::new(Door { inner, lie, memory: Arc::clone(&memory) }),
     );
-    certified_by(adaptor, Session::default(), &["s3.acl.", "s3.cors", "s3.policy."]).await.unwrap()
+    (adaptor, own)
+}
+
+async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
+    certified_by(behind(store, lie).0, Session::default(), ABOUT).await.unwrap()
+}
+
+#[tokio::test]
+async fn nothing_is_opened_in_a_container_that_is_somebodys() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let (adaptor, memory) = behind(&store, Lie::OverwritesStayOpen);
+    let mut client = adaptor.client(&Arc::new(Session::default())).unwrap();
+    client.create_container("mine", &mut Marks::default()).await.unwrap();
+    let asking = Certifying {
+        container: Some("mine".to_owned()),
+        ..certifying(adaptor, Session::default(), ABOUT, None)
+    };
+    let certificate = asking.run(&mut |_| {}, std::future::pending()).await.unwrap();
+    assert_eq!((certificate.counts.not_asked, certificate.questions.len()), (3, 3), "{certificate:#?}");
+    let memory = memory.lock().unwrap();
+    assert_eq!((memory.open.len(), &memory.policy, &memory.rule), (0, &None, &None));
 }
 
 #[tokio::test]
@@ -146,6 +175,7 @@ async fn what_is_opened_to_everybody_is_found_where_it_is_more_or_longer_than_wa
         (Lie::RemembersPolicies, 2, &["s3.policy.public"]),
         (Lie::LetsEveryOriginIn, 2, &["s3.cors"]),
         (Lie::LetsEveryMethodIn, 2, &["s3.cors"]),
+        (Lie::LetsAllInAlways, 2, &[]),
     ];
     let mut wrong = Vec::new();
     for (lie, right, wanted) in cases {
