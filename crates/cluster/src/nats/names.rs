@@ -76,7 +76,7 @@ pub const BUCKETS: &[BucketRow] = &[
     BucketRow {
         name: LEASE,
         max_age: Some(Duration::from_secs(6)),
-        holds: "key `leader`: the controller that leads, renewed every 2 s",
+        holds: "key `leader`: the controller that leads, signed, renewed every 2 s",
         for_drivers: ForDrivers::Nothing,
     },
     BucketRow {
