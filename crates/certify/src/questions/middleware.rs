@@ -73,10 +73,19 @@ pub(super) const ROWS: &[Question] = &[
 /// Another look at what a proxy may know a moment later, and how many.
 const PAUSE: Duration = Duration::from_millis(700);
 const LOOKS: usize = 3;
+/// A longer `/info` is none: as JSON it would take ten times its bytes.
+const MOST_INFO_BYTES: usize = 1 << 20;
 
 /// Whether `/info` names a feature; `None`: the store does not say what it has.
 pub(super) async fn names(room: &mut Room, feature: &str) -> Option<bool> {
-    let reply = room.send(Request::get("info").of("")).await.ok().filter(Reply::is_success)?;
+    let reply = room.send(Request::get("info").of("")).await.ok()?;
+    has_named(&reply, feature)
+}
+
+fn has_named(reply: &Reply, feature: &str) -> Option<bool> {
+    if !reply.is_success() || reply.body.len() > MOST_INFO_BYTES {
+        return None;
+    }
     let all: serde_json::Value = serde_json::from_slice(&reply.body).ok()?;
     all.is_object().then(|| all.get(feature).is_some())
 }
@@ -299,4 +308,25 @@ async fn quota(room: &mut Room) -> Found {
         return Ok(Finding::no(format!("{}, and it was written", finding.saw)));
     }
     Ok(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_has_is_read_where_it_says_it_and_where_that_is_not_endless() {
+        let long = format!("{{\"tempurl\": [{}0]}}", "0,".repeat(MOST_INFO_BYTES));
+        for (status, body, has) in [
+            (200, "{\"tempurl\": {}}", Some(true)),
+            (200, "{\"swift\": {}}", Some(false)),
+            (200, "[\"tempurl\"]", None),
+            (200, "<html>", None),
+            (404, "{\"tempurl\": {}}", None),
+            (200, long.as_str(), None),
+        ] {
+            let reply = Reply { status, body: body.as_bytes().to_vec(), ..Reply::default() };
+            assert_eq!(has_named(&reply, "tempurl"), has, "{status} {} bytes", body.len());
+        }
+    }
 }
