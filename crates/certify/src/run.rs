@@ -237,7 +237,9 @@ impl Certifying {
 
     async fn clean_all(&self, room: &mut Room, client: &mut dyn Client) -> Vec<String> {
         // What may be open to everybody goes first: the time may not suffice for all.
-        let mut stays = remove_strays(&std::mem::take(&mut room.strays), client).await;
+        let mut strays = std::mem::take(&mut room.strays);
+        let still = remove_strays(&strays, client).await;
+        strays.retain(|(container, _)| still.iter().any(|(other, _)| other == container));
         for (key, upload) in std::mem::take(&mut room.uploads) {
             // Most are completed or given up already; what is left is told by the container that is not empty.
             let request = Request::delete(key).query("uploadId", upload);
@@ -251,13 +253,16 @@ impl Certifying {
         // One question puts a slash before it.
         names.retain(|name| name.strip_prefix('/').unwrap_or(name).starts_with(&room.prefix));
         let names: Vec<String> = names.into_iter().collect();
-        stays.extend(self.remove(room, &names).await);
+        let mut stays = self.remove(room, &names).await;
         if let Some(container) = room.versions_in.take() {
             stays.extend(versions::remove_all(room, &container).await);
             let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
             let error = gone.err().filter(|error| error.status() != Some(404));
             stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
         }
+        // Where listings lag, what is in a container is gone a moment later.
+        let still = remove_strays(&strays, client).await.into_iter();
+        stays.extend(still.map(|(container, why)| format!("the container {container}: {why}")));
         if room.owns_container {
             let gone =
                 within(PATIENCE, client.delete_container(&room.container, &mut Marks::default())).await;
@@ -290,20 +295,20 @@ async fn can_be_written(room: &mut Room) -> Result<(), String> {
 }
 
 /// Removes containers beside the certification's own with what is in them; their names hold a word that nobody else
-/// has.
-async fn remove_strays(strays: &[(String, String)], client: &mut dyn Client) -> Vec<String> {
+/// has. Gives those that are still there, and why.
+async fn remove_strays(strays: &[(String, String)], client: &mut dyn Client) -> Vec<(String, String)> {
     for (container, object) in strays.iter().filter(|(_, object)| !object.is_empty()) {
         let name = ObjectName { container, object };
         drop(within(PATIENCE, client.delete(name, &mut Marks::default())).await);
     }
     let containers: BTreeSet<&str> = strays.iter().map(|(container, _)| container.as_str()).collect();
-    let mut stays = Vec::new();
+    let mut still = Vec::new();
     for container in containers {
         let gone = within(PATIENCE, client.delete_container(container, &mut Marks::default())).await;
         let error = gone.err().filter(|error| error.status() != Some(404));
-        stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
+        still.extend(error.map(|error| (container.to_owned(), error.message().to_owned())));
     }
-    stays
+    still
 }
 
 impl Certifying {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use cosmark_adaptor_api::{Adaptor, Ask, Asker, Marks, Protocol, Reply, Result, Session, Whom};
+use cosmark_adaptor_api::{
+    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest,
+    Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply, Result, Session, Whom,
+};
 use cosmark_certify::{Answer, Certificate, Certifying};
 use cosmark_embedded::{EmbeddedStore, Options};
 
@@ -134,11 +137,19 @@ impl Asker for Door {
 const ABOUT: &[&str] = &["s3.acl.", "s3.cors", "s3.policy."];
 
 fn behind(store: &EmbeddedStore, lie: Lie) -> (Arc<dyn Adaptor>, Arc<Mutex<Memory>>) {
+    behind_of(store, lie, |client| client)
+}
+
+fn behind_of(
+    store: &EmbeddedStore,
+    lie: Lie,
+    client: impl Fn(Box<dyn Client>) -> Box<dyn Client> + Send + Sync + 'static,
+) -> (Arc<dyn Adaptor>, Arc<Mutex<Memory>>) {
     let memory = Arc::new(Mutex::new(Memory::default()));
     let own = Arc::clone(&memory);
     let adaptor = before(
         speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key())),
-        |client| client,
+        client,
         move |inner, _| Box::new(Door { inner, lie, memory: Arc::clone(&memory) }),
     );
     (adaptor, own)
@@ -187,4 +198,83 @@ async fn what_is_opened_to_everybody_is_found_where_it_is_more_or_longer_than_wa
         assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{certificate:#?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A store for which a container whose objects were deleted is not empty yet when it is asked for the first time.
+struct Lagging {
+    inner: Box<dyn Client>,
+    /// What was deleted, in order: objects as `CONTAINER/OBJECT`.
+    deleted: Arc<Mutex<Vec<String>>>,
+}
+
+impl Client for Lagging {
+    fn set_session(&mut self, session: &Arc<Session>) {
+        self.inner.set_session(session);
+    }
+
+    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.inner.probe(marks)
+    }
+
+    fn get<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        range: Option<ByteRange>,
+        sink: Option<&'a mut dyn BodySink>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ReadOutcome> {
+        self.inner.get(name, range, sink, marks)
+    }
+
+    fn put<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        body: &'a dyn BodySource,
+        options: PutOptions,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        self.inner.put(name, body, options, marks)
+    }
+
+    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.deleted.lock().unwrap().push(format!("{}/{}", name.container, name.object));
+        self.inner.delete(name, marks)
+    }
+
+    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
+        self.inner.list(request, marks)
+    }
+
+    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        self.inner.create_container(container, marks)
+    }
+
+    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        let mut deleted = self.deleted.lock().unwrap();
+        let is_first = !deleted.iter().any(|one| one == container);
+        deleted.push(container.to_owned());
+        if is_first && container.ends_with("-policy") {
+            return Box::pin(async { Err(Error::new(ErrorKind::Status(409), "it is not empty")) });
+        }
+        drop(deleted);
+        self.inner.delete_container(container, marks)
+    }
+}
+
+#[tokio::test]
+async fn what_was_open_is_removed_first_and_once_more_where_it_is_not_empty_yet() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let deleted = Arc::new(Mutex::new(Vec::new()));
+    let own = Arc::clone(&deleted);
+    let (adaptor, _) = behind_of(&store, Lie::SaysNothing, move |inner| {
+        Box::new(Lagging { inner, deleted: Arc::clone(&own) })
+    });
+    let certificate = certified_by(adaptor, Session::default(), ABOUT).await.unwrap();
+    assert_eq!((certificate.counts.yes, certificate.left_behind.len()), (3, 0), "{certificate:#?}");
+    assert_eq!(store.used_bytes(), 0);
+    let deleted = deleted.lock().unwrap();
+    let at = |name: &str| deleted.iter().position(|one| one.starts_with(name)).unwrap();
+    assert!(at("cosmark-certify-truth1-policy/") < at("cosmark-certify-truth1/"), "{deleted:?}");
+    let tried = deleted.iter().filter(|one| *one == "cosmark-certify-truth1-policy").count();
+    assert_eq!(tried, 2, "{deleted:?}");
 }
