@@ -1,9 +1,12 @@
 //! Faults by the `faults` script of a test bed: what it makes fail, how it proves that, and the verb that heals it.
 
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_archive::{Heal, check_strict_modes};
+use cosmark_archive::{Heal, check_strict_modes, open_file};
 
 use super::command::{run_wanted, run_watched};
 use super::process::Process;
@@ -38,6 +41,10 @@ pub fn script(bed: &str) -> Result<String, String> {
 
 /// What a bed has among its data, with the directory of the scripts by which it was started.
 const SIGN: &str = ".cosmark-testbed";
+/// A longer one was written by no bed: no path is longer. Source: limits.h, PATH_MAX.
+const LONGEST_SIGN: u64 = 4096;
+/// Where beds whose server runs as another user have their data where root starts them.
+const DATA_OF_ROOT: &str = "/var/lib/cosmark-testbeds";
 
 /// Whether the script may be run: without the user's word only where nobody but the user and the administrator can have
 /// written it, and one of them has started its bed. What came with a workload was read by nobody.
@@ -51,7 +58,8 @@ pub fn check(bed: &str, allowed: bool, data: Option<&Path>) -> Result<(), String
     }
     check_strict_modes(Path::new(&path)).map_err(|why| format!("{why}, or allow it by --allow-faults"))?;
     let scripts = Path::new(&path).parent().unwrap_or(Path::new("/"));
-    if data.is_some_and(|data| was_started(data, scripts)) {
+    let mut places = data.into_iter().chain([Path::new(DATA_OF_ROOT)]);
+    if places.any(|data| was_started(data, scripts)) {
         return Ok(());
     }
     Err(format!(
@@ -64,12 +72,18 @@ pub fn check(bed: &str, allowed: bool, data: Option<&Path>) -> Result<(), String
 /// Whether a bed that has its data there was started by the scripts of a directory, and nobody else can have said so.
 fn was_started(data: &Path, scripts: &Path) -> bool {
     let Ok(beds) = std::fs::read_dir(data) else { return false };
-    let says_it = |sign: &PathBuf| {
-        let said = std::fs::read_to_string(sign);
-        said.is_ok_and(|said| Path::new(said.trim_end_matches('\n')) == scripts)
-    };
-    let signs = beds.flatten().map(|bed| bed.path().join(SIGN));
-    signs.filter(says_it).any(|sign| check_strict_modes(&sign).is_ok())
+    let mut signs = beds.flatten().map(|bed| bed.path().join(SIGN));
+    signs.any(|sign| {
+        check_strict_modes(&sign).is_ok() && directory_of(&sign).is_some_and(|said| said == scripts)
+    })
+}
+
+/// The directory that a sign names, byte for byte; `None` for what is none.
+fn directory_of(sign: &Path) -> Option<PathBuf> {
+    // In place of a file a pipe would be waited for without end.
+    let mut said = Vec::new();
+    open_file(sign).ok()?.take(LONGEST_SIGN).read_to_end(&mut said).ok()?;
+    said.strip_suffix(b"\n").map(|path| PathBuf::from(OsStr::from_bytes(path)))
 }
 
 pub struct Bed {
@@ -255,8 +269,21 @@ bed_up
         assert_eq!(check(&text_of(&packed), true, None), Ok(()));
         assert_eq!(check(&text_of(&started), false, Some(&data)), Ok(()));
         // Where others may write they may say it, too.
-        mode(&data.join("tiny").join(SIGN), 0o666);
+        let sign = data.join("tiny").join(SIGN);
+        mode(&sign, 0o666);
         assert!(!was_started(&data, &started));
+        // A pipe in its place is waited for by nobody.
+        std::fs::remove_file(&sign).unwrap();
+        assert!(
+            std::process::Command::new("mkfifo").args(["-m", "644"]).arg(&sign).status().unwrap().success()
+        );
+        assert!(!was_started(&data, &started));
+    }
+
+    #[test]
+    fn beds_of_root_have_their_data_where_their_script_puts_them() {
+        let script = include_str!("../../../../testbeds/apache-dav/bed.sh");
+        assert!(script.contains(&format!("bed_init apache-dav {DATA_OF_ROOT}\n")));
     }
 
     #[test]
