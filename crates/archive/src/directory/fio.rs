@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::csv::cosbench::{StageTables, TimelineRow};
 use crate::directory::files::{safe_name, write_whole};
 use crate::directory::run_dir::no_stage;
-use crate::directory::{Archive, NewRun};
+use crate::directory::{Archive, NewRun, leave_nothing};
 use crate::fio::{Course, FioJob, FioOutput, Side, Step, workload_of};
 use crate::{
     ArchiveError, FioJobRecord, FioRecord, HostRecord, IntervalLine, RunDir, RunRecord, RunState, StageState,
@@ -76,7 +76,7 @@ impl Archive {
         })?;
         let jobs = new.jobs.iter().map(|job| job.facts.clone()).collect();
         dir.record.fio = Some(FioRecord { memory_bytes: new.memory_bytes, jobs, ..FioRecord::default() });
-        dir.write_record(true)?;
+        dir.write_record(true).inspect_err(|_| leave_nothing(dir.path()))?;
         Ok(FioRun { dir, workload, jobs: new.jobs.to_vec() })
     }
 }

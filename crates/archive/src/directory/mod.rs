@@ -168,11 +168,13 @@ impl Archive {
         let stem = format!("{id}-{}", safe_name(&new.workload.name));
         let path = self.root.join(&stem);
         fs::create_dir(&path).map_err(ArchiveError::io("make directory", &path))?;
-        write_given_files(&path, new)?;
-        let mut record = RunRecord::begun(id, new.workload, new.host.clone(), new.submitted);
-        record.seed = new.seed;
-        record.process = Some(process::this_process());
-        RunDir::create(self.clone(), path, stem, record, layout_of(new.workload))
+        let begun = write_given_files(&path, new).and_then(|()| {
+            let mut record = RunRecord::begun(id, new.workload, new.host.clone(), new.submitted);
+            record.seed = new.seed;
+            record.process = Some(process::this_process());
+            RunDir::create(self.clone(), path.clone(), stem, record, layout_of(new.workload))
+        });
+        begun.inspect_err(|_| leave_nothing(&path))
     }
 
     /// The same for a run that another process began and did not end: its incomplete directory is replaced.
@@ -282,6 +284,12 @@ impl Archive {
         let next = last.checked_add(1).filter(|next| *next < MOST_NUMBER);
         next.ok_or_else(|| damaged("no workload number is left".to_owned()))
     }
+}
+
+/// What this process has just made and could not fill is no run, and takes room of a disk that may be full.
+pub(crate) fn leave_nothing(path: &Path) {
+    // Why it could not be filled says more than why it stays.
+    drop(fs::remove_dir_all(path));
 }
 
 fn write_given_files(path: &Path, new: &NewRun<'_>) -> Result<(), ArchiveError> {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cosmark_metrics::RawLimits;
 use jiff::Timestamp;
 
-use crate::directory::Archive;
 use crate::directory::files::{read_bounded, run_directory, safe_name, write_whole};
+use crate::directory::{Archive, leave_nothing};
 use crate::{ArchiveError, HostRecord, RunRecord, RunState};
 
 const FILE: &str = "baseline.json";
@@ -32,10 +32,9 @@ impl Archive {
         let number = self.reserve()?;
         let path = self.root().join(format!("w{number}{NAMED}{}", safe_name(name)));
         fs::create_dir(&path).map_err(ArchiveError::io("make directory", &path))?;
-        let file = path.join(FILE);
-        write_whole(&file, true, |out| {
+        let written = write_whole(&path.join(FILE), true, |out| {
             serde_json::to_writer_pretty(out, limits).map_err(std::io::Error::from)
-        })?;
+        });
         let record = RunRecord {
             description: Some("what the machines of the store can do by themselves".to_owned()),
             submitted: Some(began),
@@ -44,9 +43,12 @@ impl Archive {
             host,
             ..RunRecord::named(format!("w{number}"), format!("baseline {name}"), RunState::Finished)
         };
-        write_whole(&path.join("run.json"), true, |out| {
-            serde_json::to_writer_pretty(out, &record).map_err(std::io::Error::from)
-        })?;
+        let written = written.and_then(|()| {
+            write_whole(&path.join("run.json"), true, |out| {
+                serde_json::to_writer_pretty(out, &record).map_err(std::io::Error::from)
+            })
+        });
+        written.inspect_err(|_| leave_nothing(&path))?;
         Ok(path)
     }
 }

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use cosmark_archive::{
-    EventKind, NewRun, OpBatch, OpLog, RunState, StageRecord, StageState, TimeKind, TimelineRow, add_note,
-    open_run,
+    EventKind, NewRun, OpBatch, OpLog, RunState, Source, StageRecord, StageState, TimeKind, TimelineRow,
+    add_note, list, open_run,
 };
 use cosmark_metrics::{Phase, Sample, SlicePlan};
 use cosmark_workload::model::Stage;
@@ -301,6 +301,7 @@ fn child_fills_its_disk() {
     while std::io::Write::write_all(&mut filler, &[0; 512]).is_ok() {}
     let error = open(root.as_ref()).begin(&new_run(&model)).err().unwrap().to_string();
     assert!(error.contains("disk is full"), "{error}");
+    assert_eq!(list(root.as_ref()).unwrap().len(), 1, "what could not begin is no run");
     std::fs::write(std::path::Path::new(&root).join("../passed"), "yes").unwrap();
 }
 
@@ -325,6 +326,22 @@ fn a_full_disk_is_one_clear_error() {
     }
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(dir.path().join("passed").exists(), "the child did not come to its end");
+}
+
+#[test]
+fn a_run_whose_beginning_cannot_be_written_leaves_no_directory_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (archive, model) = (open(dir.path()), mixed("late"));
+    // A file without a name cannot be written, by which time others have been.
+    let nameless = Some(Source { file_name: "", text: "" });
+    for number in [None, Some(7)] {
+        let new = NewRun { number, source: nameless, ..new_run(&model) };
+        assert!(archive.begin(&new).is_err());
+        assert!(list(dir.path()).unwrap().is_empty());
+    }
+    // The number is free for who begins it again.
+    let run = archive.begin_again(&NewRun { number: Some(7), ..new_run(&model) }).unwrap();
+    assert_eq!(run.id(), "w7");
 }
 
 #[test]
