@@ -110,7 +110,7 @@ pub fn no_archive(archive: &Path) -> Problem {
 /// As [`find`], and when the run is one that COSBench made.
 pub fn find_own(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     let found = find(run, archive)?;
-    if found.join("run.json").is_file() || !CosbenchRun::is_at(&found) {
+    if !CosbenchRun::made(&found) {
         return Ok(found);
     }
     Err(Problem::usage(format!(

@@ -26,7 +26,7 @@ pub use workers::WorkerShare;
 
 use crate::ArchiveError;
 use crate::csv::timeline::{TimelineEntry, read_timeline};
-use crate::directory::files::{read_bounded_bytes, safe_name};
+use crate::directory::files::{has_record, read_bounded_bytes, safe_name};
 
 /// A larger workload file is not one.
 const MOST_CONFIG_BYTES: u64 = 64 << 20;
@@ -161,6 +161,13 @@ impl CosbenchRun {
     #[must_use]
     pub fn is_at(dir: &Path) -> bool {
         names_in(dir).and_then(|files| stem_of(dir, &files)).is_ok()
+    }
+
+    /// True when COSBench made the run in `dir`. What Cosmark made has tables of the same form, and a `run.json` beside them,
+    /// readable or not.
+    #[must_use]
+    pub fn made(dir: &Path) -> bool {
+        !has_record(dir) && Self::is_at(dir)
     }
 
     /// The timeline of one of its stages; empty when the stage left none.

@@ -18,6 +18,11 @@ pub(crate) const WORKLOADS: &str = "workloads.csv";
 /// archive could have.
 pub(crate) const MOST_NUMBER: u64 = 1 << 53;
 
+/// Something of the name of the record is in a directory: a link that leads nowhere and a directory, too, which are damage.
+pub(crate) fn has_record(dir: &Path) -> bool {
+    std::fs::symlink_metadata(dir.join(RECORD)).is_ok()
+}
+
 /// `17` of `w17-name`.
 pub(crate) fn number_of(directory: &str) -> Option<u64> {
     let (number, _) = directory.strip_prefix('w')?.split_once('-')?;

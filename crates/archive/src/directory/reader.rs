@@ -64,7 +64,7 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
 /// What `run.json` says, without a look at other files.
 pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
     let path = dir.join(RECORD);
-    if !path.exists() {
+    if !files::has_record(dir) {
         return Err(ArchiveError::NotARun { path: dir.to_owned() });
     }
     let text = read_bounded(&path, MOST_RECORD_BYTES)?;

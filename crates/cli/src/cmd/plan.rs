@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{RunRecord, open_run};
 use cosmark_capacity::change::{More, machines};
 use cosmark_capacity::energy;
@@ -21,7 +22,7 @@ use crate::runs::find;
 /// Runs the subcommand.
 pub fn run(args: &PlanArgs) -> Outcome {
     let path = find(&args.run, &args.archive)?;
-    if !path.join("run.json").is_file() {
+    if CosbenchRun::made(&path) {
         return Err(Problem::usage(format!(
             "{} is a run of COSBench: it has no figures of the store's machines",
             path.display()

@@ -164,3 +164,29 @@ fn storages_whose_keys_cannot_work_together_are_refused_before_anything_is_sent(
         assert_eq!(code, Some(0), "{storage}: {text}");
     }
 }
+
+#[test]
+fn a_run_whose_record_is_no_file_is_damaged_and_none_of_cosbench() {
+    let home = archive();
+    let home = home.path();
+    let record = home.join("archive/w3-mock-full/run.json");
+    for what in ["a directory", "a link that leads nowhere"] {
+        match what {
+            "a directory" => fs::create_dir(&record).unwrap(),
+            _ => std::os::unix::fs::symlink("nowhere", &record).unwrap(),
+        }
+        for command in
+            ["show w3", "judge w3", "plan w3", "compare w3 w23", "plot w3", "export w3 --format csv"]
+        {
+            let output = said(home, command);
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                !output.status.success() && err.contains("w3-mock-full/run.json: "),
+                "{what}: {command}: {err}"
+            );
+            assert!(!err.contains("COSBench"), "{what}: {command}: {err}");
+        }
+        fs::remove_dir(&record).or_else(|_| fs::remove_file(&record)).unwrap();
+    }
+    good(home, "show w3");
+}

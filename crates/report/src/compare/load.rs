@@ -81,7 +81,7 @@ pub struct LoadedOperation {
 /// # Errors
 /// When there is none, or it is damaged.
 pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
-    if !path.join("run.json").is_file() && CosbenchRun::is_at(path) {
+    if CosbenchRun::made(path) {
         return of_cosbench(label, path);
     }
     let run = open_run(path)?;

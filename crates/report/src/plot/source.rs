@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, HistogramColumn};
-use cosmark_archive::{EventKind, HistogramLog, Run, TimeKind, TimelineEntry, open_run};
+use cosmark_archive::{ArchiveError, EventKind, HistogramLog, Run, TimeKind, TimelineEntry, open_run};
 
 use cosmark_metrics::OperationResult;
 use cosmark_metrics::results::{METRICS, Metric, Statistic};
@@ -133,8 +133,11 @@ impl PlotRun {
     /// # Errors
     /// When there is no run, or it is damaged.
     pub fn open(dir: &Path, label: Option<&str>) -> Result<Self, PlotError> {
-        if dir.join("run.json").is_file() {
-            let run = open_run(dir)?;
+        if !CosbenchRun::made(dir) {
+            let run = match open_run(dir) {
+                Err(ArchiveError::NotARun { path }) => return Err(PlotError::NotARun(path)),
+                opened => opened?,
+            };
             let stages = run.record.stages.iter().map(|stage| PlotStage {
                 id: stage.id.clone(),
                 name: stage.name.clone(),
@@ -149,9 +152,6 @@ impl PlotRun {
                 stages: stages.collect(),
                 origin: Origin::Ours(Box::new(run)),
             });
-        }
-        if !CosbenchRun::is_at(dir) {
-            return Err(PlotError::NotARun(dir.to_owned()));
         }
         let run = CosbenchRun::open(dir)?;
         let stages: Vec<_> = run
