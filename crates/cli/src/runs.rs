@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{RunState, baselines, open_run, run_directory};
+use cosmark_archive::{Run, RunState, baselines, open_run, run_directory};
 
 use crate::exit::Problem;
 
@@ -92,6 +92,13 @@ fn not_a_run(given: &Path) -> Problem {
     } else {
         format!("there is no {shown}; give the directory of one run, such as archive/w1-name, or its number")
     })
+}
+
+/// Says which times are missing in the archive of a run: what is drawn or judged of the others is not all of it.
+pub fn say_what_is_lost(run: &Run) {
+    if let Some(why) = run.lost_times() {
+        eprintln!("cosmark: {}: {why}", run.record.id);
+    }
 }
 
 /// What who has not run anything yet is told.

@@ -283,16 +283,28 @@ impl HistogramLog {
     ///
     /// # Errors
     /// When there is no log, or it is damaged.
-    pub fn marks(dir: &Path, mut each: impl FnMut(&str, Duration, Duration)) -> Result<(), ArchiveError> {
-        let mut log = Self::open(dir)?;
-        while let Some(line) = log.read_line()? {
+    pub fn marks(dir: &Path, each: impl FnMut(&str, Duration, Duration)) -> Result<(), ArchiveError> {
+        Self::open(dir)?.read_marks(each)
+    }
+
+    /// The same of the last `bytes` of the log.
+    pub(crate) fn last_marks(
+        dir: &Path,
+        bytes: u64,
+        each: impl FnMut(&str, Duration, Duration),
+    ) -> Result<(), ArchiveError> {
+        Self::open_at_end(dir, bytes)?.read_marks(each)
+    }
+
+    fn read_marks(mut self, mut each: impl FnMut(&str, Duration, Duration)) -> Result<(), ArchiveError> {
+        while let Some(line) = self.read_line()? {
             match IntervalLogIterator::new(&line).next() {
                 Some(Ok(LogEntry::Interval(entry))) => {
                     let tag = entry.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
                     each(&tag, entry.start_timestamp(), entry.duration());
                 }
                 Some(Ok(_)) | None => {}
-                Some(Err(_)) => return Err(log.damaged("not a line of a histogram log".to_owned())),
+                Some(Err(_)) => return Err(self.damaged("not a line of a histogram log".to_owned())),
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ pub(crate) mod histograms;
 pub(crate) mod in_force;
 pub(crate) mod index;
 pub(crate) mod log;
+mod lost;
 pub(crate) mod notes;
 pub(crate) mod open;
 mod probes;

@@ -1,9 +1,9 @@
 //! The histogram log says the same as the run.
 
-use cosmark_archive::{HistogramLog, TimeKind, open_run};
+use cosmark_archive::{HistogramLog, IntervalLine, TimeKind, open_run};
 use cosmark_metrics::{OpSnapshot, Phase, Sample};
 
-use crate::support::{at, mixed, new_run, open, slice, text};
+use crate::support::{at, mixed, new_run, open, run_to_the_end, slice, successes, text};
 
 /// Times from 0.05 to about 400 ms in no order, 1000 a slice.
 fn slices(paced: bool) -> Vec<OpSnapshot> {
@@ -156,4 +156,41 @@ fn a_line_that_a_kill_cut_short_is_left_out_and_damage_is_named() {
         let error = HistogramLog::open(run.path()).unwrap().find_map(Result::err).unwrap().to_string();
         assert!(error.contains(&format!("histograms.hlog: line {line}: ")), "{error}");
     }
+}
+
+/// A run of 30 s whose log ends after 20 s; the last success that its intervals know came in the one that began at `last_s`.
+fn silent_from_20_s(root: &std::path::Path, last_s: f64) -> std::path::PathBuf {
+    let mut run = open(root).begin(&new_run(&mixed("cut"))).unwrap();
+    run.set_load_started(0, at("18:54:00"));
+    let op = successes(100, 2.0, 100);
+    for second in 0..20 {
+        let snapshot = slice(0, Phase::Window, 1, vec![op.clone(), OpSnapshot::default()]);
+        run.append_histograms(0, at(&format!("18:54:{second:02}")), &snapshot).unwrap();
+    }
+    let line = IntervalLine::of("driver1", Phase::Window, last_s, last_s + 1.0, &op);
+    run.append_work_interval(0, 0, vec![line]).unwrap();
+    assert_eq!(open_run(run.path()).unwrap().lost_times(), None, "it goes on");
+    run_to_the_end(run, &mixed("cut"), &[op, successes(10, 4.0, 100)])
+}
+
+#[test]
+fn a_log_that_was_cut_is_known_by_its_end_and_that_of_a_silent_store_is_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let lost = |path: &std::path::Path| open_run(path).unwrap().lost_times();
+    let said = |path: &std::path::Path| lost(path).unwrap();
+    let silent = silent_from_20_s(home.path(), 19.0);
+    assert_eq!(lost(&silent), None);
+    let short = said(&silent_from_20_s(home.path(), 28.0));
+    assert!(short.starts_with("histograms.hlog ends 8 s before the operations of stage s1-main:"), "{short}");
+    let log = silent.join("histograms.hlog");
+    let whole = text(&log);
+    std::fs::write(&log, &whole[..whole.len() - 9]).unwrap();
+    assert!(said(&silent).contains("ends in the middle of a line: "));
+    let head: String = whole.split_inclusive('\n').take_while(|line| !line.starts_with("Tag=")).collect();
+    std::fs::write(&log, head).unwrap();
+    assert!(said(&silent).contains("has nothing of stage s1-main: "));
+    std::fs::write(&log, format!("{whole}{}\n", "x".repeat(5 << 20))).unwrap();
+    assert!(said(&silent).contains("is damaged near its end: "));
+    std::fs::remove_file(&log).unwrap();
+    assert!(said(&silent).contains("is not there, or is empty: "));
 }

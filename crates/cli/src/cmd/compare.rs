@@ -1,5 +1,6 @@
 //! `cosmark compare`: runs side by side.
 
+use cosmark_archive::open_run;
 use cosmark_report::compare::{
     Comparison, FailOn, Loaded, Options, compare, junit, load, markdown, normalised, table,
 };
@@ -7,7 +8,7 @@ use cosmark_report::compare::{
 use crate::args::{CompareArgs, CompareFormat};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::out::verbatim;
-use crate::runs::find;
+use crate::runs::{find, say_what_is_lost};
 use crate::screen::room;
 
 /// More runs are a mistake.
@@ -24,8 +25,15 @@ pub fn run(args: &CompareArgs) -> Outcome {
         if runs.is_empty() || count > MOST_RUNS {
             return Err(Problem::usage(format!("`{side}`: name 1 to {MOST_RUNS} runs, e.g. w3,w5,w7")));
         }
-        let loaded: Result<Vec<Loaded>, Problem> =
-            runs.iter().map(|run| Ok(load(run, &find(run, &args.archive)?)?)).collect();
+        let read = |run: &&str| -> Result<Loaded, Problem> {
+            let path = find(run, &args.archive)?;
+            let loaded = load(run, &path)?;
+            if let Ok(run) = open_run(&path) {
+                say_what_is_lost(&run);
+            }
+            Ok(loaded)
+        };
+        let loaded: Result<Vec<Loaded>, Problem> = runs.iter().map(read).collect();
         sides.push(loaded?);
     }
     let comparison = compare(&sides, &options);

@@ -5,7 +5,7 @@ use cosmark_verdict::open_judged;
 
 use crate::args::JudgeArgs;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::runs::find;
+use crate::runs::{find, say_what_is_lost};
 use crate::verdict;
 
 /// Runs the subcommand.
@@ -14,6 +14,7 @@ pub fn run(args: &JudgeArgs) -> Outcome {
     let mut ours: Vec<Run> = Vec::new();
     for name in &args.runs {
         let run = open_judged(&find(name, &args.archive)?)?;
+        say_what_is_lost(&run);
         match &run.record.made_by {
             Some(by) => {
                 let title = format!("{} {}, made by {by}", run.record.id, run.record.name);

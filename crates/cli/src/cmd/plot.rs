@@ -8,7 +8,7 @@ use cosmark_report::plot::{AxisWish, PlotError, PlotRun, Sheet, Wishes, named, p
 use crate::args::{AxisName, Bounds, LookArgs, PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::runs::find;
+use crate::runs::{find, say_what_is_lost};
 use crate::units;
 
 /// More runs than this do not fit into a picture.
@@ -23,6 +23,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
             return Err(Problem::usage(format!("more than {MOST_RUNS} runs; draw fewer at a time")));
         }
     }
+    runs.iter().filter_map(PlotRun::record).for_each(say_what_is_lost);
     let look = &args.look;
     let sheet = sheet_of(look)?;
     let axis = |name: AxisName, bounds: Option<Bounds>, label: &Option<String>| AxisWish {

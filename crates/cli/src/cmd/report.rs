@@ -9,18 +9,19 @@ use cosmark_verdict::open_judged;
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::runs::find;
+use crate::runs::{find, say_what_is_lost};
 
 /// Runs the subcommand.
 pub fn run(args: &ReportArgs) -> Outcome {
     output::check(args.output.as_deref(), None)?;
     let directory = find(&args.run, &args.archive)?;
+    let run = open_judged(&directory)?;
+    say_what_is_lost(&run);
     if args.output.is_some() && output::file(args.output.as_deref()).is_none() {
-        let page = html::page_of(&open_judged(&directory)?).map_err(problem)?;
+        let page = html::page_of(&run).map_err(problem)?;
         output::write_bytes(None, page.as_bytes())?;
         return Ok(Exit::Done);
     }
-    let run = open_judged(&directory)?;
     let path = html::write_run(&run, args.output.as_deref()).map_err(problem)?;
     println!("report: {}", path.display());
     if args.open {

@@ -8,7 +8,7 @@ use cosmark_verdict::open_judged;
 use crate::args::ShowArgs;
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::runs::find;
+use crate::runs::{find, say_what_is_lost};
 
 /// Runs the subcommand.
 pub fn run(args: &ShowArgs) -> Outcome {
@@ -21,6 +21,7 @@ pub fn run(args: &ShowArgs) -> Outcome {
             run.record.id
         );
     }
+    say_what_is_lost(&run);
     if args.json {
         verbatim!("{}", crate::output::json(&run.record)?);
         return Ok(Exit::Done);

@@ -182,3 +182,28 @@ fn pictures_go_through_links_too() {
         assert!(link.is_symlink() && fs::metadata(&link).unwrap().len() > 0, "{}", link.display());
     }
 }
+
+#[test]
+fn what_is_missing_of_a_run_is_said_and_its_figures_are_shown() {
+    let directory = prepared();
+    let dir = directory.path();
+    let log = cosmark_archive::list(&dir.join("archive")).unwrap().remove(0).path.join("histograms.hlog");
+    let commands = ["show w1", "judge w1", "plot w1 -o pictures", "compare w1 w1", "report w1 -o page.html"];
+    let done = |command: &str| run(dir, &command.split(' ').collect::<Vec<_>>());
+    for command in commands {
+        assert!(!stderr(&done(command)).contains("histograms.hlog"), "{command}");
+    }
+    let whole = fs::read(&log).unwrap();
+    let half = &whole[..whole.len() / 2];
+    fs::write(&log, half.strip_suffix(b"\n").unwrap_or(half)).unwrap();
+    for command in commands {
+        let said = stderr(&done(command));
+        assert!(said.contains("w1: histograms.hlog ends in the middle of a line"), "{command}: {said}");
+    }
+    let shown = done("show w1");
+    assert!(shown.status.success() && stdout(&shown).contains("read"), "{}", stdout(&shown));
+    if is_there(dir, &writers()[3]) {
+        let page = fs::read_to_string(dir.join("page.html")).unwrap();
+        assert!(page.contains("histograms.hlog ends in the middle of a line"));
+    }
+}

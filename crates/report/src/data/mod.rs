@@ -102,6 +102,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         if late > 0 {
             notes.push(format!("{late} lines of histograms.hlog are out of order and are not shown."));
         }
+        notes.extend(run.lost_times().map(|why| format!("{why}.")));
     }
     let workload = run.workload_yaml()?;
     let has_clients = read_clients(run, &mut series)?;

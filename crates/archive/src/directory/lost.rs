@@ -1,0 +1,68 @@
+//! Whether the histogram log of a run that is over reaches to its end: one that was cut, or copied in part, reads like a shorter one.
+
+use std::time::Duration;
+
+use crate::directory::files::last_byte;
+use crate::directory::histograms::FILE_NAME;
+use crate::{ArchiveError, HistogramLog, Run, RunState, StageRecord};
+
+/// What the last slices of a stage of hundreds of operations take.
+const TAIL_BYTES: u64 = 8 << 20;
+/// Slices end, and clocks of drivers agree, no better than that.
+const SLACK_S: f64 = 5.0;
+
+impl Run {
+    /// Which times of operations are missing in the archive of a run that is over, in a sentence; `None` where nothing is known to
+    /// be missing, and for runs whose times others took. Takes no longer for a long log than for a short one.
+    #[must_use]
+    pub fn lost_times(&self) -> Option<String> {
+        let record = &self.record;
+        let is_over = !matches!(record.state, RunState::Running | RunState::Killed);
+        if !is_over || record.made_by.is_some() || record.fio.is_some() {
+            return None;
+        }
+        let has_times =
+            |stage: &&StageRecord| stage.operations.iter().any(|op| op.ok > 0 && !op.tag.is_empty());
+        let last = record.stages.iter().rev().find(has_times)?;
+        let why = match last_byte(&self.path.join(FILE_NAME)) {
+            Ok(None) => Some("is not there, or is empty".to_owned()),
+            Ok(Some(b'\n')) => {
+                self.why_short(last).unwrap_or_else(|_| Some("is damaged near its end".to_owned()))
+            }
+            Ok(Some(_)) => Some("ends in the middle of a line".to_owned()),
+            Err(error) => Some(format!("cannot be read ({error})")),
+        }?;
+        Some(format!(
+            "{FILE_NAME} {why}: response times over time and distributions are missing or not whole; the figures of run.json are \
+             those of the whole run; restore the file from a copy"
+        ))
+    }
+
+    /// Why the log does not reach to the end of the last stage that has times.
+    fn why_short(&self, stage: &StageRecord) -> Result<Option<String>, ArchiveError> {
+        let heads: Vec<String> = stage.operations.iter().map(|op| format!("{}.", op.tag)).collect();
+        let mut reach: Option<Duration> = None;
+        HistogramLog::last_marks(&self.path, TAIL_BYTES, |tag, start, length| {
+            if heads.iter().any(|head| tag.starts_with(head.as_str())) {
+                reach = reach.max(Some(start.saturating_add(length)));
+            }
+        })?;
+        let Some(reach) = reach else { return Ok(Some(format!("has nothing of stage {}", stage.id))) };
+        let Some((began, base)) = stage.load_started.zip(self.record.submitted) else { return Ok(None) };
+        let reach_s = reach.as_secs_f64() - began.duration_since(base).as_secs_f64();
+        let window_s = stage.operations.iter().map(|op| op.window_s).fold(0.0, f64::max);
+        if reach_s + SLACK_S >= window_s {
+            return Ok(None);
+        }
+        // A store that was silent until the end leaves nothing there either.
+        let mut last_s = 0.0_f64;
+        self.intervals(|line| {
+            if line.stage == stage.id && line.ok > 0 {
+                last_s = last_s.max(line.start_s);
+            }
+        })?;
+        let is_short = reach_s + SLACK_S < last_s;
+        Ok(is_short
+            .then(|| format!("ends {:.0} s before the operations of stage {}", last_s - reach_s, stage.id)))
+    }
+}
