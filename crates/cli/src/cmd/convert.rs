@@ -1,5 +1,7 @@
 //! `cosmark convert`: COSBench XML to native YAML and back; access logs to recorded arrivals.
 
+use std::path::Path;
+
 use cosmark_driver::{cosbench_xml, native_yaml};
 use cosmark_workload::Format;
 use cosmark_workload::access_log::LOG_FORMATS;
@@ -14,7 +16,9 @@ use crate::registry::READING;
 
 /// Runs the subcommand.
 pub fn run(args: &ConvertArgs) -> Outcome {
-    output::check(args.output.as_deref(), Some(&args.file))?;
+    let read: Vec<&Path> =
+        [Some(args.file.as_path()), args.target.as_deref()].into_iter().flatten().collect();
+    output::check(args.output.as_deref(), &read)?;
     let log = match &args.from {
         Some(name) => {
             let found = LOG_FORMATS.iter().find(|(known, _)| known == name).map(|(_, format)| *format);

@@ -15,7 +15,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     let format = Format::named(&args.format).ok_or_else(|| {
         Problem::usage(format!("no format {}; `cosmark export --help` lists them", args.format))
     })?;
-    output::check(args.output.as_deref(), None)?;
+    output::check(args.output.as_deref(), &[])?;
     let run = open_judged(&find(&args.run, &args.archive)?)?;
     if format.binary && output::file(args.output.as_deref()).is_none() && io::stdout().is_terminal() {
         return Err(Problem::usage(format!(

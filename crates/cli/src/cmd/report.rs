@@ -13,7 +13,7 @@ use crate::runs::{find, say_what_is_lost};
 
 /// Runs the subcommand.
 pub fn run(args: &ReportArgs) -> Outcome {
-    output::check(args.output.as_deref(), None)?;
+    output::check(args.output.as_deref(), &[])?;
     let directory = find(&args.run, &args.archive)?;
     let run = open_judged(&directory)?;
     say_what_is_lost(&run);

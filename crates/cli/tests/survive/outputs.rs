@@ -128,18 +128,23 @@ fn no_output_takes_the_place_of_what_is_read_or_of_a_file_of_a_run() {
     let dir = directory.path();
     fs::copy(repository().join("workloads/cosbench/demo.xml"), dir.join("mine.xml")).unwrap();
     symlink("mine.xml", dir.join("other.xml")).unwrap();
+    fs::hard_link(dir.join("mine.xml"), dir.join("twin.xml")).unwrap();
+    fs::write(dir.join("target.yaml"), "storage: {type: mock}\n").unwrap();
     for (read, output) in [
+        ("mine.xml", "twin.xml"),
+        ("mine.xml --target target.yaml", "target.yaml"),
         ("mine.xml", "mine.xml"),
         ("mine.xml", "./mine.xml"),
         ("mine.xml", "other.xml"),
         ("other.xml", "mine.xml"),
         ("access.log", "access.log"),
     ] {
-        let before = fs::read(dir.join(read)).unwrap();
-        let refused = run(dir, &["convert", read, "-o", output]);
+        let before = fs::read(dir.join(output)).unwrap();
+        let words: Vec<&str> = ["convert"].into_iter().chain(read.split(' ')).chain(["-o", output]).collect();
+        let refused = run(dir, &words);
         assert_eq!(refused.status.code(), Some(2), "{read} {output}: {}", stderr(&refused));
         assert!(stderr(&refused).contains("this is the file that is read"), "{}", stderr(&refused));
-        assert!(fs::read(dir.join(read)).unwrap() == before, "{read} {output}");
+        assert!(fs::read(dir.join(output)).unwrap() == before, "{read} {output}");
     }
     let archive = dir.join("archive");
     let found = cosmark_archive::list(&archive).unwrap().remove(0).path;
@@ -153,6 +158,20 @@ fn no_output_takes_the_place_of_what_is_read_or_of_a_file_of_a_run() {
                 "{writer:?} {output}: {code:?} {said}"
             );
         }
+        assert!(fs::read(&file).unwrap() == before, "{output}");
+    }
+    // So are those of the archive itself, and of a run that COSBench made.
+    let history = archive.join("run-history.csv");
+    let cosbench = dir.join("w3-mock-full");
+    fs::create_dir(&cosbench).unwrap();
+    let theirs = repository().join("crates/archive/tests/cosbench-runs/w3-mock-full");
+    for name in ["w3-mock-full.csv", "workload-config.xml"] {
+        fs::copy(theirs.join(name), cosbench.join(name)).unwrap();
+    }
+    for file in [history, cosbench.join("w3-mock-full.csv"), cosbench.join("workload-config.xml")] {
+        let (before, output) = (fs::read(&file).unwrap(), file.display().to_string());
+        let (code, said) = write_to(dir, &writers()[0], &output);
+        assert!(code == Some(2) && said.contains("a file of "), "{output}: {code:?} {said}");
         assert!(fs::read(&file).unwrap() == before, "{output}");
     }
     // What was not there before, and the report, are nobody's loss.
