@@ -129,14 +129,17 @@ impl Basis<'_> {
         Shape { ends_above, falls_again }
     }
 
-    /// Seconds in which hardly anything was done. Where chance alone makes such seconds, only those of a dip say something.
+    /// Seconds in which hardly anything was done. Where chance alone makes such seconds, only those say something that are of a
+    /// dip, or in which more failed than without a fault.
     fn below_tenth_s(&self, healthy: &Healthy, (from, to): (usize, usize), found: &Found) -> f64 {
         let least = healthy.band.level * TENTH;
         let may_be_chance = healthy.band.level - least < BY_CHANCE * healthy.band.noise;
         let is_in_dip = |at: usize| found.dips.iter().any(|dip| (dip.bins.0..dip.bins.1).contains(&at));
+        let has_failed =
+            |at: usize| self.seconds.failed.get(at).is_some_and(|failed| *failed > healthy.failed);
+        let says_it = |at: usize| !may_be_chance || is_in_dip(at) || has_failed(at);
         let rates = self.seconds.ok.get(from..to).unwrap_or_default();
-        let below =
-            (from..).zip(rates).filter(|(at, rate)| **rate < least && (!may_be_chance || is_in_dip(*at)));
+        let below = (from..).zip(rates).filter(|(at, rate)| **rate < least && says_it(*at));
         real(below.count())
     }
 

@@ -115,12 +115,25 @@ fn a_slot_that_ends_before_the_rate_has_stayed_says_so() {
     assert!(result.slots[0].unknown["back_after_s"].contains("for 30 s"));
 }
 
+/// 5/s as chance has them: one second in ten is empty.
+const BY_CHANCE: [u64; 10] = [6, 4, 9, 3, 5, 0, 7, 8, 2, 6];
+
+#[test]
+fn seconds_in_which_operations_failed_are_of_an_outage_however_few_they_are() {
+    let mut seconds = Seconds::default();
+    for (at, ok) in (0..400_u64).zip(BY_CHANCE.into_iter().cycle()) {
+        let op = if (200..203).contains(&at) { second(0, 5, 10) } else { second(ok, 0, 10) };
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &op);
+    }
+    let result = results(&[spec(stall(), 30)], &[vec![played(195.0)]], &seconds, LOAD, true).remove(0);
+    let below_s = result.slots[0].below_tenth_s.unwrap();
+    assert!((3.0..=4.0).contains(&below_s), "{below_s}");
+}
+
 #[test]
 fn seconds_in_which_nothing_came_by_chance_are_none_of_an_outage() {
-    // 5/s as chance has them: one second in ten is empty.
-    let by_chance = [6, 4, 9, 3, 5, 0, 7, 8, 2, 6];
     let mut seconds = Seconds::default();
-    for (at, ok) in (0..400_u64).zip(by_chance.into_iter().cycle()) {
+    for (at, ok) in (0..400_u64).zip(BY_CHANCE.into_iter().cycle()) {
         let ok = if (200..220).contains(&at) { 0 } else { ok };
         seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &second(ok, 0, 10));
     }

@@ -157,6 +157,8 @@ const DEPTH_BINS: usize = 10;
 /// A longer stretch that is less deep counts instead where so many standard deviations of their means are between the two: of
 /// many stretches chance makes one the deepest.
 const DEEPER_BY_CHANCE: f64 = 5.0;
+/// Where less than this share of the level is done chance has less and less to take away, and where nothing is, nothing.
+const HARDLY: f64 = 0.1;
 
 fn depth(missing: &[f64], band: &Band) -> f64 {
     if band.level <= 0.0 || missing.is_empty() {
@@ -176,11 +178,17 @@ fn depth(missing: &[f64], band: &Band) -> f64 {
     let most = most_of(missing.len().min(3));
     let deep = missing.iter().filter(|missing| **missing > most / 2.0).count();
     let widest = deep.saturating_sub(2).max(1);
-    let by_chance = |width: usize| DEEPER_BY_CHANCE * band.noise * (band.memory / real(width)).sqrt();
+    let by_chance = |width: usize, mean: f64| {
+        let done = ((1.0 - mean / band.level) / HARDLY).clamp(0.0, 1.0);
+        DEEPER_BY_CHANCE * band.noise * (band.memory / real(width)).sqrt() * done
+    };
     let widths = std::iter::successors(Some(widest.min(DEPTH_BINS)), |width| {
         (*width < widest).then(|| (width + (width / 2).max(1)).min(widest))
     });
-    let depths = widths.map(|width| (most_of(width), by_chance(width)));
+    let depths = widths.map(|width| {
+        let mean = most_of(width);
+        (mean, by_chance(width, mean))
+    });
     let worst = depths.max_by(|a, b| (a.0 - a.1).total_cmp(&(b.0 - b.1)));
     (worst.map_or(0.0, |worst| worst.0) / band.level).clamp(0.0, 1.0)
 }

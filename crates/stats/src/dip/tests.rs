@@ -226,6 +226,18 @@ fn noise_makes_no_dip_deeper_than_it_was() {
 }
 
 #[test]
+fn an_outage_within_a_dip_is_whole_however_much_few_operations_differ_by_chance() {
+    // 5/s as chance has them; for 70 s the half of it, and for twelve of these nothing.
+    let by_chance = [6.0_f64, 4.0, 9.0, 3.0, 5.0, 0.0, 7.0, 8.0, 2.0, 6.0];
+    let mut series: Vec<f64> = by_chance.into_iter().cycle().take(200).collect();
+    series[100..170].iter_mut().for_each(|rate| *rate = (*rate / 2.0).floor());
+    series[130..142].fill(0.0);
+    let band = Band::of(&series[..90]).unwrap();
+    let depth = find(&series, 90, 200, &band).depth();
+    assert!(depth > 0.95, "{depth}");
+}
+
+#[test]
 fn what_chance_takes_from_the_seconds_beside_a_dip_is_not_lost_in_it() {
     let mut random = Random::new(8);
     let (mut found_apart, mut truly_apart) = (0, 0);
