@@ -273,6 +273,11 @@ impl RunGlance {
             Err(_) => {
                 let problem = match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
                     Ok(true) => "an empty folder".to_owned(),
+                    // Before its record nothing of a run says how it came out.
+                    Ok(false) if path.join(WORKLOAD).is_file() => {
+                        "no run.json is in it: a run that was cut off as it began, or lost its record"
+                            .to_owned()
+                    }
                     Ok(false) => "neither run.json nor a result table of COSBench is in it".to_owned(),
                     Err(error) => format!("the folder cannot be read: {error}"),
                 };

@@ -153,9 +153,12 @@ fn a_folder_that_holds_no_run_is_said_to_hold_none() {
     let whole = fs::read_to_string(table).unwrap();
     let damaged = whole.lines().next().unwrap().to_owned() + "\ns1-main,read";
     fs::write(home.path().join("w5-mock-full/w5-mock-full.csv"), damaged).unwrap();
+    fs::create_dir(home.path().join("w6-begun")).unwrap();
+    fs::write(home.path().join("w6-begun/workload.yaml"), "name: begun\n").unwrap();
     let runs = overview(home.path()).unwrap();
     let problem = |at: usize| runs[at].problem.as_deref().unwrap();
     assert_eq!(problem(0), "an empty folder");
+    assert!(runs[5].is_hollow && problem(5).contains("a run that was cut off as it began"), "{runs:?}");
     for run in &runs[1..4] {
         let problem = run.problem.as_deref().unwrap();
         assert_eq!(problem, "neither run.json nor a result table of COSBench is in it", "{run:?}");
