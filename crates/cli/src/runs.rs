@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{Run, RunState, baselines, open_run, run_directory};
+use cosmark_archive::{ArchiveError, Run, RunState, baselines, open_run, run_directory};
 
 use crate::exit::Problem;
 
@@ -143,9 +143,13 @@ fn last(runs: &[(u64, String)], archive: &Path, back: usize) -> Option<PathBuf> 
     Some(archive.join(&found.1))
 }
 
-/// It is over, and none of its stages made load.
+/// It is over, and none of its stages made load; or it was cut off before it had a record. One that is damaged made load, as far
+/// as anybody knows.
 fn never_began(directory: &Path) -> bool {
-    let Ok(run) = open_run(directory) else { return false };
+    let run = match open_run(directory) {
+        Ok(run) => run,
+        Err(error) => return matches!(error, ArchiveError::NotARun { .. }),
+    };
     let is_over = matches!(run.record.state, RunState::Failed | RunState::Terminated | RunState::Cancelled);
     is_over
         && run.record.stages.iter().all(|stage| stage.load_started.is_none() && stage.operations.is_empty())
@@ -198,9 +202,12 @@ mod tests {
     #[test]
     fn a_run_before_the_last_is_counted_back_from_it() {
         let archive = tempfile::tempdir().unwrap();
-        for name in ["w2-a", "w9-b", "w10-c", "w11-d/not"] {
-            fs::create_dir_all(archive.path().join(name)).unwrap();
+        for name in ["w2-a", "w9-b", "w10-c", "w11-d"] {
+            fs::create_dir(archive.path().join(name)).unwrap();
+            fs::write(archive.path().join(name).join("run.json"), "{").unwrap();
         }
+        // Cut off as it began: no run that anybody means.
+        fs::create_dir_all(archive.path().join("w12-e/source")).unwrap();
         let found = |run: &str| find(run, archive.path()).map(|path| path.file_name().unwrap().to_owned());
         for (run, name) in [
             ("last", "w11-d"),
