@@ -185,7 +185,7 @@ impl Archive {
     pub fn begin_again(&self, new: &NewRun<'_>) -> Result<RunDir, ArchiveError> {
         let Some(number) = new.number else { return self.begin(new) };
         let path = self.root.join(format!("w{number}-{}", safe_name(&new.workload.name)));
-        if path.exists() {
+        if path.exists() && !crate::remove_unbegun(&path) {
             let record = crate::open_run(&path)?.record;
             if !matches!(record.state, crate::RunState::Running | crate::RunState::Killed) {
                 return Err(ArchiveError::NoSuchPlace {

@@ -339,9 +339,14 @@ fn a_run_whose_beginning_cannot_be_written_leaves_no_directory_behind() {
         assert!(archive.begin(&new).is_err());
         assert!(list(dir.path()).unwrap().is_empty());
     }
-    // The number is free for who begins it again.
-    let run = archive.begin_again(&NewRun { number: Some(7), ..new_run(&model) }).unwrap();
-    assert_eq!(run.id(), "w7");
+    // The number is free for who begins it again, also where a kill came before the record.
+    let again = || archive.begin_again(&NewRun { number: Some(7), ..new_run(&model) });
+    let path = again().unwrap().path().to_owned();
+    std::fs::remove_file(path.join("run.json")).unwrap();
+    assert_eq!(again().unwrap().id(), "w7");
+    std::fs::remove_file(path.join("run.json")).unwrap();
+    std::fs::write(path.join("mine.txt"), "precious").unwrap();
+    assert!(again().is_err() && path.join("mine.txt").exists(), "somebody else's file is in it");
 }
 
 #[test]

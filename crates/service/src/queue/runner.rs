@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp, run_directory,
+    Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
+    remove_unbegun, run_directory,
 };
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{
@@ -316,6 +317,9 @@ impl Runner {
     /// One sentence.
     pub fn close_cut_off(&self, entry: &QueueEntry, reason: &str) -> Result<Option<Outcome>, String> {
         let Some(dir) = find_run(&self.archive, entry.number) else { return Ok(None) };
+        if remove_unbegun(&dir) {
+            return Ok(None);
+        }
         let record = match self.recover(&dir, Some(reason))? {
             Some(record) => record,
             None => cosmark_archive::open_run(&dir).map_err(|error| error.to_string())?.record,
