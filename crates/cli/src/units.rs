@@ -2,24 +2,12 @@
 
 use std::time::Duration;
 
+pub use cosmark_workload::units::grouped;
+
 /// A load: as few digits as say it.
 #[must_use]
 pub fn plain(value: f64) -> String {
     format!("{value}")
-}
-
-/// `1 234 567`.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `1 worker`, `1 234 workers`.

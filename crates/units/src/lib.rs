@@ -13,7 +13,7 @@ mod speed;
 pub use duration::{
     MAX_DURATION, Plain, duration_text, has_no_unit, parse_duration, parse_duration_as, unit_hint,
 };
-pub use number::{parse_bool, parse_integer, parse_signed, signed_text};
+pub use number::{grouped, parse_bool, parse_integer, parse_signed, signed_text};
 pub use rate::{MAX_RATE_PER_S, parse_rate, parse_rate_or_zero, rate_text};
 pub use size::{SizeUnit, bytes_text, parse_size};
 pub use speed::{MAX_SPEED_BYTES_PER_S, parse_speed, speed_text};

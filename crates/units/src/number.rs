@@ -44,6 +44,20 @@ pub fn signed_text(value: f64, decimals: usize) -> String {
     }
 }
 
+/// Digits in groups of three: `1 234 567`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -75,6 +89,12 @@ mod tests {
         ] {
             assert_eq!(signed_text(value, decimals), text, "{value}");
         }
+    }
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        let texts = [0, 999, 1000, 54_471, 1_234_567, u64::MAX].map(grouped);
+        assert_eq!(texts, ["0", "999", "1 000", "54 471", "1 234 567", "18 446 744 073 709 551 615"]);
     }
 
     #[test]

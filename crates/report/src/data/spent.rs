@@ -3,6 +3,7 @@
 use cosmark_archive::{OperationResult, StageRecord};
 use cosmark_metrics::nodes::server_time::{self, ServerTime};
 use cosmark_metrics::results::TIME_PARTS;
+use cosmark_workload::units::grouped;
 
 use super::model::{ServerTimeData, TimePartData, TimeRow, TimeSpent};
 
@@ -39,14 +40,7 @@ pub fn of_stage(stage: &StageRecord) -> Option<TimeSpent> {
     let (sampled, count) = whole
         .iter()
         .fold((0, 0), |(sampled, count), (_, times)| (sampled + times.time.sampled, count + times.count));
-    let mut remarks = Vec::new();
-    if sampled == 0 {
-        remarks.push("Sending was not seen: it is part of the first byte.".to_owned());
-    } else if sampled < count {
-        remarks.push(format!(
-            "The share of sending was seen of {sampled} of {count} operations, drawn by chance."
-        ));
-    }
+    let mut remarks: Vec<String> = sending(sampled, count).into_iter().collect();
     if let Some(why) = server_time::silence(&stage.nodes, &known) {
         let mut rest = why.chars();
         let head: String = rest.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -71,6 +65,20 @@ pub fn of_stage(stage: &StageRecord) -> Option<TimeSpent> {
     })
 }
 
+/// How much of the sending was seen, where it was not all of it.
+fn sending(sampled: u64, count: u64) -> Option<String> {
+    if sampled == 0 {
+        return Some("Sending was not seen: it is part of the first byte.".to_owned());
+    }
+    (sampled < count).then(|| {
+        format!(
+            "The share of sending was seen of {} of {} operations, drawn by chance.",
+            grouped(sampled),
+            grouped(count)
+        )
+    })
+}
+
 /// Only of what the clients measured.
 fn server(stage: &StageRecord, one: &ServerTime) -> Option<ServerTimeData> {
     let own = || stage.operations.iter().filter(|op| op.sample == one.sample && op.time.is_some());
@@ -84,4 +92,19 @@ fn server(stage: &StageRecord, one: &ServerTime) -> Option<ServerTimeData> {
         requests_per_s: one.requests_per_s,
         measured_per_s: own().filter_map(|op| op.throughput_per_s).sum(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_operations_have_their_digits_in_groups_as_in_the_terminal() {
+        assert_eq!(
+            sending(54_471, 115_604).as_deref(),
+            Some("The share of sending was seen of 54 471 of 115 604 operations, drawn by chance.")
+        );
+        assert_eq!(sending(7, 7), None);
+        assert!(sending(0, 7).is_some_and(|text| text.starts_with("Sending was not seen")));
+    }
 }
