@@ -28,7 +28,9 @@ pub fn markdown(text: &str) -> String {
 /// The same of a text that begins a line: it is no heading, list, quote or rule either (CommonMark, 4 and 5).
 #[must_use]
 pub fn markdown_line(text: &str) -> String {
-    let safe = markdown(text.trim());
+    // A control sign at the beginning has become a blank, behind which a heading is one all the same.
+    let safe = markdown(text);
+    let safe = safe.trim();
     let digits = safe.chars().take_while(char::is_ascii_digit).count();
     let (number, rest) = safe.split_at(digits);
     let begins = if number.is_empty() {
@@ -36,7 +38,7 @@ pub fn markdown_line(text: &str) -> String {
     } else {
         rest.starts_with(['.', ')'])
     };
-    if begins { format!("{number}\\{rest}") } else { safe }
+    if begins { format!("{number}\\{rest}") } else { safe.to_owned() }
 }
 
 /// A text in LaTeX without an order, the first of a row of a table, too: behind `\\` a bracket or a star would be a part of that.
@@ -93,6 +95,7 @@ mod tests {
             ("- = not in the archive", "\\- = not in the archive"),
             (" # head", "\\# head"),
             ("===", "\\==="),
+            ("\u{1} # head", "\\# head"),
             ("> said", "\\> said"),
             ("12. of May", "12\\. of May"),
             ("3) x", "3\\) x"),
