@@ -767,7 +767,7 @@ fn help_teaches_and_adaptors_list_their_keys() {
         (&["certify", "compare", ".", "."], "./certify.json"),
         (&["baseline", "nosuch.yaml"], "there is no file nosuch.yaml"),
         (&["study", "slidse"], "did you mean slides?"),
-        (&["study", "slides", "--json"], "--json is of `study list` and `study status`"),
+        (&["study", "slides", "--json"], "--json works with `study list` and `study status`"),
         (&["study", "status", "slides"], "no study was begun in this directory"),
         (&["study", "status", "--dir", "nowhere"], "it is no directory of a study"),
     ] {

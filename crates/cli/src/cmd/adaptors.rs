@@ -61,7 +61,7 @@ fn is_file(name: &str) -> bool {
 fn plugin_row(path: &str, args: &AdaptorsArgs) -> Result<&'static AdaptorDef, Problem> {
     if args.plugins.is_none() {
         return Err(Problem::usage(format!(
-            "{path}: showing the keys of a plugin runs its code; add --plugins DIR, a directory that it is below"
+            "{path}: showing the keys of a plugin runs its code; if you trust it, add --plugins DIR with a directory above it"
         )));
     }
     let catalog = reading(args.plugins.as_deref())?;

@@ -88,7 +88,7 @@ impl Seen {
     /// Bad lines make the conversion fail, unless they were to be left out.
     fn judge(&self, args: &ConvertArgs) -> Result<(), Problem> {
         if self.left_out > 0 {
-            eprintln!("cosmark: {} requests were not asked for with --only", self.left_out);
+            eprintln!("cosmark: {} requests were left out by --only", self.left_out);
         }
         if self.bad > 0 && !args.skip_bad {
             return Err(Problem::usage(format!(

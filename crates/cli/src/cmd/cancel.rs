@@ -27,7 +27,7 @@ pub fn run(args: &CancelArgs) -> Outcome {
 pub fn run_id(text: &str) -> Result<String, Problem> {
     let digits = text.strip_prefix('w').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::usage(format!("{text} is no id of a run; give one such as w12")));
+        return Err(Problem::usage(format!("{text} is not the id of a run; ids look like w12")));
     }
     Ok(format!("w{digits}"))
 }

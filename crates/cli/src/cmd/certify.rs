@@ -72,7 +72,9 @@ fn questions(args: &CertifyArgs) -> Outcome {
         |id: &str| args.only.is_empty() || args.only.iter().any(|begin| id.starts_with(begin.as_str()));
     let rows: Vec<_> = QUESTIONS.iter().copied().flatten().filter(|row| wanted(row.id)).collect();
     if rows.is_empty() {
-        return Err(Problem::usage("no question begins so: `cosmark certify questions` lists all of them"));
+        return Err(Problem::usage(
+            "no question has a name that begins like this: `cosmark certify questions` lists all of them",
+        ));
     }
     if args.json {
         let all: Vec<serde_json::Value> = rows
@@ -225,7 +227,9 @@ fn certify(args: &CertifyArgs, given: &str) -> Outcome {
         began: began.to_string(),
     };
     if certifying.questions().map_err(Problem::usage)?.is_empty() {
-        return Err(Problem::usage("no question begins so: `cosmark certify questions` lists them"));
+        return Err(Problem::usage(
+            "no question has a name that begins like this: `cosmark certify questions` lists them",
+        ));
     }
     let quiet = args.quiet;
     let mut report_to = |progress: Progress<'_>| {
@@ -311,7 +315,7 @@ fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(),
         counts.yes, counts.differs, counts.no, counts.not_asked, certificate.took_s
     );
     if counts.yes > 0 && counts.no + counts.differs == 0 {
-        println!("nothing was seen that is not as the documents say");
+        println!("nothing differs from what the protocol's documents say");
     }
     if let Some(why) = &certificate.ended_early {
         println!("ended early: {why}");

@@ -213,12 +213,12 @@ fn plan(workload: &Workload) {
     );
     if until_full && workload.nodes.is_empty() {
         println!(
-            "warning: no nodes: say how full the store is; unless agents on its machines do, a run of this ends before its load"
+            "warning: nothing under nodes: says how full the store is; unless an agent on its machines does, a run ends before its load"
         );
     } else if let Some(absent) = absent(workload) {
         println!(
-            "warning: a fill goes by the node {absent}, which nodes: does not have; unless an agent is called so, a run of this \
-             ends before its load"
+            "warning: a fill relies on the node {absent}, which is not under nodes:; unless an agent has that name, a run ends \
+             before its load"
         );
     }
 }

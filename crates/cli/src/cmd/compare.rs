@@ -53,7 +53,9 @@ pub fn run(args: &CompareArgs) -> Outcome {
         (true, _) => Exit::Missed,
         (false, true) => Exit::Done,
         (false, false) => {
-            eprintln!("cosmark: what was not tested did not pass; --allow-untested lets it");
+            eprintln!(
+                "cosmark: a condition that could not be tested counts as failed; --allow-untested accepts it"
+            );
             Exit::Untested
         }
     })

@@ -144,7 +144,7 @@ fn over_nats(
         Some(url) => {
             let options = nats::options(url, &args.login);
             let join = join_command(&options.shown(), None, key);
-            everbatim!("cosmark: drivers join, each with the login of a driver, by: {join}");
+            everbatim!("cosmark: drivers join with this command, each with a driver's login: {join}");
             setup.join = Some(join);
             options
         }
@@ -302,8 +302,8 @@ fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
         let role = role_of(&args.role).unwrap_or(TokenRole::View);
         if let Some(there) = tokens::list(&state)?.iter().find(|who| who.name == *name) {
             return Err(Problem::usage(format!(
-                "a token is called {name} already (role {}), and whoever has it would be shut out: give another name, or take it \
-                 away first with --remove-token {name}",
+                "there is a token called {name} already (role {}), and its owner would be shut out: give another name, or first \
+                 remove it with --remove-token {name}",
                 role_word(there.role)
             )));
         }

@@ -194,8 +194,8 @@ fn workload_that_filled(
     let newest = runs.first().ok_or_else(|| {
         let name = &set.record.name;
         Problem::usage(format!(
-            "none of the runs that wrote {name} is in the archive any more, and nobody knows how to log in: restore one \
-             that `cosmark datasets show {name}` names from a copy"
+            "no run that wrote {name} is in the archive any more, so it is not known how to reach its store: restore one of the \
+             runs that `cosmark datasets show {name}` names from a copy"
         ))
     })?;
     Ok((workload_of(newest, target, anywhere)?, runs))

@@ -36,7 +36,7 @@ pub fn run(args: &DemoArgs) -> Outcome {
         // A run that is ended early says how to remove what it left.
         Ok(()) if ended.record.state != RunState::Finished => {
             eprintln!(
-                "cosmark: the store of the demo is gone with all that was in it: nothing is left to clean"
+                "cosmark: the demo's store is gone with everything in it: there is nothing to clean up"
             );
         }
         Ok(()) => {}

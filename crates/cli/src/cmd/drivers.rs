@@ -27,7 +27,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     if drivers.is_empty() {
-        println!("no drivers; `cosmark driver --join NATS-URL` brings one");
+        println!("no driver has joined; start one with `cosmark driver --join NATS-URL`");
         return Ok(Exit::Done);
     }
     let rows: Vec<Vec<String>> = drivers.iter().map(cells).collect();

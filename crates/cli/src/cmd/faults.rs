@@ -62,7 +62,7 @@ fn list_of_agents(url: &str, login: &NatsArgs, as_json: bool) -> Outcome {
     }
     if agents.is_empty() {
         println!(
-            "no agents; `cosmark node --join URL --trust KEY --faults FILE` brings one that makes faults"
+            "no agents; `cosmark node --join URL --trust KEY --faults FILE` starts one that can make faults"
         );
         return Ok(Exit::Done);
     }

@@ -86,7 +86,7 @@ fn text_of(path: &Path) -> Result<String, Problem> {
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(Problem::usage(format!(
-            "{}: more than {} MiB are no output of fio",
+            "{}: larger than {} MiB, so this is not the output of fio",
             path.display(),
             MOST_BYTES >> 20
         )));
@@ -97,7 +97,7 @@ fn text_of(path: &Path) -> Result<String, Problem> {
 fn courses(files: &[std::path::PathBuf], jobs: &[FioJob]) -> Result<Vec<Option<Course>>, Problem> {
     if files.len() > jobs.len() {
         return Err(Problem::usage(format!(
-            "{} logs are more than the jobs of fio, of which there are {}",
+            "there are {} logs for {} jobs of fio: give one --iops-log for each job at most",
             files.len(),
             jobs.len()
         )));

@@ -61,8 +61,8 @@ fn offline(file: &Path) -> Result<Trace, Problem> {
             let (trace, steps_back) = trace.end();
             if steps_back > 0 {
                 eprintln!(
-                    "cosmark: the times of {} go back {}: another trace begins there, which is no distance, or what one processor \
-                     wrote stands behind what another did, so that the order is lost: merge these by time",
+                    "cosmark: the times of {} go back {}: either another trace begins there, which gives no distance, or the lines of \
+                     several processors stand one after the other and have to be merged by time",
                     file.display(),
                     units::count(steps_back, "time")
                 );

@@ -53,9 +53,9 @@ fn options(args: &NodeArgs, name: String, state: PathBuf) -> Result<AgentOptions
     driver::check_keys(&args.trust)?;
     if args.faults.is_some() && args.trust.is_empty() {
         return Err(Problem::usage(
-            "--faults: this machine is made to fail for whoever holds a controller's key, and not for the first one that a NATS \
-             happens to have: say whose by --trust KEY; a controller prints its key when it starts, and a run over NATS that \
-             misses this agent does",
+            "--faults: a controller may make this machine fail only if you trust its key, not because it is the first one that \
+             this NATS has: say whose by --trust KEY; a controller prints its key when it starts, and so does a run over NATS \
+             that misses this agent",
         ));
     }
     let links = links(&args.links).map_err(|why| Problem::usage(format!("--links: {why}")))?;
@@ -63,7 +63,7 @@ fn options(args: &NodeArgs, name: String, state: PathBuf) -> Result<AgentOptions
         checked(&args.filesystems).map_err(|why| Problem::usage(format!("--filesystems: {why}")))?;
     let ceph_sockets = args.ceph_sockets.as_ref().map(|directory| {
         let directory = directory.to_str().map(str::to_owned);
-        directory.ok_or_else(|| Problem::usage("--ceph-sockets: its name is no UTF-8"))
+        directory.ok_or_else(|| Problem::usage("--ceph-sockets: the directory's name is not valid UTF-8"))
     });
     Ok(AgentOptions {
         name,
@@ -93,7 +93,9 @@ fn allowed(path: &Path) -> Result<Vec<AllowedFault>, Problem> {
     check_strict_modes(path)
         .map_err(|why| Problem::usage(format!("--faults {shown}: its commands would run here, and {why}")))?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(Problem::usage(format!("--faults {shown}: it is no file, or larger than 1 MiB")));
+        return Err(Problem::usage(format!(
+            "--faults {shown}: this is not a file, or it is larger than 1 MiB"
+        )));
     }
     let text = std::fs::read_to_string(path).map_err(cannot)?;
     let (faults, mistakes) = parse_allowed_faults(&text);

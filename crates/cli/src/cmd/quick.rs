@@ -19,7 +19,9 @@ use cosmark_workload::units::has_no_unit;
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
     if args.search.is_empty() && (args.from.is_some() || args.to.is_some()) {
-        return Err(Problem::usage("--from and --to belong to --search: say what has to be met"));
+        return Err(Problem::usage(
+            "--from and --to need --search THRESHOLD, such as --search \"p95 <= 50 ms\"",
+        ));
     }
     let store = Store::parse(&args.url, args.insecure).map_err(Problem::usage)?;
     let text = workload(args, &store).map_err(Problem::usage)?;
@@ -124,7 +126,7 @@ fn is_cut(text: &str) -> bool {
 /// A part of the address that nobody reads was meant for something: another directory, another store.
 fn nothing_is_passed_over(kind: &str, url: &Url) -> Result<(), String> {
     if let Some(host) = url.host_str().filter(|host| kind == "file" && !host.is_empty()) {
-        return Err(format!("a directory stands behind three slashes: file:///{host}{}", url.path()));
+        return Err(format!("write three slashes before a directory: file:///{host}{}", url.path()));
     }
     let known: &[&str] = match kind {
         "swift" => &["container"],
@@ -135,8 +137,8 @@ fn nothing_is_passed_over(kind: &str, url: &Url) -> Result<(), String> {
     if url.fragment().is_none() && strange.is_none() {
         return Ok(());
     }
-    let may = if known.is_empty() { "nothing".to_owned() } else { format!("{}= alone", known.join("=, ")) };
-    Err(format!("behind ? may stand {may}, and nothing behind #; {ESCAPES}"))
+    let may = if known.is_empty() { "nothing".to_owned() } else { format!("only {}=", known.join("=, ")) };
+    Err(format!("{may} may follow ?, and nothing may follow #; {ESCAPES}"))
 }
 
 impl Store {
@@ -209,7 +211,7 @@ impl Store {
         }
         let bucket = decode(url.path().trim_matches('/'));
         if bucket.contains('/') {
-            return Err("behind the host stands a bucket alone, without a prefix");
+            return Err("only a bucket may follow the host, without a prefix");
         }
         self.container = (!bucket.is_empty()).then_some(bucket);
         Ok(())
@@ -265,7 +267,7 @@ fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, Stri
         match key.as_ref() {
             "keyring" => storage.push(("keyring", value.into_owned())),
             "conf" => storage.push(("conf", value.into_owned())),
-            _ => return Err("behind `?` may stand keyring=FILE and conf=FILE"),
+            _ => return Err("only keyring=FILE and conf=FILE may follow ?"),
         }
     }
     Ok(storage)
@@ -486,15 +488,15 @@ mod tests {
     #[test]
     fn no_part_of_an_address_is_passed_over() {
         for (text, said) in [
-            ("file://mnt/nfs/a", "behind three slashes: file:///mnt/nfs/a"),
+            ("file://mnt/nfs/a", "three slashes before a directory: file:///mnt/nfs/a"),
             ("file:///mnt/nfs#1", "written %2F, a ? %3F, a # %23"),
-            ("s3+http://k:geheim@host/bucket/prefix", "a bucket alone"),
-            ("s3+http://k:geheim@host/bucket?region=x", "behind ? may stand nothing"),
+            ("s3+http://k:geheim@host/bucket/prefix", "only a bucket may follow"),
+            ("s3+http://k:geheim@host/bucket?region=x", "nothing may follow ?"),
             ("s3+http://k:12#geheim@host/bucket", "a # %23"),
             ("s3+http://k:12?geheim@host/bucket", "a ? %3F"),
             ("s3+http://k:ab#geheim@host/bucket", "a # %23"),
-            ("swift+http://a:geheim@host/auth/v1.0?contaner=x", "behind ? may stand container= alone"),
-            ("dav+http://a:geheim@host/path#x", "nothing behind #"),
+            ("swift+http://a:geheim@host/auth/v1.0?contaner=x", "only container= may follow ?"),
+            ("dav+http://a:geheim@host/path#x", "nothing may follow #"),
             ("rados://u:geheim@mon/pool#x", "a # %23"),
         ] {
             let wrong = Store::parse(text, false).err().unwrap_or_else(|| panic!("{text} is taken"));

@@ -88,7 +88,7 @@ fn one(directory: &Path, force: bool, asking: Option<&Asking>) -> Result<(), Pro
         }
     }
     let Some(record) = recover(&archive, &directory, None, force)? else {
-        println!("{}: the run is over, and everything of it is there", directory.display());
+        println!("{}: the run is over and complete", directory.display());
         return Ok(());
     };
     print_results(&record, &directory);

@@ -204,7 +204,7 @@ impl Remote {
                     if wanted.wait.is_some_and(|wait| begun.elapsed() >= wait) {
                         let text = wanted.waits_for(&standing).unwrap_or_default();
                         return Err(Problem::usage(format!(
-                            "{text}: it waited in vain; see `cosmark drivers`"
+                            "{text}: they did not become free in time; see `cosmark drivers`"
                         )));
                     }
                 }
@@ -272,7 +272,7 @@ impl Remote {
         // The archive has it now.
         let purged = tokio::time::timeout(PURGE_PATIENCE, bus.purge_run(&run)).await;
         if let Some(cause) = purged.map_or_else(|_| Some("no answer".to_owned()), Result::err) {
-            eprintln!("cosmark: NATS keeps what was said about run {run} ({cause})");
+            eprintln!("cosmark: the messages of run {run} could not be removed from NATS ({cause})");
         }
         Ok(ended)
     }

@@ -43,7 +43,7 @@ const WORDS: [&str; 4] = ["list", "schema", "status", "new"];
 pub fn run(args: &StudyArgs) -> Outcome {
     if args.json && !matches!(args.what.as_str(), "list" | "status" | "schema") {
         return Err(Problem::usage(
-            "--json is of `study list` and `study status`; `cosmark study status NAME --json` has what was measured",
+            "--json works with `study list` and `study status`; `cosmark study status NAME --json` has what was measured",
         ));
     }
     match (args.what.as_str(), &args.name) {
@@ -236,7 +236,7 @@ fn study(args: &StudyArgs) -> Outcome {
     let without = beside_a_store(&spec, &targets, &mut only);
     if !without.is_empty() && !args.quiet {
         eprintln!(
-            "cosmark: without {}, which are variants of test beds and no store of yours; --only system=.. names those that are wanted",
+            "cosmark: left out: {}, variants of test beds; name those that you want beside your store with --only system=..",
             without.join(", ")
         );
     }
@@ -399,7 +399,9 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         let known = targets.contains_key(&system.name) || (system.block.is_some() && system.bed.is_none());
         if !known && Bed::of(&args.testbeds, system).map_err(Problem::usage)?.is_none() {
             let name = &system.name;
-            return Err(Problem::usage(format!("where is {name}? --system {name}=target.yaml says so")));
+            return Err(Problem::usage(format!(
+                "{name} has no test bed: give its target file with --system {name}=target.yaml"
+            )));
         }
     }
     let ceph = ceph();

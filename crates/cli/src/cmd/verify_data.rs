@@ -76,12 +76,12 @@ fn fits_what_was_removed(run: &Run, is_said: bool) -> Result<(), Problem> {
     let id = &run.record.id;
     match removal(run) {
         Some(note) if !is_said => Err(Problem::usage(format!(
-            "{id}: {} at {}: read back now, these would be called lost; to read what is left, with what is missing undecided, \
-             say --removed",
+            "{id}: {} at {}: if it were read back now, these objects would be called lost; --removed reads back what is left, and \
+             calls what is missing undecided",
             note.text, note.at
         ))),
         None if is_said => Err(Problem::usage(format!(
-            "{id}: it has no note of a clean, so nothing but a loss explains what is missing: read it back without --removed"
+            "{id}: nothing of this run was removed by `cosmark clean`, so whatever is missing is lost: read it back without --removed"
         ))),
         _ => Ok(()),
     }

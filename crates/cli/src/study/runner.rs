@@ -429,7 +429,9 @@ impl Runner for Here {
                 return Ok(Up { found: vec!["the disk of this machine".to_owned()], started: false });
             }
             let name = &system.name;
-            return Err(Trouble::Failed(format!("where is it? --system {name}=target.yaml says so")));
+            return Err(Trouble::Failed(format!(
+                "it has no test bed: give its target file with --system {name}=target.yaml"
+            )));
         };
         self.hold(&bed)?;
         let quiet = self.settings.quiet;

@@ -125,7 +125,7 @@ fn an_agent_obeys_controllers_that_it_trusts_and_nobody_else() {
     assert!(double.log().contains("is there already"), "{}", double.log());
     for (wrong, words) in [
         (&["--role", "a b"][..], "--role a b"),
-        (&["--trust", "me"], "no key of a controller"),
+        (&["--trust", "me"], "not a controller's key"),
         (&["--daemons", "x;y"], "no name of a daemon"),
         (&["--links", "lo"], "is no link and its speed"),
         (&["--filesystems", "data"], "--filesystems: `data` is no directory"),

@@ -168,7 +168,7 @@ fn a_fill_that_nobody_can_measure_sends_nothing_and_one_that_has_too_few_objects
     let path = directory.path();
     workload(path, "filling", &store, None, &fill("40 %", 1700));
     let plan = run(path, &["check", "filling.yaml"]);
-    assert!(stdout(&plan).contains("no nodes: say how full the store is"), "{}", stdout(&plan));
+    assert!(stdout(&plan).contains("nothing under nodes: says how full the store is"), "{}", stdout(&plan));
     let (output, record) = run_json(path, &["run", "filling.yaml", "--no-report"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(

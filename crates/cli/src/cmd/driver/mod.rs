@@ -152,7 +152,7 @@ pub fn check_keys(keys: &[String]) -> Result<(), Problem> {
         return Ok(());
     };
     Err(Problem::usage(format!(
-        "--trust {wrong}: that is no key of a controller; a controller prints its own when it starts: U and 55 letters and digits"
+        "--trust {wrong}: this is not a controller's key (U and 55 letters and digits); a controller prints its key when it starts"
     )))
 }
 
