@@ -109,7 +109,7 @@ pub enum Command {
     Export(ExportArgs),
     /// Add tags to a run, remove them, or show them
     Tag(TagArgs),
-    /// Write a note into the timeline of a run, one that runs or one that is over
+    /// Write a note into the timeline of a run, while it runs or afterwards
     Note(NoteArgs),
     /// Check what a store promises and keeps: some 200 questions to S3, fewer to others, each with its evidence
     Certify(CertifyArgs),
@@ -117,13 +117,13 @@ pub enum Command {
     VerifyData(VerifyDataArgs),
     /// List, check and remove the data sets that runs with `fill:` wrote
     Datasets(DatasetsArgs),
-    /// Show and heal faults that runs have made and not healed
+    /// Show and heal faults that runs made and did not heal
     Faults(FaultsArgs),
     /// Remove from the store what a run left there, and nothing else
     Clean(CleanArgs),
-    /// Finish runs whose process was killed: what they measured is put together, judged and archived
+    /// Finish runs whose process was killed: put together, judge and archive what they measured
     Recover(RecoverArgs),
-    /// Run a published comparison, or one of your own, and make its paper; goes on after a kill
+    /// Run a published comparison, or one of your own, and write its report; continues after a kill
     Study(StudyArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load
     Plan(PlanArgs),
@@ -131,7 +131,7 @@ pub enum Command {
     Baseline(BaselineArgs),
     /// Import a result of fio into the archive, as a run
     Import(ImportArgs),
-    /// Show how far apart on a disk successive requests lie, from a trace or as they come
+    /// Show how far apart successive requests of a disk lie, live or from a trace
     Lbn(LbnArgs),
     /// Start a controller: a queue of runs, REST, the web console
     Controller(ControllerArgs),
@@ -145,7 +145,7 @@ pub enum Command {
     Drivers(DriversArgs),
     /// Make load for controllers elsewhere: joins their NATS and waits for work
     Driver(DriverArgs),
-    /// Read this machine's counters for runs of controllers elsewhere: joins their NATS and waits to be asked
+    /// Read this machine's counters for runs of controllers elsewhere: joins their NATS and waits for requests
     Node(NodeArgs),
     /// List storage adaptors and auths, or the keys of one
     Adaptors(AdaptorsArgs),
@@ -211,7 +211,7 @@ pub struct ConvertArgs {
     /// Workload file or access log; - reads standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// File with the auth and storage to write instead of the workload's, whose own may be of a kind that is not spoken
+    /// File with the auth and storage to write instead of the workload's own, which may be of a kind that Cosmark lacks
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
     /// Format of the access log: s3, combined or plain; needed only for standard input
@@ -268,7 +268,7 @@ pub struct AdaptorsArgs {
     /// Storage or auth type, or with --plugins the file of a plugin
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Load the plugin that is named, if it is below this directory: its code runs
+    /// Load the named plugin, if it is below this directory; its code runs here
     #[arg(long, value_name = "DIR")]
     pub plugins: Option<PathBuf>,
     /// Print as JSON
@@ -300,11 +300,11 @@ pub struct ShowArgs {
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
   cosmark recover            every run of ./archive that was killed
-  cosmark recover w3         one run; nothing changes when it is over
+  cosmark recover w3         one run; nothing changes if it is already over
   cosmark recover w3 --nats nats://host:4222  asks its agents first what became of the faults that they made
 
-`show`, `report`, `judge` and `export` read a run that was killed without this; it makes COSBench's tables, the verdict and the \
-report, and ends the run. A run over NATS that is to go on (`cosmark run --take-over`) must not be ended.")]
+`show`, `report`, `judge` and `export` can read a killed run without this command. It writes COSBench's tables, the verdict and the \
+report, and ends the run. Do not use it for a run over NATS that you want to continue (`cosmark run --take-over`).")]
 pub struct RecoverArgs {
     /// Runs: a directory, a number (3 or w3) or `last`; default: all that were killed
     #[arg(value_name = "RUN")]
@@ -312,13 +312,13 @@ pub struct RecoverArgs {
     /// Archive to look for the runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
-    /// The process is certainly gone, though this machine cannot know (another machine or container)
+    /// Finish a run even if this machine cannot know that its process is gone (another machine or container)
     #[arg(long)]
     pub force: bool,
     /// Ask the agents of this NATS first what became of the faults that they made for these runs
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
-    /// State directory with the key by which agents know who asks (cluster.key); default: $XDG_STATE_HOME/cosmark or
+    /// State directory with the key that signs requests to agents (cluster.key); default: $XDG_STATE_HOME/cosmark or
     /// ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", requires = "nats")]
     pub state_dir: Option<PathBuf>,
@@ -352,7 +352,7 @@ pub struct CleanArgs {
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// Also remove empty containers that its stages were to make and of which nobody knows who made them
+    /// Also remove empty containers that the run's stages should have made, if it is not known who made them
     #[arg(long)]
     pub containers: bool,
     /// Print what was done as JSON
@@ -445,7 +445,7 @@ pub struct ListArgs {
   cosmark watch w12 --archive /srv/cosmark
   cosmark watch w12 --controller http://bench:19088
 
-It looks and changes nothing: Ctrl-C ends the watching, not the run. Without a terminal it prints a line every 5 s. It ends \
+It only watches: Ctrl-C ends the watching, not the run. Without a terminal it prints a line every 5 s. It ends \
 with the run: with 0 when the run finished, 4 when a stage failed, 5 when it was cancelled, terminated or killed.")]
 pub struct WatchArgs {
     /// Run: a directory, its number (12 or w12), or `last`

@@ -12,19 +12,19 @@ use clap::Args as ClapArgs;
   cosmark baseline target.yaml --directory storage1=/srv/node/sdb --directory storage2=/srv/node/sdb
   cosmark baseline target.yaml --import storage1=fio.json --import proxy1=iperf3.json
 
-Of a target file: what the machines under `nodes:` can do by themselves, without the store. Programs run only on machines of type local \
-or ssh: fio in the directories that are named (a file of --size, which is removed at the end, also after Ctrl-C), iperf3 between this \
-machine and each, openssl. Whatever is on these machines is disturbed meanwhile: do it while nobody needs the store. The result is an \
-entry of the archive; runs of the same machines that follow say their share of it. Measure again after a run to see whether the \
-machines changed.")]
+With a target file: measures what the machines under `nodes:` can do by themselves, without the store. Programs run only on machines of \
+type local or ssh: fio in the directories that are named (a file of --size, which is removed at the end, also after Ctrl-C), iperf3 \
+between this machine and each of them, and openssl. This disturbs everything else on these machines: do it while nobody needs the \
+store. The result is an entry of the archive; later runs of the same machines say which share of it they reach. Measure again after a \
+run to see whether the machines have changed.")]
 pub struct BaselineArgs {
     /// Run: a directory, its number (12 or w12) or `last`; or a target file. Without it, all baselines are shown
     #[arg(value_name = "RUN|FILE")]
     pub run: Option<String>,
-    /// The run is no longer the baseline
+    /// Make the run no longer the baseline
     #[arg(long, requires = "run")]
     pub remove: bool,
-    /// Archive to look for the run in, and to keep what is measured
+    /// Archive to look for the run in, and to write results to
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
     /// Measure the disk that this directory of a node lies on; several times for several disks

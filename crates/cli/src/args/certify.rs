@@ -11,35 +11,35 @@ use clap::Args as ClapArgs;
   cosmark certify s3+http://KEY:SECRET@host:9000 --quick  a URL, as for `cosmark quick`; at most 5 minutes
   cosmark certify target.yaml --restart 'systemctl restart minio'
   cosmark certify compare certify/a/certify.json certify/b/certify.json
-  cosmark certify questions                               what is asked and what is right, without asking
+  cosmark certify questions                               lists the questions and the right answers, sends nothing
 
-It takes 15 minutes at most. A container is made for it and removed; with --container everything is written below a prefix of its own in \
-yours, and nothing else is touched. Answers: yes (as the protocol's documents say), differs (another way, nothing is lost by it), no, \
-not asked. certify.json, certify.md and certify.html are written to --output, with history.edn and history.jsonl for Jepsen's checkers and \
-Porcupine where consistency was asked about; no secret is in them.")]
+It takes 15 minutes at most. It makes a container and removes it; with --container everything is written to yours, below a prefix of \
+its own, and nothing else is touched. Answers: yes (as the protocol's documents say), differs (not as documented, but nothing is lost), \
+no, not asked. The results are certify.json, certify.md and certify.html in --output, with history.edn and history.jsonl for Jepsen's \
+checkers and Porcupine if consistency was tested; they contain no secrets.")]
 pub struct CertifyArgs {
     /// Target file or URL of the store; or compare A.json B.json; or questions
     #[arg(value_name = "TARGET", num_args = 1..=3, required = true)]
     pub what: Vec<String>,
-    /// How the pages call the store; default: from the file or the host
+    /// Name of the store on the pages; default: from the file or the host
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Use this container, which stays; nothing in it is touched but what is written now
+    /// Use this existing container; nothing in it is touched except what this command writes
     #[arg(long, value_name = "NAME")]
     pub container: Option<String>,
     /// Leave out what moves many bytes or takes long
     #[arg(long)]
     pub quick: bool,
-    /// Ask only questions whose names begin so, such as s3.multipart,any.
+    /// Ask only questions whose names begin with one of these, such as s3.multipart,any.
     #[arg(long, value_name = "BEGIN", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Command of this machine that restarts the store, for the question about durability; it has three minutes
+    /// Command that restarts the store, run on this machine, for the question about restarts; it has three minutes
     #[arg(long, value_name = "COMMAND")]
     pub restart: Option<String>,
     /// Directory for the pages; default: certify/NAME
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Accept any TLS certificate (of a URL; a target file says it itself)
+    /// Accept any TLS certificate (with a URL; a target file has its own key for this)
     #[arg(long)]
     pub insecure: bool,
     /// Print certify.json on stdout and nothing else there

@@ -37,8 +37,8 @@ const TOKENS: &str = "Tokens of the console and of REST";
   cosmark controller --add-token wall-screen --role view
   cosmark controller --write-nats-config /etc/cosmark/nats --nats-listen 0.0.0.0 --nats-driver d1 --nats-driver d2
 
-At its first start it shows a token, once. In the browser, open the address that it shows and log in with the token. \
-Ctrl-C ends it; what waits in the queue waits on, what runs is stopped and archived.")]
+At its first start it prints a token, once. In the browser, open the address that it prints, and log in with the token. \
+Ctrl-C ends it: the queue stays, and with --local the current run is stopped and archived.")]
 pub struct ControllerArgs {
     /// Make the load in this process; without it, drivers join over NATS
     #[arg(long)]
@@ -65,10 +65,10 @@ pub struct ControllerArgs {
     /// directory of the results is
     #[arg(long, value_name = "DIR")]
     pub studies: Option<PathBuf>,
-    /// Let who may operate run the last command of a study again, as this user, from the console
+    /// Let users with the role operate repeat the last command of a study from the console, as this user
     #[arg(long)]
     pub studies_go_on: bool,
-    /// Directory that keeps the queue, tokens and secrets; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
+    /// Directory for the queue, tokens and secrets; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
     /// Runs at the same time
@@ -107,15 +107,15 @@ pub struct ControllerArgs {
     /// repeated. Default: to every driver that joins
     #[arg(long, value_name = "NAME=KEY", conflicts_with = "local")]
     pub admit: Vec<String>,
-    /// Look at the machines (`nodes:`) that this target file names while runs speak to its store; may be repeated. What a
-    /// submission names itself is left out
+    /// Look at the machines (`nodes:`) that this target file names while runs use its store; may be repeated. Machines that a
+    /// submission itself names are left out
     #[arg(long, value_name = "TARGET.yaml")]
     pub nodes: Vec<PathBuf>,
-    /// Let programs of this machine use COSBench's endpoints without a login, as its `cli.sh` does: each user of this machine may
-    /// submit and cancel runs then. Requests of browsers and through proxies are not taken for them
+    /// Let programs on this machine use COSBench's endpoints without a login, as its `cli.sh` does: then every user of this
+    /// machine may submit and cancel runs. Requests from browsers and through proxies are not accepted in this way
     #[arg(long)]
     pub anonymous_loopback: bool,
-    /// Where others reach this controller, when it leads; default: the address that it listens on
+    /// Address at which others reach this controller when it leads; default: the address that it listens on
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
     /// Make a token of this name, print it and end
@@ -154,7 +154,7 @@ pub struct SubmitArgs {
     /// File with the auth and storage to use instead of the workload's
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// Runs with a higher one come first
+    /// Runs with a higher priority come first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
     /// How many drivers, or which, by labels or names: 3, zone=a, 3,zone=a; default: what the workload says, else all that are
@@ -189,8 +189,8 @@ pub struct SubmitArgs {
 /// `cosmark cancel`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark cancel w12            operations in flight may end; what was measured is archived
-  cosmark cancel w12 --abort    they are dropped")]
+  cosmark cancel w12            operations in flight may finish; what was measured is archived
+  cosmark cancel w12 --abort    operations in flight are dropped")]
 pub struct CancelArgs {
     /// Id of the run, such as w12
     #[arg(value_name = "ID")]
@@ -231,7 +231,7 @@ pub struct LogsArgs {
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
   cosmark drivers                 what each does, its load, its clock, when it was last heard of
-  cosmark drivers --drain d1      d1 ends what it does and gets nothing new
+  cosmark drivers --drain d1      d1 finishes its work and gets nothing new
   cosmark drivers --json          for programs, with the drivers' public keys")]
 pub struct DriversArgs {
     /// Give this driver no new work

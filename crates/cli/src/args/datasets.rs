@@ -7,14 +7,14 @@ use clap::{Args as ClapArgs, Subcommand};
 /// Options of `cosmark datasets`.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark run fill.yaml                             writes a data set; the same again goes on where it was cut off
+  cosmark run fill.yaml                             writes a data set; the same again continues after an interruption
   cosmark datasets list                             what there is, how far, in which store
   cosmark datasets show pebbles                     its numbers, passes and runs
   cosmark datasets check pebbles --sample 10000     is it there, byte by byte; says what the sample proves
   cosmark datasets clean pebbles --dry-run          what would be removed
 
-A data set is written by a stage with fill:, and read by operations with dataset: NAME in any later run of the same archive. What it \
-consists of follows from its seed and numbers, which stand in .datasets of the archive. The archive keeps no secrets: `check` and \
+A data set is written by a stage with fill:, and read by operations with dataset: NAME in any later run of the same archive. Its \
+contents follow from its seed and numbers, which are in .datasets of the archive. The archive keeps no secrets: `check` and \
 `clean` need --target for a store that asks for a login.")]
 pub struct DatasetsArgs {
     /// What to do.
@@ -77,16 +77,16 @@ pub struct DatasetCheckArgs {
     /// File with the auth and storage to read through; another protocol of the same store is allowed
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// Read this many objects, drawn at random; 0 = all
+    /// Read this many objects, chosen at random; 0 = all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub sample: u64,
-    /// Seed of the drawing
+    /// Seed of the random choice
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Most objects per second
     #[arg(long, value_name = "N", value_parser = super::verify_data::rate)]
     pub rate: Option<f64>,
-    /// Objects that are read side by side
+    /// How many objects are read at the same time
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: u16,
     /// Print the result as JSON

@@ -21,7 +21,7 @@ pub struct ManyArgs {
     /// Take over a run whose controller died: the id that it printed when it began
     #[arg(long, value_name = "RUN", requires = "nats")]
     pub take_over: Option<String>,
-    /// State directory with the key by which drivers know who orders (cluster.key); default: $XDG_STATE_HOME/cosmark or
+    /// State directory with the key that signs orders to drivers (cluster.key); default: $XDG_STATE_HOME/cosmark or
     /// ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", requires = "nats")]
     pub state_dir: Option<PathBuf>,
@@ -99,8 +99,8 @@ const MISSION: &str = "One mission, without a controller";
   cosmark driver --join nats://controller:4222 --nats-token-file token --labels zone=a
   cosmark driver --mission main.yaml --share 1/4
 
-It dials out only. Several may run on a machine, each with its own --name. \
-Ctrl-C once: operations in flight may end and what there is to tell is told. Twice: at once.")]
+It only makes outgoing connections. Several may run on a machine, each with its own --name. \
+Ctrl-C once: operations in flight may finish, and everything is reported. Twice: at once.")]
 pub struct DriverArgs {
     /// NATS to join, such as nats://host:4222
     #[arg(long, value_name = "URL", required_unless_present = "mission")]
@@ -108,17 +108,17 @@ pub struct DriverArgs {
     /// Name of this driver; default: the host's
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Join as so many drivers, called NAME-1, NAME-2 and so on, in one process
+    /// Join as this many drivers, called NAME-1, NAME-2 and so on, in one process
     #[arg(long, value_name = "N", default_value_t = 1, requires = "join", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub copies: u16,
     /// Labels that works can be pinned to, such as zone=a,rack=7
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub labels: Vec<String>,
-    /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
+    /// Directory for its key and for reports that wait for NATS; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
-    /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
-    /// that is there when this driver first joins, from then on
+    /// Obey the controllers with this public key, which a controller prints when it starts; may be repeated. Default: the
+    /// key that is published when this driver first joins, and only that one from then on
     #[arg(long, value_name = "KEY", requires = "join")]
     pub trust: Vec<String>,
     /// Load threads (of each copy); default: processors minus one, shared by the copies, at least one
@@ -127,7 +127,7 @@ pub struct DriverArgs {
     /// Seconds that operations in flight may take after the load has ended, where the run does not say
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,
-    /// Most MiB that may wait on disk while NATS is away
+    /// How many MiB of reports may wait on disk while NATS is away
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub outbox: u64,
     /// Do not measure what this driver could do at most
@@ -164,24 +164,23 @@ pub struct DriverArgs {
 
 Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes. \
 While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network, \
-memory, pressure, control groups, TCP, and how full the file systems of --filesystems are. It opens no port, runs nothing but \
-`tc` with `show`, where it is there (the queues of links), reaches nothing else but the sockets that --ceph-sockets names, and \
-ends by itself what is not asked for again within 15 seconds. Needs no rights beyond reading those files, and root for \
---requests.
+memory, pressure, control groups, TCP, and how full the file systems of --filesystems are. It opens no port, runs no program \
+except `tc` with `show`, if it is installed (the queues of links), connects to nothing else except the sockets in --ceph-sockets, \
+and stops reading if no run has asked for 15 seconds. It needs no rights except to read those files, and root for --requests.
 
-With --faults, runs may have this machine fail in the ways that the file names, one at a time, and in no other way: a workload \
-says `type: agent, agent: s1, fault: daemon hangs` and never a command. A file:
+With --faults, runs may make this machine fail, one fault at a time, and only in the ways that the file lists: a workload says \
+`type: agent, agent: s1, fault: daemon hangs`, never a command. A file:
 
   faults:
     - {name: daemon hangs, type: signal, signal: STOP, process: my-store, longest: 2m}
     - {name: daemon dies, type: command, inject: systemctl kill -s KILL my-store, proof: '! systemctl is-active my-store',
        heal: systemctl start my-store, longest: 2m}
 
---faults needs --trust: the key of a controller, which that prints when it starts. Nobody but root and the agent's user may \
-write the file, or a directory on the way to it. \
-The agent heals a fault when its run asks for it, 5 s after its time, when it has heard nothing of its run for 10 s, and when it \
-is ended itself; after kill -9 a guardian does, or the next start. It has the rights of the user that starts it. \
-Ctrl-C: it heals what it holds and leaves.")]
+--faults needs --trust with the key of a controller, which a controller prints when it starts. Only root and the agent's user may \
+have write access to the file and to the directories on the way to it. \
+The agent heals a fault when its run asks for it, 5 s after its time, when it has heard nothing of the run for 10 s, and when it \
+is stopped itself; after kill -9 a guardian heals it, or the next start. It has the rights of the user that starts it. \
+Ctrl-C: it heals its faults and leaves.")]
 pub struct NodeArgs {
     /// NATS to join, such as nats://host:4222
     #[arg(long, value_name = "URL")]
@@ -192,19 +191,19 @@ pub struct NodeArgs {
     /// What this machine does for the store: storage, proxy, monitor, gateway or another word
     #[arg(long, value_name = "ROLE", default_value = "storage")]
     pub role: String,
-    /// Names of processes, or how they begin, whose threads and quotas are read one by one
+    /// Processes whose threads and quotas are read one by one, by their names or the beginnings of them
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub daemons: Vec<String>,
-    /// Directories: the file systems that are mounted there or below hold what the store stores, and say how full it is
+    /// Directories: the file systems mounted there or below hold the store's data, and show how full it is
     #[arg(long, value_name = "DIR", value_delimiter = ',')]
     pub filesystems: Vec<String>,
-    /// File that names the faults which runs may have made on this machine; needs --trust; default: none
+    /// File that lists the faults which runs may make on this machine; needs --trust; default: none
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
     /// Speed of a link, such as eth0=40Mbit/s, where the machine does not report it or reports a wrong one
     #[arg(long, value_name = "NAME=SPEED", value_delimiter = ',')]
     pub links: Vec<String>,
-    /// Follow each request of the disks while a run asks, by the kernel's tracing, for how far apart they lie; needs root
+    /// Trace each request of the disks while a run asks, to show how far apart they lie; needs root
     #[arg(long)]
     pub requests: bool,
     /// Ask the daemons of Ceph on this machine for their counters, too, by the administration sockets in this directory
@@ -214,8 +213,8 @@ pub struct NodeArgs {
     /// ~/.local/state/cosmark
     #[arg(long, value_name = "DIR", alias = "state-dir")]
     pub state: Option<PathBuf>,
-    /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
-    /// that is there when this agent first joins, from then on
+    /// Obey the controllers with this public key, which a controller prints when it starts; may be repeated. Default: the
+    /// key that is published when this agent first joins, and only that one from then on
     #[arg(long, value_name = "KEY")]
     pub trust: Vec<String>,
     #[command(flatten)]

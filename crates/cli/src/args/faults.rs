@@ -9,16 +9,16 @@ use super::NatsArgs;
 /// Options of `cosmark faults`.
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark faults list                          what is in force and was made by runs of ./archive
-  cosmark faults heal                          heals what runs that are gone have left
+  cosmark faults list                          faults in force that runs of ./archive made
+  cosmark faults heal                          heals what runs that ended have left behind
   cosmark faults list --nats nats://host:4222  what the agents of a fleet hold, and what they allow
 
-What a run makes to fail is written down in .faults of its archive before it is made, and forgotten when \
-                        it is healed. A run heals its faults by itself, also after Ctrl-C; after `kill -9` or a crash the \
-                        guardian of the fault does, a process of its own that was started before the fault was made. What \
-                        nobody could heal (the guardian was killed as well, the machine stopped) this command heals, and so \
-                        does the next `cosmark run` with the same archive. An agent (`cosmark node --faults`) writes down \
-                        what it has made in its own directory, STATE/agents/NAME, which --archive takes on its machine; \
+A run records each fault in .faults of its archive before making it, and deletes the record when it is \
+                        healed. It heals its faults by itself, also after Ctrl-C; after `kill -9` or a crash the guardian \
+                        of the fault does, a separate process that was started before the fault was made. If nothing could \
+                        heal a fault (the guardian was killed as well, or the machine stopped), this command does, and so \
+                        does the next `cosmark run` with the same archive. An agent (`cosmark node --faults`) has its \
+                        records in its own directory, STATE/agents/NAME: give that as --archive on its machine. \
                         `cosmark faults list --nats URL` asks all agents of a NATS.")]
 pub struct FaultsArgs {
     /// What to do.
@@ -43,7 +43,7 @@ pub enum FaultsCommand {
         #[command(flatten)]
         login: Box<NatsArgs>,
     },
-    /// Heal what runs that are gone have left in force
+    /// Heal what runs that ended have left in force
     Heal {
         /// Only of this run: its number (12 or w12)
         #[arg(value_name = "RUN")]
@@ -80,7 +80,7 @@ pub struct GuardArgs {
   cosmark note last \"disk sdb of storage2 replaced\"
   cosmark note w12 \"rebalance begun\" --archive /srv/cosmark
 
-Report, console and plots mark it in the charts over time, at the moment at which it is written.")]
+Report, console and plots mark it in the charts over time, at the moment when it was written.")]
 pub struct NoteArgs {
     /// Run: a directory, its number (12 or w12), or `last`
     #[arg(value_name = "RUN")]

@@ -10,8 +10,8 @@ use clap::Args as ClapArgs;
   cosmark lbn --device sdb --seconds 30     on the machine with the disk, while a run goes on
   cosmark lbn trace.txt                     a trace that was made elsewhere
 
-A trace is text of the kernel's event block_rq_issue (tracefs, trace-cmd report, perf script) or of blkparse. To follow requests needs \
-root, and a kernel with tracing.")]
+A trace is text of the kernel's event block_rq_issue (tracefs, trace-cmd report, perf script) or of blkparse. Following requests \
+needs root and a kernel with tracing.")]
 pub struct LbnArgs {
     /// Trace; without it, requests of this machine are followed
     #[arg(value_name = "FILE", conflicts_with = "device")]

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 /// `cosmark plan`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark plan w12                                what limits the measured store, and how it would go on
+  cosmark plan w12                                what limits the measured store, and what would limit it next
   cosmark plan w12 --nodes 2x                     twice the machines of every role
   cosmark plan w12 --nodes proxy=3 --workers 96   three proxies, 96 workers
   cosmark plan w12 --units swift-proxy-server=2x  twice the processes of a daemon on the same machines

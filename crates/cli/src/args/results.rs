@@ -57,7 +57,7 @@ fn plot_metrics() -> impl clap::builder::TypedValueParser<Value = String> {
 
 RUN is a directory of a run, its number (12 or w12), `last` or `baseline`; NAME=RUN names it in the pictures, \
 NAME=RUN,RUN joins several runs to one series: runs of the same workload are repetitions and become their mean with a 95 % \
-interval. A name of a stage may have * for any text. A kind that has nothing to show is said and does not stop the others.")]
+interval. In the name of a stage, * stands for any text. A kind without data is reported and does not stop the others.")]
 pub struct PlotArgs {
     /// Runs to draw: [NAME=]RUN[,RUN..]
     #[arg(value_name = "RUN", required = true)]
@@ -112,7 +112,7 @@ pub struct LookArgs {
     /// Where the horizontal axis begins and ends, in its unit: 0..20, 5.. or ..20
     #[arg(long, value_name = "FROM..TO", value_parser = bounds)]
     pub xlim: Option<Bounds>,
-    /// The same of the vertical axis, where there are two of the left one
+    /// The same for the vertical axis, or the left one of two
     #[arg(long, value_name = "FROM..TO", value_parser = bounds)]
     pub ylim: Option<Bounds>,
     /// Text beside the horizontal axis
@@ -213,7 +213,7 @@ pub enum CompareFormat {
 A run is a directory, of Cosmark or of COSBench, its number (12 or w12) in the archive, `last`, `last-1` (the one before) or \
 `baseline`. Runs with faults get a table of what these cost as well, a column for each run.")]
 pub struct CompareArgs {
-    /// The first is compared with each other one; several runs of one side are joined by commas
+    /// Each other run is compared with the first; join the repetitions of one side by commas
     #[arg(value_name = "RUN[,RUN..]", required = true, num_args = 2..)]
     pub runs: Vec<String>,
     /// Archive to look for the runs in
@@ -235,13 +235,13 @@ pub struct CompareArgs {
     /// Show every value relative to the first side as well
     #[arg(long)]
     pub normalised: bool,
-    /// Per cent: how surely all intervals hold together
+    /// Confidence of all intervals together, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
     pub confidence: f64,
-    /// Per cent: smaller differences are not called differences
+    /// Smallest difference, in percent, that is called a difference
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub least: f64,
-    /// Per cent: the difference that the recommended run length is for
+    /// Difference, in percent, that a run of the recommended length can find
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub effect: f64,
 }
@@ -253,8 +253,8 @@ pub struct CompareArgs {
   cosmark import disk.json --iops-log disk_iops.1.log
   cosmark import raw.json && cosmark import rbd.json && cosmark compare w1 w2
 
-Of json+ the histogram of all times is imported, of json the percentiles that fio printed. A log of rates gives the course over \
-time, by which the verdict sees whether the rate was steady. Archives of COSBench need no import: name their directory.")]
+From json+ the histogram of all times is imported, from json the percentiles that fio printed. A log of rates gives the rate over \
+time, from which the verdict sees whether it was steady. Archives of COSBench need no import: name their directory.")]
 pub struct ImportArgs {
     /// What fio 3 printed with --output-format=json or json+
     #[arg(value_name = "FILE")]
@@ -262,7 +262,7 @@ pub struct ImportArgs {
     /// Log of rates of a job (--write_iops_log with --log_avg_msec); several in the order of the jobs
     #[arg(long, value_name = "FILE")]
     pub iops_log: Vec<PathBuf>,
-    /// Memory of the machine that fio ran on, such as 64GiB: whether data came from its page cache is judged by it
+    /// Memory of the machine that fio ran on, such as 64GiB, to judge whether data came from its page cache
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Name of its stage; default: that of the job. Stages of one name are compared, also with those of an object store

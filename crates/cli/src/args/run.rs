@@ -17,7 +17,7 @@ pub struct RunOptions {
     /// Load threads; default: processors minus one, at least one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Seed of every random choice; the same seed asks for the same things
+    /// Seed of every random choice; with the same seed a run sends the same operations
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Run the measuring stages this many times, the cells of a matrix in a drawn order each time

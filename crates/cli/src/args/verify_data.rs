@@ -9,17 +9,17 @@ use cosmark_workload::units::parse_duration;
 /// `cosmark verify-data`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
-  cosmark run load.yaml --ledger                     write, and keep what was acknowledged
-  cosmark verify-data last                           the same day or weeks later: is all of it there
+  cosmark run load.yaml --ledger                     write, and record what was acknowledged
+  cosmark verify-data last                           the same day or weeks later: is everything there?
   cosmark verify-data w7 --sample 100000 --rate 500  some of it, slowly; says what that proves
   cosmark verify-data w7 --target swift.yaml         written through S3, read through Swift
-  cosmark verify-data w7 --resume                    goes on after Ctrl-C, kill -9 or a store that was away
+  cosmark verify-data w7 --resume                    continues after Ctrl-C, kill -9 or an outage of the store
 
-Every object that the ledger has is read and compared byte by byte with what was written, and each container with its listing. What \
-looks broken is looked at again after --settle. The archive keeps no secrets: a store that asks for a login needs --target. Broken \
+Reads every object in the ledger and compares it byte by byte with what was written, and each container with its listing. Whatever \
+looks broken is checked again after --settle. The archive keeps no secrets: a store that asks for a login needs --target. Broken \
 promises are: lost, corrupt, stale, resurrected, listed_not_there, there_not_listed. Told apart from them are late, unanswered_done, \
 unanswered_not_done (changes that got no answer), undecided (the ledger misses changes) and unreadable. Nothing is written to the \
-store. Ends with exit code 9 when the store broke its word.")]
+store. The exit code is 9 if the store broke a promise.")]
 pub struct VerifyDataArgs {
     /// Run: a directory, its number (7 or w7) or `last`
     #[arg(value_name = "RUN")]
@@ -30,28 +30,28 @@ pub struct VerifyDataArgs {
     /// File with the auth and storage to read through; another protocol of the same store is allowed
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// Read so many objects, drawn at random; default: all
+    /// Read this many objects, chosen at random; default: all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub sample: Option<u64>,
-    /// Seed of the drawing; default: that of the run
+    /// Seed of the random choice; default: that of the run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Most objects per second
     #[arg(long, value_name = "N", value_parser = rate)]
     pub rate: Option<f64>,
-    /// Objects that are read side by side
+    /// How many objects are read at the same time
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: u16,
-    /// After so long what looks broken is looked at again, such as 30s or 2m; 0 = not
+    /// Look again after this time at what looks broken, such as 30s or 2m; 0 = do not look again
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = settle)]
     pub settle: Duration,
     /// Do not compare with the listings of containers
     #[arg(long)]
     pub no_listings: bool,
-    /// Also where `clean` removed objects of the run: what is missing is undecided then, and not lost
+    /// Read back although `clean` removed objects of the run: what is missing is then undecided, not lost
     #[arg(long)]
     pub removed: bool,
-    /// Go on with the newest reading that was not ended
+    /// Continue the newest reading that was interrupted
     #[arg(long)]
     pub resume: bool,
     /// Print the result as JSON
