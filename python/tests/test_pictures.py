@@ -169,6 +169,19 @@ def test_a_stall_is_a_gap_of_a_heat_map_and_a_second_driver_no_column_of_its_own
     assert sum(10**cell for cell in cells.compressed() if cell == cell) == pytest.approx(9 * len(times), rel=1e-6)
 
 
+def test_a_heat_map_that_begins_with_a_short_interval_has_no_gaps(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = cosmark.open(archive / "w1")
+    times = run.histogram("main", "read")
+    # Nothing ended before the ramp did, in the middle of an interval; the clock is read a millisecond early or late.
+    lines = [(2.5, 0.5, times), (2.999, 1.0, times), (4.001, 1.0, times), (4.999, 1.0, times)]
+    monkeypatch.setattr(cosmark.Run, "_by_interval", lambda *_: lines)
+    mesh = plot.heatmap(run, "main", "read").axes[0].collections[0]
+    cells = mesh.get_array()
+    assert [bool((cells[:, at] == cells[:, at]).compressed().any()) for at in range(cells.shape[1])] == [True] * 4
+    edges = [float(x) for x in mesh.get_coordinates()[0, :, 0]]
+    assert edges == pytest.approx([2.5, 3, 4, 5, 6], abs=0.01)
+
+
 def test_numbers_beside_a_log_axis_do_not_touch_each_other() -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -337,10 +337,12 @@ def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "O
     low, high = math.log10(max(min(edges), 1e-6)), math.log10(max(edges)) + 1e-9
     rows = 60
     high = max(high, low + 0.1)
-    first = min(max(start, 0.0) for start, _, _ in columns)
+    earliest = min(max(start, 0.0) for start, _, _ in columns)
     last = max(max(start, 0.0) + length for start, length, _ in columns)
     # As wide as an interval, all of them: one that nothing ended in has no line in the log.
     width = max(length for _, length, _ in columns) or last or 1.0
+    # Intervals lie on a grid that begins with the load, though the first in which anything ended may be cut short by a ramp.
+    first = width * math.floor(earliest / width + 0.01)
     width *= max(1.0, math.ceil((last - first) / width / _MOST_COLUMNS))
     many = max(1, math.ceil((last - first) / width - 1e-3))
     cells = [[0.0] * many for _ in range(rows)]
@@ -352,6 +354,7 @@ def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "O
             cells[min(max(row, 0), rows - 1)][min(column, many - 1)] += count
     shown = [[math.log10(cell) if cell else float("nan") for cell in row] for row in cells]
     x = [first + width * at for at in range(many)] + [max(last, first + width * (many - 0.999))]
+    x[0] = max(x[0], earliest)
     y = [10 ** (low + (high - low) * at / rows) for at in range(rows + 1)]
     mesh = axes.pcolormesh(x, y, shown, cmap="cividis_r", shading="flat", rasterized=True)
     axes.set_yscale("log")
