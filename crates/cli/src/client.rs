@@ -51,7 +51,7 @@ pub fn state_directory(given: Option<&Path>) -> Result<PathBuf, Problem> {
         .or_else(home)
         .map(|base| base.join("cosmark"))
         .ok_or_else(|| {
-            Problem::usage("there is no home directory; say where the state lies with --state DIR".to_owned())
+            Problem::usage("there is no home directory; give the state directory with --state DIR".to_owned())
         })
 }
 
@@ -174,7 +174,7 @@ impl Client {
         if (200..300).contains(&status) {
             return serde_json::from_str(&text).map_err(|cause| {
                 Problem::ours(format!(
-                    "{} answers something else than a controller does ({cause}); is it one, and of this version?",
+                    "{} does not answer as a controller does ({cause}); is it one, and of this version?",
                     self.url()
                 ))
             });
@@ -259,7 +259,7 @@ fn next_line(lines: &mut impl BufRead, room: usize) -> Result<Option<String>, Pr
     }
     match read {
         Ok(_) if line.len() >= room => Err(Problem::ours(format!(
-            "what answers sends an event of more than {} MiB, which no controller does",
+            "the answer has an event of more than {} MiB, which no controller sends",
             MOST_EVENT_BYTES >> 20
         ))),
         _ => Ok(None),

@@ -128,7 +128,7 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
         return asked;
     }
     eprintln!(
-        "cosmark: faults of earlier runs that are gone are written down as in force; they are healed first"
+        "cosmark: faults of earlier runs, which have ended, are recorded as in force; they are healed first"
     );
     let (healed, failed) = heal_all(left, &mut |text| eprintln!("cosmark: {text}"));
     healed.iter().for_each(|text| eprintln!("cosmark: {text}"));
@@ -166,7 +166,7 @@ fn ask_after(note: FaultNote, fault: &FaultInForce, agents: Option<&dyn Agents>)
         format!("`cosmark faults list --nats URL` asks it, `cosmark faults heal {run}` forgets it here");
     let Some(agents) = agents else {
         // A run of this machine has no way to it, and nothing to do with it.
-        eprintln!("cosmark: whether {of} is healed agent {agent} knows: {remedy}");
+        eprintln!("cosmark: only agent {agent} knows whether {of} is healed: {remedy}");
         return Ok(());
     };
     let said = match ticket {
@@ -238,8 +238,8 @@ pub fn stand_before(workload: &mut Workload) -> Result<Proxies, Problem> {
         }
         if changed == 0 {
             return Err(Problem::usage(format!(
-                "a fault of type proxy stands before {store}, and no storage or auth of the workload names that; write of: \
-                 as host and port stand there"
+                "a fault of type proxy is to stand before {store}, but no storage or auth of the workload has that address; \
+                 write of: with host and port as they are there"
             )));
         }
     }

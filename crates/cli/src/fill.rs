@@ -65,12 +65,15 @@ fn said(stage: &str, fill: &FillResult) -> String {
 /// What a store came to that was filled until it was full enough: nobody knew the number of objects before.
 fn said_of_full(stage: &str, fill: &FillResult, full: &FullResult) -> String {
     let shown = |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), percent);
+    let became = match full.after.or(full.at_end) {
+        Some(share) => format!("the store {} full", percent(share)),
+        None => "how full the store became is unknown".to_owned(),
+    };
     let written = fill.done.saturating_sub(fill.before);
     let mut text = format!(
-        "data set {}, {stage}: {} objects written, the store {} full and before {}, asked for {}",
+        "data set {}, {stage}: {} objects written, {became}, {} before, asked for {}",
         fill.dataset,
         grouped(written),
-        shown(full.after.or(full.at_end)),
         shown(full.before),
         percent(full.goal)
     );
@@ -175,14 +178,14 @@ mod tests {
         let mut fill = FillResult { full: Some(full), ..fill };
         assert_eq!(
             said("fill", &fill),
-            "data set d, fill: 1 000 objects written, the store 62.0 % full and before 10.0 %, asked for 60.0 %; the load ended at \
+            "data set d, fill: 1 000 objects written, the store 62.0 % full, 10.0 % before, asked for 60.0 %; the load ended at \
              a figure of 60.4 %, 2 s old; its fullest device, d3, 70.0 %; later runs may read 990, 10 lie behind a gap"
         );
         fill.full = Some(FullResult { goal: 0.6, before: Some(0.1), ..FullResult::default() });
         assert_eq!(
             said("fill", &fill),
-            "data set d, fill: 1 000 objects written, the store unknown full and before 10.0 %, asked for 60.0 %; the goal was not \
-             reached"
+            "data set d, fill: 1 000 objects written, how full the store became is unknown, 10.0 % before, asked for 60.0 %; the \
+             goal was not reached"
         );
     }
 }

@@ -48,7 +48,7 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
         // It may have a secret in it, so it is not repeated.
         if path.to_str().is_some_and(|text| text.contains("://")) {
             return Problem::usage(
-                "an address stands where a file is to be: `cosmark quick URL` measures a store by its address; for a \
+                "this is an address, not a file: `cosmark quick URL` measures a store by its address; for a \
                  workload write it into a target file (`auth:` and `storage:`, docs/guide/targets.md)",
             );
         }

@@ -86,7 +86,7 @@ fn about_a_negative(error: &Error, given: &[String]) -> Option<String> {
     let before = at.checked_sub(1).and_then(|at| given.get(at)).filter(|one| one.starts_with('-'));
     Some(match before {
         Some(option) => format!("nothing that {option} takes is negative"),
-        None => "what begins with - is an option, and none is a number".to_owned(),
+        None => "words that begin with - are options, and no option is a number".to_owned(),
     })
 }
 
@@ -127,7 +127,7 @@ mod tests {
             (&["demo", "--runtime", "-5"], "nothing that --runtime takes is negative"),
             (&["run", "x.yaml", "--seed", "-5"], "nothing that --seed takes is negative"),
             (&["list", "--limit", "-.5"], "nothing that --limit takes is negative"),
-            (&["show", "-1"], "what begins with - is an option, and none is a number"),
+            (&["show", "-1"], "words that begin with - are options, and no option is a number"),
         ] {
             let text = said(words);
             assert!(text.contains("tip: ") && text.contains(tip), "{words:?}: {text}");

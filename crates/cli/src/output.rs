@@ -38,16 +38,16 @@ pub fn check(output: Option<&Path>, read: &[&Path]) -> Result<(), Problem> {
     let Some(place) = path.canonicalize().ok().filter(|place| place.is_file()) else { return Ok(()) };
     let refused = |why: &str| Err(Problem::usage(format!("{}: {why}", path.display())));
     if read.iter().any(|read| is_same(read, &place)) {
-        return refused("this is the file that is read; name another one to write");
+        return refused("this is the file that is read; name another one to write to");
     }
     let Some(parent) = place.parent() else { return Ok(()) };
     let is_filled = FILLED.iter().any(|name| parent.ends_with(name));
     let is_of_a_run = is_run(parent) && !place.ends_with(REPORT);
     if is_of_a_run || (is_filled && parent.parent().is_some_and(is_run)) {
-        return refused("a file of a run, none of which is written over; name one elsewhere");
+        return refused("this is a file of a run, which is never overwritten; name one elsewhere");
     }
     if parent.join(META).is_file() && OF_ARCHIVE.iter().any(|name| place.ends_with(name)) {
-        return refused("a file of the archive, which is not written over; name one elsewhere");
+        return refused("this is a file of the archive, which is never overwritten; name one elsewhere");
     }
     Ok(())
 }

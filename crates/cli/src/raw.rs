@@ -71,7 +71,7 @@ pub fn measure(args: &BaselineArgs, file: &Path) -> Outcome {
     });
     let Some(all) = measured else {
         eprintln!(
-            "cosmark: ended by the user; what runs is being ended, and its files are being removed; nothing was kept"
+            "cosmark: ended by the user: running programs are being stopped and their files removed; no result is stored"
         );
         return Ok(Exit::Cancelled);
     };

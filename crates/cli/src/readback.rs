@@ -356,18 +356,18 @@ fn open_files(
         return Ok((ReadBackFiles::begin(run)?, Standing::default(), None));
     }
     let Some((files, progress)) = ReadBackFiles::go_on(run)? else {
-        return Err(Problem::usage("there is nothing to go on with: begin without --resume"));
+        return Err(Problem::usage("there is no interrupted reading to continue: begin without --resume"));
     };
     if progress.settings != *settings {
         return Err(Problem::usage(format!(
-            "the reading that was ended was made with other settings: give the same --sample, --seed and --no-listings, and \
+            "the interrupted reading had other settings: give the same --sample, --seed and --no-listings, and \
              a --target of the same type ({}), or begin anew without --resume",
             progress.settings
         )));
     }
     let standing = serde_json::from_value(progress.standing).map_err(|error| {
         Problem::usage(format!(
-            "what was kept of the reading cannot be read: {error}; begin anew without --resume"
+            "the state of the interrupted reading cannot be read: {error}; begin anew without --resume"
         ))
     })?;
     Ok((files, standing, Some(progress.record)))

@@ -40,7 +40,7 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
                 format!("no runs in {shown}; name another archive with --archive DIR")
             } else {
                 format!(
-                    "no run {run} in {shown}: not so many made load; `cosmark list --archive {shown}` shows what is there"
+                    "no run {run} in {shown}: fewer runs than that made load; `cosmark list --archive {shown}` shows what is there"
                 )
             })
         });
@@ -121,7 +121,7 @@ pub fn find_own(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
         return Ok(found);
     }
     Err(Problem::usage(format!(
-        "{} is a run of COSBench, which is over and is only read: cosmark writes nothing into it; name a run of Cosmark",
+        "{} is a run of COSBench, which cosmark only reads and never changes; name a run of Cosmark",
         found.display()
     )))
 }
@@ -218,7 +218,7 @@ mod tests {
         ] {
             assert_eq!(found(run).unwrap(), name, "{run}");
         }
-        assert!(found("last-4").unwrap_err().to_string().contains("not so many made load"));
+        assert!(found("last-4").unwrap_err().to_string().contains("fewer runs than that made load"));
         for none in ["last-", "last--1", "last-x", "last-99999999999999999999999", "lastly"] {
             assert!(
                 found(none).unwrap_err().to_string().starts_with(&format!("no run {none} in ")),

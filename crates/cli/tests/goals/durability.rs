@@ -335,7 +335,7 @@ fn a_reading_that_is_killed_goes_on_where_it_was_and_comes_to_the_same() {
     assert!(read - read_before < 600, "it did not begin anew: {read_before}, {read}");
     assert!(!progress.exists());
     let again = run(directory.path(), &[&args[..], &["--resume"]].concat());
-    assert!(stderr(&again).contains("nothing to go on with"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("no interrupted reading to continue"), "{}", stderr(&again));
 
     // Some of them, and what that proves.
     let some = run(directory.path(), &[&args[..], &["--sample", "200"]].concat());

@@ -267,7 +267,7 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     // Nor is it one before the last.
     let before = said(home, "show last-1");
     let err = String::from_utf8_lossy(&before.stderr);
-    assert!(before.status.code() == Some(2) && err.contains("not so many made load"), "{err}");
+    assert!(before.status.code() == Some(2) && err.contains("fewer runs than that made load"), "{err}");
 }
 
 #[test]
