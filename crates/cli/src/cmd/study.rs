@@ -399,9 +399,7 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         let known = targets.contains_key(&system.name) || (system.block.is_some() && system.bed.is_none());
         if !known && Bed::of(&args.testbeds, system).map_err(Problem::usage)?.is_none() {
             let name = &system.name;
-            return Err(Problem::usage(format!(
-                "{name} has no test bed: give its target file with --system {name}=target.yaml"
-            )));
+            return Err(Problem::usage(format!("{name} has no bed: give --system {name}=target.yaml")));
         }
     }
     let ceph = ceph();
