@@ -569,7 +569,7 @@ mod tests {
     #[test]
     fn a_proxy_is_refused_before_a_store_that_nothing_names_or_whose_way_is_encrypted() {
         let why = |endpoints: &str| format!("{:?}", redirected(endpoints, &["127.0.0.1:9002"]).err());
-        assert!(why("http://127.0.0.1:9001").contains("no storage or auth of the workload names that"));
+        assert!(why("http://127.0.0.1:9001").contains("no storage or auth of the workload has that address"));
         let https = why("http://127.0.0.1:9001,https://127.0.0.1:9002");
         assert!(https.contains("a proxy cannot stand before https://127.0.0.1:9002"), "{https}");
     }

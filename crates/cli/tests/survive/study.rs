@@ -526,7 +526,7 @@ fn variants_of_test_beds_are_left_out_beside_a_store_of_the_user_unless_they_are
     assert!(plan(&[]).0);
     let own = ["--system", "here=here.yaml"];
     let (has_variant, said) = plan(&own);
-    assert!(!has_variant && said.contains("without slow, which are variants of test beds"), "{said}");
+    assert!(!has_variant && said.contains("left out: slow, variants of test beds"), "{said}");
     // As people write it, too.
     for named in ["system=here,slow", "system = here, slow", " system=slow ,here "] {
         assert!(plan(&[&own[..], &["--only", named]].concat()).0, "{named}");
@@ -740,7 +740,8 @@ fn ctrl_c_while_a_bed_is_asked_stops_the_study_and_starts_nothing() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    eventually("the question to the bed", || place.join("called").exists());
+    let called = || fs::read_to_string(place.join("called")).unwrap_or_default();
+    eventually("the question to the bed", || called() == "status\n");
     signal(&child, libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
@@ -749,11 +750,7 @@ fn ctrl_c_while_a_bed_is_asked_stops_the_study_and_starts_nothing() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(
-        fs::read_to_string(place.join("called")).unwrap(),
-        "status\n",
-        "nothing was started or stopped"
-    );
+    assert_eq!(called(), "status\n", "nothing was started or stopped");
     assert!(journal_at(&place.join("out")).contains("\"how\":\"stopped\""));
 }
 
