@@ -213,7 +213,10 @@ fn what_is_no_result_of_fio_is_refused_with_its_place_and_leaves_no_run() {
     for (arguments, words) in [
         ("import good.json --iops-log single.log", "--log_avg_msec"),
         ("import good.json --iops-log other.log", "the log of another job"),
-        ("import good.json --iops-log single.log --iops-log single.log", "more logs (2) than jobs of fio (1)"),
+        (
+            "import good.json --iops-log single.log --iops-log single.log",
+            "more logs (2) than jobs of fio (1)",
+        ),
         ("import good.json --memory much", "--memory much"),
         ("import good.json --stage a/b", "--stage a/b"),
         ("import nowhere.json", "cannot read nowhere.json"),
