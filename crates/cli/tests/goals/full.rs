@@ -223,7 +223,7 @@ fn a_fill_between_two_stores_sends_nothing_until_it_is_said_by_whose_word_it_goe
         assert_ne!(output.status.code(), Some(0), "{by}");
         let plan = stdout(&run(path, &["check", "filling.yaml"]));
         assert_eq!(
-            plan.contains("the node other, which nodes: does not have"),
+            plan.contains("the node other, which is not under nodes:"),
             by.contains("other"),
             "{plan}"
         );
