@@ -354,6 +354,11 @@ pub(super) fn errors(evidence: &Evidence) -> Finding {
                        ask; set a longer runtime";
         return Finding::too_little(0.0, 1.0, message);
     }
+    if ended == 0 && evidence.window_s <= 0.0 {
+        let message = "the stage ended before its window began: nothing is known of the store; let it run longer than its \
+                       rampup";
+        return Finding::too_little(0.0, 1.0, message);
+    }
     if ended == 0 {
         if let Some(under_way) = evidence.outlasting() {
             return outlasted(evidence, under_way);

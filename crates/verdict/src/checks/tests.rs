@@ -880,6 +880,14 @@ const CASES: &[Case] = &[
     ("V12", healthy, |e| never_asked(e, Some(0.0), 7), Status::Fail, "no answer at all"),
     ("V12", healthy, |e| never_asked(e, Some(8.0), 0), Status::Fail, "no answer at all"),
     ("V12", healthy, |e| never_asked(e, None, 0), Status::Fail, "no answer at all"),
+    // Ended by its user before the rampup was over.
+    (
+        "V12",
+        healthy,
+        |e| (never_asked(e, None, 0), e.window_s = 0.0).0,
+        Status::NotRun,
+        "the stage ended before its window began",
+    ),
     // Operations that are longer than the window are none that the store does not answer: how they ended says so.
     ("V12", healthy, |e| outlast(e, 8, 0), Status::NotRun, "set a longer runtime"),
     (
