@@ -886,7 +886,22 @@ const CASES: &[Case] = &[
         healthy,
         |e| (never_asked(e, None, 0), e.window_s = 0.0).0,
         Status::NotRun,
-        "the stage ended before its window began",
+        "the stage was ended before its window began",
+    ),
+    // As COSBench has it, which tells no window of a store that answered nothing.
+    (
+        "V12",
+        healthy,
+        |e| {
+            (
+                never_asked(e, None, 0),
+                e.window_s = 0.0,
+                e.operations.iter_mut().for_each(|op| op.work = ALL_WORKS.into()),
+            )
+                .0
+        },
+        Status::Fail,
+        "no answer at all",
     ),
     // Operations that are longer than the window are none that the store does not answer: how they ended says so.
     ("V12", healthy, |e| outlast(e, 8, 0), Status::NotRun, "set a longer runtime"),
