@@ -10,8 +10,9 @@ mod full;
 mod minio;
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use cosmark_archive::{DurabilityRecord, RunRecord, RunState, StageRecord};
 use cosmark_metrics::nodes::server_time;
@@ -64,16 +65,23 @@ fn five_stages(target: &str, more: &[&str]) -> RunRecord {
 }
 
 /// What `nodes:` of a bed's target brought in the main stage of a run that was long enough for `seen`.
-fn nodes_of(target: &str, seen: impl Fn(&[NodeResult]) -> bool) -> Vec<NodeResult> {
+fn nodes_of(target: &str, lengths_s: [u32; 2], seen: impl Fn(&[NodeResult]) -> bool) -> Vec<NodeResult> {
     let target = repository().join("testbeds").join(target);
-    main_stage_of(&target, |stage| seen(&stage.nodes)).nodes
+    main_stage_of(&target, lengths_s, |stage| seen(&stage.nodes)).nodes
 }
 
-/// The main stage of a run that was long enough for `seen`, by a target that lists the machines of its store.
-fn main_stage_of(target: &Path, seen: impl Fn(&StageRecord) -> bool) -> StageRecord {
+/// The main stage of a run that was long enough for `seen`, by a target that lists the machines of its store: of one that
+/// another test has made, or of a new one of the first of these lengths with which it is.
+fn main_stage_of(target: &Path, lengths_s: [u32; 2], seen: impl Fn(&StageRecord) -> bool) -> StageRecord {
+    static RUNS: Mutex<Vec<(PathBuf, StageRecord)>> = Mutex::new(Vec::new());
+    let runs = || RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_target = |run: &&(PathBuf, StageRecord)| run.0 == target && seen(&run.1);
+    if let Some((_, stage)) = runs().iter().find(of_target) {
+        return stage.clone();
+    }
     let workload = repository().join("workloads/smoke.yaml");
     let mut last = None;
-    for runtime_s in [5, 20] {
+    for runtime_s in lengths_s {
         let (prefix, runtime) =
             (format!("container_prefix={}", own_prefix()), format!("runtime={runtime_s}s"));
         let directory = tempfile::tempdir().unwrap();
@@ -83,6 +91,7 @@ fn main_stage_of(target: &Path, seen: impl Fn(&StageRecord) -> bool) -> StageRec
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let stage = record.stages.into_iter().find(|stage| stage.name == "main").unwrap();
         if seen(&stage) {
+            runs().push((target.to_owned(), stage.clone()));
             return stage;
         }
         last = Some(stage.nodes);
@@ -222,7 +231,7 @@ fn swift_creates_containers_with_a_storage_policy() {
 #[test]
 #[ignore = "needs testbeds/swift/up"]
 fn swift_shows_its_threads_beside_the_results() {
-    nodes_of("swift/target.yaml", |nodes| {
+    nodes_of("swift/target.yaml", [5, 20], |nodes| {
         let busy = |name: &str| {
             nodes[0].units.iter().any(|unit| unit.kind == ResourceKind::Thread && unit.name.starts_with(name))
         };
@@ -372,7 +381,7 @@ fn swift_tells_its_own_time_beside_what_the_time_of_clients_went_into() {
         let all = server_time::of_stage(&stage.nodes).into_iter();
         all.filter(|one| one.server == "Swift proxy" && one.sample == "read").collect::<Vec<_>>()
     };
-    let stage = main_stage_of(&target, |stage| times(stage).len() == 2);
+    let stage = main_stage_of(&target, [5, 20], |stage| times(stage).len() == 2);
     let read = stage.operations.iter().find(|op| op.name == "read").unwrap();
     let time = read.time.as_ref().unwrap();
     let sum: f64 = TIME_PARTS.iter().filter_map(|part| (part.of)(time)).sum();
@@ -479,7 +488,8 @@ fn ceph_takes_cosbench_xml_whose_containers_are_pools_and_leaves_the_pools() {
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
 fn ceph_tells_its_own_times_by_sockets_and_by_its_manager() {
-    let nodes = nodes_of("ceph/s3.yaml", |nodes| {
+    // What the manager says is up to ten seconds old.
+    let nodes = nodes_of("ceph/s3.yaml", [12, 40], |nodes| {
         let [_, sockets, manager] = nodes else { return false };
         has(sockets, "server_request_s", "osd.0 write") && has(manager, "server_requests", "osd.")
     });

@@ -17,7 +17,7 @@ fn minio_runs_all_five_stages_with_parts_and_with_embedded_hashes() {
 #[test]
 #[ignore = "needs testbeds/minio/up"]
 fn minio_tells_its_requests_and_its_drives_beside_the_results() {
-    let nodes = nodes_of("minio/target.yaml", |nodes| {
+    let nodes = nodes_of("minio/target.yaml", [5, 20], |nodes| {
         let [machine, requests, drives] = nodes else { return false };
         let busy = machine.units.iter().any(|unit| unit.name.starts_with("minio"));
         busy && has(requests, "server_requests", "GetObject") && has(drives, "store_drives_online", "")
