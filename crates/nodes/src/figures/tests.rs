@@ -25,6 +25,12 @@ fn a_counter_is_a_rate_and_begins_anew_when_its_machine_does() {
     );
 }
 
+/// Seconds of a processor that this thread has had so far: what runs beside it takes none of them.
+fn processor_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+}
+
 /// As large as a reading may be: whoever answers may make up as many parts as it likes.
 #[test]
 fn a_machine_that_names_thousands_of_parts_takes_no_minutes() {
@@ -39,12 +45,13 @@ fn a_machine_that_names_thousands_of_parts_takes_no_minutes() {
         }
         reading
     };
-    let began = std::time::Instant::now();
+    let began_s = processor_s();
     let found = over(&[reading(1), reading(2), reading(3)], ALL.0, ALL.1);
+    let took_s = processor_s() - began_s;
     assert_eq!(found.units.len(), 10_000);
     let busy = |kind: Kind| found.units.iter().find(|unit| unit.kind == kind).map(|unit| unit.busy);
     assert_eq!((busy(Kind::Disk), busy(Kind::NetworkTransmit)), (Some(0.25), Some(0.5)));
-    assert!(began.elapsed() < std::time::Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(took_s < 8.0, "{took_s} s");
 }
 
 #[test]

@@ -68,6 +68,12 @@ fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_l
     assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
 }
 
+/// Seconds of a processor that this thread has had so far: what runs beside it takes none of them.
+fn processor_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+}
+
 /// Whoever answers may make up as many parts as it likes.
 #[test]
 fn a_machine_of_thousands_of_disks_takes_no_minutes() {
@@ -77,10 +83,11 @@ fn a_machine_of_thousands_of_disks_takes_no_minutes() {
         stage.nodes[0].units.extend(others);
         stage
     });
-    let began = std::time::Instant::now();
+    let began_s = processor_s();
     let found = bottlenecks(&run(stages.into()));
+    let took_s = processor_s() - began_s;
     assert_eq!(found[0].units, ["s1 disk sda"], "{}", found[0].text);
-    assert!(began.elapsed() < std::time::Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(took_s < 8.0, "{took_s} s");
 }
 
 /// As ceph-volume makes them: each OSD on a logical volume of its own.
