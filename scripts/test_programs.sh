@@ -12,10 +12,10 @@ AT_ONCE=$(($(nproc) + 1))
 # By the directory of the package and the name of the program. Those that take long begin first, so that none is left over
 # at the end; those that start many servers beside one that computes.
 FIRST=(cli/survive controller/verdict_bench cli/attack cli/distributed certify/truth cli/cluster cli/cli cli/service)
-# Their tests wait for servers, time limits and runs of a given length, each for its own: more of them at once than
-# processors.
+# Their tests wait for servers, time limits and runs of a given length, each for its own (half a processor is what the
+# busiest of them use): more of them at once than processors, three times as many, or twice where others leave no time.
 WAITING=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/history adaptors/s3_live)
-WAITING_AT_ONCE=$((2 * $(nproc)))
+WAITING_AT_ONCE=$((3 * $(nproc)))
 # They sleep, or wait for time limits, nearly all of their time (what each used of a processor stands behind its output),
 # and start nothing that computes: one after the other they run beside the others and take no place from them.
 IDLE=(faults/cosmark_faults adaptors/lies)
@@ -39,6 +39,16 @@ programs=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' TERM
+
+# crowded: whether for a second there are always twice as many tasks that could run as there are processors.
+crowded() {
+  local look
+  for look in 1 2 3 4 5; do
+    # Without the one that counts them.
+    awk -v most=$((2 * $(nproc))) '$1 == "procs_running" { exit $2 - 1 < most }' /proc/stat || return 1
+    ((look == 5)) || sleep 0.25
+  done
+}
 
 # job COMMAND..: run it, and show what it printed when it is over.
 job() {
@@ -69,6 +79,8 @@ named() {
   local key
   for key; do awk -F '\t' -v key="$key" '$1 == key' "$programs"; done
 }
+
+if [[ $part != alone ]] && crowded; then WAITING_AT_ONCE=$((2 * $(nproc))); fi
 
 named "${FIRST[@]}" >"$work/beside"
 named "${IDLE[@]}" >"$work/idle"

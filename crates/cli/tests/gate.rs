@@ -346,3 +346,35 @@ fn programs_that_sleep_take_no_place_from_the_others_and_their_failures_count() 
         "nothing of it measures"
     );
 }
+
+#[test]
+fn programs_that_wait_for_servers_run_more_tests_at_once_than_there_are_processors() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let processors = Command::new("nproc").output().unwrap();
+    let processors = text(&processors.stdout).trim().parse::<usize>().unwrap();
+    let built = BUILT.split("row left").next().unwrap().to_owned()
+        + "row survive tests/survive.rs true\nrow docs tests/docs.rs true\n";
+    let says = |name: &str| {
+        format!(
+            "#!/bin/sh\necho \"$*\" >\"$HERE/given-{name}\"\necho 'test result: ok. 1 passed; 0 failed; 0 ignored'\n"
+        )
+    };
+    for (name, body) in [("cargo", built), ("survive", says("survive")), ("docs", says("docs"))] {
+        fs::write(here.join(name), body).unwrap();
+        fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::create_dir(here.join("cli")).unwrap();
+    let mut list = Command::new(script("built.sh"));
+    let listed = list.arg("list").arg(here.join("cargo")).arg("test").env("HERE", here).output().unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    fs::write(here.join("built"), listed.stdout).unwrap();
+    let mut programs = Command::new(script("test_programs.sh"));
+    let output = programs.args(["--beside"]).arg(here.join("built")).env("HERE", here).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let given = |name: &str| fs::read_to_string(here.join(format!("given-{name}"))).unwrap();
+    // Three times as many, or twice as many on a machine that others keep busy.
+    let wanted = [2, 3].map(|times| format!("--test-threads {}\n", times * processors));
+    assert!(wanted.contains(&given("survive")), "{}", given("survive"));
+    assert_eq!(given("docs"), "\n");
+}
