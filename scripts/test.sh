@@ -8,8 +8,8 @@
 #
 # Lints cost no build of their own: clippy's compiler builds our crates for the tests, too.
 # Most tests wait more than they compute. First run those of the workspace, several programs at once
-# (scripts/test_programs.sh); then what does not measure, in three lanes side by side, which keep two processors busy: Swift's
-# beds, the other beds, and Python with the browser. Last the programs that measure run alone.
+# (scripts/test_programs.sh); then what does not measure, in four lanes side by side, which keep two processors busy: Swift's
+# beds, Ceph's, the browser, and Python with the other beds. Last the programs that measure run alone.
 #
 # A bed whose program takes minutes to build (minio) runs where it was built before, or is asked for by name.
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
@@ -30,8 +30,9 @@ declare -A TESTS_OF=(
 
 # Beds that follow each other, in lanes side by side: one may stand on another's processes, and all stay up until the end of
 # their lane. What stands in none runs in the last one. Keystone's proxy stands on the storage nodes of Swift, which Swift's
-# tests break, and its load would be in their figures: it waits for them. The others share no port, process or disk.
-BED_LANES=('swift keystone' 'ceph minio versitygw nginx-dav apache-dav azurite fake-gcs')
+# tests break, and its load would be in their figures: it waits for them. The others share no port, process or disk, and
+# take a hundred seconds together: they follow the tests of Python.
+BED_LANES=('swift keystone' 'ceph minio' 'versitygw nginx-dav apache-dav azurite fake-gcs')
 
 # For up: only beds that were asked for by name are built if that takes long.
 [[ -n ${COSMARK_TEST_BEDS:-} ]] || export COSMARK_TESTBED_BUILD=${COSMARK_TESTBED_BUILD:-no}
@@ -212,11 +213,11 @@ lint() {
   test_phase lints 60 awk '/^(warning|error)/ { found = 1 } found { print } END { exit found }' "$WORK/list"
 }
 
-people() {
-  aside python-test 1200 scripts/python.sh test --if-possible
+python_tests() { aside python-test 1200 scripts/python.sh test --if-possible; }
+browser() {
   aside live 4000 scripts/console.sh live --if-possible
+  aside reports 1800 scripts/console.sh browser --if-possible
 }
-reports() { aside reports 1800 scripts/console.sh browser --if-possible; }
 
 # repeat_failed FAILED LOG: what a phase of the workspace's tests reported as failed in LOG runs once more alone.
 repeat_failed() {
@@ -265,6 +266,7 @@ bed_lane() { # LANE
 }
 first_beds() { bed_lane 0; }
 second_beds() { bed_lane 1; }
+third_beds() { bed_lane 2; }
 
 collect_beds() {
   local lane beds
@@ -344,14 +346,15 @@ case ${1:-} in
     test_phase 'tests' 3600 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
-    lane beds first_beds
-    lane others second_beds
-    lane people people reports
+    lane swift first_beds
+    lane ceph second_beds
+    lane browser browser
+    lane others python_tests third_beds
     test_collect documentation 'examples in the documentation'
     IGNORED=$((IGNORED + RESULT_IGNORED))
     test_collect python-test 'Python package: tests'
-    test_collect reports 'reports in a browser'
     test_collect live 'console in a browser'
+    test_collect reports 'reports in a browser'
     collect_beds
     test_phase 'tests that measure' 2700 scripts/test_programs.sh --alone "$BUILT"
     IGNORED=$((IGNORED + RESULT_IGNORED))
@@ -367,8 +370,9 @@ case ${1:-} in
     build --test beds
     check_bed_tests
     IGNORED=$BED_TESTS
-    lane beds first_beds
-    lane others second_beds
+    lane swift first_beds
+    lane ceph second_beds
+    lane others third_beds
     collect_beds
     ;;
   *)
