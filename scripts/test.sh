@@ -213,7 +213,7 @@ lint() {
   test_phase lints 60 awk '/^(warning|error)/ { found = 1 } found { print } END { exit found }' "$WORK/list"
 }
 
-python_tests() { aside python-test 1200 scripts/python.sh test --if-possible; }
+python_tests() { aside python-test 2000 scripts/python.sh test --if-possible; }
 browser() {
   aside live 4000 scripts/console.sh live --if-possible
   aside reports 1800 scripts/console.sh browser --if-possible
@@ -314,7 +314,7 @@ check_bed_tests() {
 
 # build SELECTION..: the test programs, and their list.
 build() {
-  must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" "$@" --no-run
+  must_pass 'tests: build' 4500 "${CARGO_TEST[@]}" "$@" --no-run
   scripts/built.sh list "${CARGO_TEST[@]}" --color never "$@" >"$BUILT" 2>"$WORK/list" || {
     cat "$WORK/list"
     FAILED=$((FAILED + 1))
