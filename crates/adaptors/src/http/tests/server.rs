@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -40,6 +42,8 @@ pub fn answer(text: &str) -> Vec<Step> {
 
 pub struct Server {
     pub port: u16,
+    /// Connections to which nothing more comes: those that were closed, and those that wait for the peer to close.
+    over: Arc<AtomicUsize>,
     thread: JoinHandle<Vec<Vec<u8>>>,
 }
 
@@ -48,15 +52,25 @@ impl Server {
     pub fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
+        let over = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
             let mut heard = Vec::new();
             for script in scripts {
                 let (stream, _) = listener.accept().unwrap();
-                heard.push(play(stream, &script));
+                heard.push(play(stream, &script, &count));
             }
             heard
         });
-        Self { port, thread }
+        Self { port, over, thread }
+    }
+
+    /// Until nothing more comes to so many connections, and the runtime has heard of all that came.
+    pub async fn until_over(&self, connections: usize) {
+        while self.over.load(Ordering::Acquire) < connections {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 
     /// What each connection's client sent.
@@ -65,7 +79,7 @@ impl Server {
     }
 }
 
-fn play(mut stream: TcpStream, script: &[Step]) -> Vec<u8> {
+fn play(mut stream: TcpStream, script: &[Step], over: &AtomicUsize) -> Vec<u8> {
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -84,12 +98,17 @@ fn play(mut stream: TcpStream, script: &[Step]) -> Vec<u8> {
                 }
             }
             Step::AwaitClose => {
+                over.fetch_add(1, Ordering::Release);
                 let mut rest = [0; 4096];
                 while stream.read(&mut rest).is_ok_and(|count| count > 0) {}
             }
             Step::Sleep(time) => std::thread::sleep(*time),
             Step::Reset => rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap(),
         }
+    }
+    drop(stream);
+    if !script.iter().any(|step| matches!(step, Step::AwaitClose)) {
+        over.fetch_add(1, Ordering::Release);
     }
     heard
 }
