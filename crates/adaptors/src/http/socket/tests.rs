@@ -35,8 +35,10 @@ async fn full_socket(sent_again: bool) {
     let address = listener.local_addr().unwrap();
     let content = vec![7_u8; 1 << 20];
     let wanted = content.len() + 5;
+    let (begins, begun) = std::sync::mpsc::sync_channel(1);
     let peer = std::thread::spawn(move || {
         let mut peer = listener.accept().unwrap().0;
+        begun.recv().unwrap();
         std::thread::sleep(PAUSE);
         let mut all = vec![0; wanted];
         peer.read_exact(&mut all).unwrap();
@@ -55,6 +57,7 @@ async fn full_socket(sent_again: bool) {
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
     let (used, began) = (cpu_of_this_thread(), std::time::Instant::now());
+    begins.send(()).unwrap();
     socket.write_all(&content).await.unwrap();
     let (used, took) = (cpu_of_this_thread() - used, began.elapsed());
     assert!(took >= PAUSE / 2, "the peer did not let it wait: {took:?}");
