@@ -10,7 +10,7 @@ export const OUT = process.env.COSMARK_ARTEFACTS ?? fileURLToPath(new URL("./art
 /** The machine may be slow and busy: what takes longer than this is a failure. */
 export const PATIENCE_MS = Number(process.env.COSMARK_PATIENCE_MS ?? 120_000);
 /** A part waits for many things, and for some without a limit of their own: a frozen page answers no question. */
-const PART_MS = 4 * PATIENCE_MS;
+const PART_MS = 8 * PATIENCE_MS;
 const CLOSING_MS = 15_000;
 
 export const problems = [];
