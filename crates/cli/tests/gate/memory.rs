@@ -63,7 +63,7 @@ impl Bed {
     /// What the process has got of the memory that it wanted, in bytes.
     fn eaten(&self) -> u64 {
         fs::write(self.data("eat"), "").unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_secs(180);
         loop {
             match fs::read_to_string(self.data("eaten")).unwrap_or_default().trim().parse() {
                 Ok(bytes) => break bytes,

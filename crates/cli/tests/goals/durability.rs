@@ -230,7 +230,7 @@ fn ended_in_a_clean(directory: &Path, store: &Handle, how: i32) -> Output {
     assert_eq!(early.status.code(), Some(2), "{}", stdout(&early));
     assert!(stderr(&early).contains("without --removed"), "what is lost is not hidden: {}", stderr(&early));
     let child = cosmark(directory).args(CLEAN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(180);
     while there(store) == 600 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -320,7 +320,7 @@ fn a_reading_that_is_killed_goes_on_where_it_was_and_comes_to_the_same() {
     };
     while decided() < 150 {
         assert!(
-            begun.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(),
+            begun.elapsed() < Duration::from_secs(180) && child.try_wait().unwrap().is_none(),
             "it was over too soon"
         );
         std::thread::sleep(Duration::from_millis(20));
@@ -398,7 +398,7 @@ fn a_data_set_whose_clean_was_killed_is_not_called_whole_and_is_filled_again() {
     assert_eq!(state(), DataSetState::Whole);
     let clean = ["datasets", "clean", "pebbles", "--target", "target.yaml"];
     let mut child = cosmark(path).args(clean).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(180);
     while there() == 200 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }

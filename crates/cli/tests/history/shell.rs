@@ -282,7 +282,7 @@ fn a_run_is_watched_from_its_files_and_watching_ends_with_it() {
         .spawn()
         .unwrap();
     let intervals = home.join("archive/w1-view/intervals.csv");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(180);
     while fs::read_to_string(&intervals).map_or(0, |text| text.lines().count()) < 3 {
         assert!(std::time::Instant::now() < deadline, "no load");
         std::thread::sleep(std::time::Duration::from_millis(50));
