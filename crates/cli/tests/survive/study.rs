@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cosmark_archive::RunState;
+use cosmark_archive::{RunRecord, RunState};
 use cosmark_simstore::{Behaviour, Handle, SimStore};
 
 use crate::eventually;
@@ -271,6 +271,11 @@ fn a_study_of_searches_that_is_killed_in_one_finds_the_planted_knee_and_says_whe
 
 #[test]
 fn a_study_that_is_killed_in_a_cell_with_a_fault_goes_on_and_finds_the_planted_dip() {
+    assert!((0..3).any(|_| is_dip_found()), "three times the machine itself stood still before the slot");
+}
+
+/// False where the slot is void because the rate had fallen before it: the machine of the test stood still.
+fn is_dip_found() -> bool {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let (_store, system, address) = behaving(place, "here", "delay: [{op: get, law: {constant_ms: 2}}]");
@@ -289,6 +294,13 @@ fn a_study_that_is_killed_in_a_cell_with_a_fault_goes_on_and_finds_the_planted_d
     let output = run(place, &args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(ends(&study), 1);
+    let records = cosmark_archive::list(&study.join("archive")).unwrap().into_iter();
+    let finished = |record: &RunRecord| record.state == RunState::Finished;
+    let whole = records.map(|one| one.record.unwrap().unwrap()).find(finished).unwrap();
+    let slot = &whole.stages[2].faults[0].slots[0];
+    if slot.void.as_ref().is_some_and(|why| why.contains("had fallen before it, and without a fault")) {
+        return false;
+    }
     let depth = rows(&study, "| here | 1KB | Fault of stall: depth |");
     assert_eq!(depth.len(), 1, "{}", fs::read_to_string(study.join("report.md")).unwrap());
     let value = depth[0].split("depth | ").nth(1).unwrap().split([' ', '|']).next().unwrap();
@@ -296,7 +308,11 @@ fn a_study_that_is_killed_in_a_cell_with_a_fault_goes_on_and_finds_the_planted_d
     assert!(value.parse::<f64>().unwrap() > 0.25, "{depth:?}");
     let lost = rows(&study, "| here | 1KB | Fault of stall: operations lost |");
     let value = lost[0].split("lost | ").nth(1).unwrap().split([' ', '|']).next().unwrap();
-    assert!((200.0..=500.0).contains(&value.parse::<f64>().unwrap()), "{lost:?}");
+    // What was due in its four seconds, and until a busy machine had healed it.
+    let due = 100.0 * (slot.healed_s.unwrap() - slot.from_s);
+    let found = value.parse::<f64>().unwrap();
+    assert!(due > 390.0 && (due - 200.0..=due + 100.0).contains(&found), "{due} were due: {lost:?}");
+    true
 }
 
 /// Eight of 16 combinations of what is done, by how many, how large and in how many containers.
