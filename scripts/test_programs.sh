@@ -12,8 +12,9 @@ AT_ONCE=$(($(nproc) + 1))
 # By the directory of the package and the name of the program. Those that take long begin first, so that none is left over
 # at the end; those that start many servers beside one that computes.
 FIRST=(cli/survive controller/verdict_bench cli/attack cli/distributed certify/truth cli/cluster cli/cli cli/service)
-# Their tests wait for servers, time limits and runs of a given length, each for its own (half a processor is what the
-# busiest of them use): more of them at once than processors, three times as many, or twice where others leave no time.
+# Their tests wait for servers, time limits and runs of a given length, each for its own (two thirds of a processor
+# are what the busiest of them use): more of them at once than processors, three times as many, or twice where others leave no
+# time.
 WAITING=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/history adaptors/s3_live)
 WAITING_AT_ONCE=$((3 * $(nproc)))
 # They sleep, or wait for time limits, nearly all of their time (what each used of a processor stands behind its output),
