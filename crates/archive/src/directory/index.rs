@@ -39,9 +39,9 @@ const MOST_BYTES: u64 = 16 << 20;
 /// A larger index is thrown away: a million runs need about 300 MB.
 const MOST_INDEX_BYTES: u64 = 512 << 20;
 
-/// A run at a glance.
+/// What a list says of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunGlance {
+pub struct RunOverview {
     /// Its number.
     pub number: u64,
     /// Name of its directory.
@@ -107,7 +107,8 @@ pub struct Headline {
 struct Indexed {
     #[serde(flatten)]
     stamp: Stamp,
-    glance: RunGlance,
+    #[serde(rename = "glance")]
+    run: RunOverview,
 }
 
 /// Which file it is, and as of when. When a file was last changed is the system's own word: whoever unpacks an archive or sets
@@ -139,44 +140,44 @@ struct BaselineFile {
 ///
 /// # Errors
 /// When the directory cannot be read, or the file of baselines is damaged.
-pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
+pub fn overview(root: &Path) -> Result<Vec<RunOverview>, ArchiveError> {
     let baselines = baselines(root)?;
     let mut index = read_index(root);
-    let mut glances = Vec::new();
+    let mut runs = Vec::new();
     let mut kept = Vec::new();
     let mut changed = false;
     for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
         let entry = entry.map_err(ArchiveError::io("read directory", root))?;
         let path = entry.path();
         let Some((number, directory)) = run_directory(&entry) else {
-            glances.extend(RunGlance::of_a_link(&entry));
+            runs.extend(RunOverview::of_a_link(&entry));
             continue;
         };
         let Some(stamp) = stamp(&path.join(RECORD)) else {
-            glances.push(RunGlance::without_record(number, directory, &path));
+            runs.push(RunOverview::without_record(number, directory, &path));
             continue;
         };
         let known = index.remove(&directory).filter(|old| old.stamp == stamp);
         let fresh = known.is_none();
-        let glance = known.map_or_else(|| RunGlance::read(number, directory, &path), |old| old.glance);
+        let run = known.map_or_else(|| RunOverview::read(number, directory, &path), |old| old.run);
         // A run that goes on may end without a word; whether it did is looked up each time.
-        if glance.state != Some(RunState::Running) && glance.state != Some(RunState::Killed) {
-            kept.push(Indexed { stamp, glance: glance.clone() });
+        if run.state != Some(RunState::Running) && run.state != Some(RunState::Killed) {
+            kept.push(Indexed { stamp, run: run.clone() });
             changed |= fresh;
         }
-        glances.push(glance);
+        runs.push(run);
     }
     if changed || !index.is_empty() {
         // The index only saves time: a read-only archive is listed too.
         drop(write_index(root, &kept));
     }
-    for run in &mut glances {
+    for run in &mut runs {
         let path = Some(root.join(&run.directory)).filter(|path| regular::is_no_link(path));
         run.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
         run.baseline = baselines.get(&run.name) == Some(&run.directory);
     }
-    glances.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
-    Ok(glances)
+    runs.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
+    Ok(runs)
 }
 
 /// What a file is now, a link as well; `None` when it is not there.
@@ -192,7 +193,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     })
 }
 
-impl RunGlance {
+impl RunOverview {
     fn empty(number: u64, directory: String, problem: Option<String>) -> Self {
         let name = directory.split_once('-').map_or("", |(_, name)| name).to_owned();
         Self {
@@ -413,7 +414,7 @@ fn read_index(root: &Path) -> BTreeMap<String, Indexed> {
     }
     lines
         .filter_map(|line| serde_json::from_str::<Indexed>(line).ok())
-        .map(|indexed| (indexed.glance.directory.clone(), indexed))
+        .map(|indexed| (indexed.run.directory.clone(), indexed))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use cosmark_archive::{
-    ArchiveError, RunGlance, RunState, baselines, change_tags, list, open_run, overview, remove_run,
+    ArchiveError, RunOverview, RunState, baselines, change_tags, list, open_run, overview, remove_run,
     set_baseline, tags,
 };
 
@@ -221,7 +221,7 @@ fn runs_that_did_not_change_are_listed_without_reading_them() {
     fs::write(&again, &model).unwrap();
     for (at, run) in overview(home.path()).unwrap().into_iter().enumerate() {
         assert_eq!(run.name, if at == 7 { "a" } else { "of the index" }, "{}", run.directory);
-        assert_eq!(RunGlance { name: first[at].name.clone(), ..run }, first[at]);
+        assert_eq!(RunOverview { name: first[at].name.clone(), ..run }, first[at]);
     }
 }
 

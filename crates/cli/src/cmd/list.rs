@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::{Overall, RunGlance, RunState, TimeZone, Timestamp, overview};
+use cosmark_archive::{Overall, RunOverview, RunState, TimeZone, Timestamp, overview};
 use cosmark_service::api::types::RunSummary;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub fn run(args: &ListArgs) -> Outcome {
     }
     let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
     let all = overview(archive)?;
-    let mut runs: Vec<&RunGlance> = all.iter().rev().filter(|run| is_wanted(run, args, since)).collect();
+    let mut runs: Vec<&RunOverview> = all.iter().rev().filter(|run| is_wanted(run, args, since)).collect();
     let fitting = runs.len();
     runs.truncate(most(args).unwrap_or(usize::MAX));
     if args.json {
@@ -215,7 +215,7 @@ fn when(at: Timestamp, now: Timestamp) -> String {
     at.strftime(form).to_string()
 }
 
-fn is_wanted(run: &RunGlance, args: &ListArgs, since: Option<Timestamp>) -> bool {
+fn is_wanted(run: &RunOverview, args: &ListArgs, since: Option<Timestamp>) -> bool {
     let text = args.search.as_ref().map(|text| text.to_lowercase());
     let has = |text: &String| {
         let id = format!("w{}", run.number);
@@ -256,7 +256,7 @@ fn moment(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
     })
 }
 
-fn row_of_json(run: &RunGlance, archive: &Path) -> Value {
+fn row_of_json(run: &RunOverview, archive: &Path) -> Value {
     json!({
         "id": format!("w{}", run.number), "name": run.name, "state": run.state.map(RunState::word),
         "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": run.operations,
@@ -265,7 +265,7 @@ fn row_of_json(run: &RunGlance, archive: &Path) -> Value {
     })
 }
 
-fn row(run: &RunGlance, now: Timestamp) -> Vec<String> {
+fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
     let mut tags: Vec<String> = run.baseline.then(|| "(baseline)".to_owned()).into_iter().collect();
     tags.extend(run.tags.iter().cloned());
     let id = format!("w{}", run.number);

@@ -14,7 +14,7 @@ const WORDS: &[(&str, &str, usize)] = &[
     ("door", "endpoint, handle", 0),
     ("doors", "endpoints, handles", 0),
     ("everyones", "common", 0),
-    ("glance", "index", 33),
+    ("glance", "index", 3),
     ("hire", "spawn", 0),
     ("keeper", "archive writer", 0),
     ("kept", "stored, supervisor", 116),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use cosmark_archive::{ArchiveError, RunGlance, RunState, Timestamp, overview, remove_run};
+use cosmark_archive::{ArchiveError, RunOverview, RunState, Timestamp, overview, remove_run};
 use serde::Deserialize;
 
 use super::answer::{Given, Params, blocking, json};
@@ -209,7 +209,7 @@ fn state_word(state: Option<RunState>) -> &'static str {
 }
 
 /// A run of the archive.
-fn summary_of(run: &RunGlance) -> RunSummary {
+fn summary_of(run: &RunOverview) -> RunSummary {
     let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     RunSummary {
@@ -246,7 +246,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
 }
 
 /// A run of the archive, and how it ended if the archive had no room to be told.
-pub fn summarize(app: &App, run: &RunGlance) -> RunSummary {
+pub fn summarize(app: &App, run: &RunOverview) -> RunSummary {
     let archived = summary_of(run);
     let ended = |live: &RunSummary| !matches!(live.state.as_str(), "queuing" | "processing");
     let lately = app.queue.live(&archived.id).filter(|_| archived.state == "processing");
