@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// Names of what is counted while a run lasts. Limits and settings are none: who sets one to the greatest number may.
+/// Names of what is counted while a run lasts, in the order of the alphabet. Limits and settings are none: who sets one to the
+/// greatest number may.
 const COUNTED: &[&str] = &[
     "accepted_only",
     "back_on_a_connection",
@@ -169,19 +170,42 @@ impl<'de> Visitor<'de> for Sum {
 
     fn visit_map<A: MapAccess<'de>>(self, mut values: A) -> Result<Counted, A::Error> {
         let mut sum = Counted::default();
-        while let Some(name) = values.next_key::<String>()? {
-            let name = name.as_str();
-            let of = if self.is_table || COUNTED.contains(&name) {
-                Of::Counts
-            } else if BYTES.contains(&name) {
-                Of::Bytes
-            } else {
-                Of::Settings
-            };
-            let is_table = TABLES.contains(&name);
-            sum = sum.and(values.next_value_seed(Self { of, is_table })?);
+        while let Some(below) = values.next_key_seed(Name { is_in_table: self.is_table })? {
+            sum = sum.and(values.next_value_seed(below)?);
         }
         Ok(sum)
+    }
+}
+
+/// A name, which says what the numbers below it are. A record has thousands: none is copied.
+struct Name {
+    is_in_table: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Sum;
+
+    fn deserialize<D: Deserializer<'de>>(self, name: D) -> Result<Sum, D::Error> {
+        name.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name {
+    type Value = Sum;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Sum, E> {
+        let of = if self.is_in_table || COUNTED.binary_search(&name).is_ok() {
+            Of::Counts
+        } else if BYTES.contains(&name) {
+            Of::Bytes
+        } else {
+            Of::Settings
+        };
+        Ok(Sum { of, is_table: TABLES.contains(&name) })
     }
 }
 
@@ -224,5 +248,15 @@ mod tests {
             assert_eq!(are_possible(&json).unwrap(), possible, "{json}");
         }
         assert!(are_possible("{").is_err());
+    }
+
+    #[test]
+    fn each_name_of_a_count_is_found_also_where_it_is_spelt_with_escapes() {
+        assert!(COUNTED.is_sorted(), "they are looked up by halves");
+        for name in COUNTED {
+            assert!(!are_possible(&format!(r#"{{"{name}":{}}}"#, u64::MAX)).unwrap(), "{name}");
+        }
+        assert!(!are_possible(&format!(r#"{{"co\u0075nt":{}}}"#, u64::MAX)).unwrap());
+        assert!(are_possible(&format!(r#"{{"counts":{0},"coun":{0}}}"#, u64::MAX)).unwrap());
     }
 }

@@ -1,7 +1,10 @@
 //! Reads run directories, damaged ones included: every error says which file and line.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 use crate::csv::timeline::{TimelineEntry, read_timeline};
 use crate::directory::files::{self, RECORD, read_bounded};
@@ -19,7 +22,7 @@ const MOST_RECORD_BYTES: u64 = 256 << 20;
 /// The workload as it was run.
 pub(crate) const WORKLOAD: &str = "workload.yaml";
 /// A larger `workload.yaml` is not a workload: 216 stages need about 200 KiB.
-const MOST_WORKLOAD_BYTES: u64 = 16 << 20;
+pub(crate) const MOST_WORKLOAD_BYTES: u64 = 16 << 20;
 
 /// One directory of an archive.
 #[derive(Debug)]
@@ -79,9 +82,12 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
         problem: format!("not a run record: {error}"),
         remedy: "restore the file from a copy; the other files of the run can be read without it",
     };
-    let version: Version = serde_json::from_str(&text).map_err(damaged)?;
-    if version.schema > u64::from(SCHEMA) {
-        return Err(ArchiveError::TooNew { path, found: version.schema });
+    let found = match schema_first(&text) {
+        Some(schema) => schema,
+        None => serde_json::from_str::<Version>(&text).map_err(damaged)?.schema,
+    };
+    if found > u64::from(SCHEMA) {
+        return Err(ArchiveError::TooNew { path, found });
     }
     if !counts::are_possible(&text).map_err(damaged)? {
         return Err(ArchiveError::Unreadable {
@@ -97,6 +103,32 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
         record.reason.get_or_insert_with(|| WHY.to_owned());
     }
     Ok(record)
+}
+
+/// The number of the form that a record begins with, as ours do: nothing behind it is read. `None` for every other text.
+fn schema_first(json: &str) -> Option<u64> {
+    struct First<'a>(&'a mut Option<u64>);
+
+    impl<'de> Visitor<'de> for First<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a record")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+            if fields.next_key::<String>()?.as_deref() == Some("schema") {
+                *self.0 = Some(fields.next_value()?);
+            }
+            Ok(())
+        }
+    }
+
+    let mut found = None;
+    let mut text = serde_json::Deserializer::from_str(json);
+    // An error where the rest of the record is: it was not read.
+    drop(text.deserialize_map(First(&mut found)));
+    found
 }
 
 impl Run {
@@ -171,5 +203,27 @@ impl Run {
     /// When it is damaged.
     pub fn node_looks(&self) -> Result<Option<NodeLogReader>, ArchiveError> {
         NodeLogReader::open(&self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::schema_first;
+
+    #[test]
+    fn the_form_of_a_record_is_read_without_the_rest_where_it_comes_first() {
+        for (json, form) in [
+            (r#"{"schema": 1, "id": "w1"}"#, Some(1)),
+            ("{\n  \"schema\": 7, \"of a later form\": [{", Some(7)),
+            (r#"{"id": "w1", "schema": 1}"#, None),
+            (r#"{"schema": "1"}"#, None),
+            (r#"{"schema": -1}"#, None),
+            (r#"{"a": {"schema": 1}}"#, None),
+            ("{}", None),
+            ("[1]", None),
+            ("", None),
+        ] {
+            assert_eq!(schema_first(json), form, "{json}");
+        }
     }
 }
