@@ -20,18 +20,23 @@ const MOST_COUNTED: u64 = 1 << 56;
 /// A percentile beyond the last bucket: the greatest `long` of Java.
 pub const BEYOND_ALL_BUCKETS: &str = "9223372036854775807";
 
+/// What is wrong in a line of a table.
+pub fn damaged(path: &Path, line: u64, problem: String) -> ArchiveError {
+    ArchiveError::Damaged {
+        path: path.to_owned(),
+        line,
+        problem,
+        remedy: "restore the file from a copy, or correct the line",
+    }
+}
+
 /// Calls `each` with the 1-based line and the cells of every record of `input`, until it gives `false`.
 pub fn records(
     path: &Path,
     input: impl Read,
     mut each: impl FnMut(u64, &StringRecord) -> Result<bool, String>,
 ) -> Result<(), ArchiveError> {
-    let damaged = |line, problem| ArchiveError::Damaged {
-        path: path.to_owned(),
-        line,
-        problem,
-        remedy: "restore the file from a copy, or correct the line",
-    };
+    let damaged = |line, problem| damaged(path, line, problem);
     let mut input = WithoutReturns(input).take(MOST_BYTES + 1);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)

@@ -2,12 +2,13 @@
 //! They lie in the directory above the run; a copy in the run's own directory goes first. Sources: CSVRunExporter
 //! and CSVMatrixExporter of COSBench 0.4.2.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
 use jiff::civil::DateTime;
 
-use super::fields::{date, is_state, records_of, state};
+use super::fields::{damaged, date, is_state, records_of, state};
 use super::{CosbenchStage, CosbenchState};
 use crate::ArchiveError;
 use crate::directory::files::{HISTORY, WORKLOADS};
@@ -32,6 +33,51 @@ pub struct HistoryEntry {
 fn beside(dir: &Path, file: &str) -> Option<PathBuf> {
     // `..` works for `.` too, and where `dir` has no parent in its text.
     [dir.join(file), dir.join("..").join(file)].into_iter().find(|path| path.is_file())
+}
+
+/// The `run-history.csv` of an archive by the ids of its runs: whoever lists many runs reads it once.
+#[derive(Debug)]
+pub struct Histories {
+    path: PathBuf,
+    /// Numbers of lines, and their cells.
+    lines: HashMap<String, Vec<(u64, StringRecord)>>,
+}
+
+/// A longer one is read again for each run rather than held.
+const MOST_HELD_BYTES: u64 = 64 << 20;
+
+impl Histories {
+    /// That of the archive in `root`; `None` where there is none, or it is damaged or too long.
+    pub fn of(root: &Path) -> Option<Self> {
+        let path = root.join(HISTORY);
+        let file = std::fs::metadata(&path).ok()?;
+        if !file.is_file() || file.len() > MOST_HELD_BYTES {
+            return None;
+        }
+        let mut lines: HashMap<String, Vec<(u64, StringRecord)>> = HashMap::new();
+        let read = records_of(&path, |line, record| {
+            if let Some(id) = record.get(0) {
+                lines.entry(id.to_owned()).or_default().push((line, record.clone()));
+            }
+            Ok(true)
+        });
+        read.ok().map(|()| Self { path, lines })
+    }
+
+    /// The line of the run `id` called `name`; the last one counts.
+    pub fn of_run(&self, id: &str, name: &str) -> Result<Option<HistoryEntry>, ArchiveError> {
+        let mut found = None;
+        for (line, record) in self.lines.get(id).into_iter().flatten() {
+            let entry = entry_of(record, name).map_err(|problem| damaged(&self.path, *line, problem))?;
+            found = entry.or(found);
+        }
+        Ok(found)
+    }
+}
+
+/// True where the history lies in the directory of the run itself.
+pub fn has_own_history(dir: &Path) -> bool {
+    dir.join(HISTORY).is_file()
 }
 
 /// The line of the run `id` called `name`. The last one counts: numbers start again when somebody clears an archive.

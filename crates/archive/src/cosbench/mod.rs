@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use jiff::civil::DateTime;
 
 pub use histogram::{HistogramColumn, ResponseBucket};
+pub(crate) use index::Histories;
 pub use index::HistoryEntry;
 pub use workers::WorkerShare;
 
@@ -135,16 +136,33 @@ impl CosbenchRun {
     /// # Errors
     /// When there is no result table, or a file is damaged.
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
+        let mut run = Self::of_its_directory(dir)?;
+        run.history = index::history(dir, &run.id, &run.name)?;
+        index::add_workers(dir, &run.id, &mut run.stages)?;
+        Ok(run)
+    }
+
+    /// The same for a list of runs, which reads the history of the archive once: without workers and configs, which stand in a
+    /// table of all operations of all runs.
+    pub(crate) fn open_in_list(dir: &Path, histories: Option<&Histories>) -> Result<Self, ArchiveError> {
+        let mut run = Self::of_its_directory(dir)?;
+        run.history = match histories.filter(|_| !index::has_own_history(dir)) {
+            Some(histories) => histories.of_run(&run.id, &run.name)?,
+            None => index::history(dir, &run.id, &run.name)?,
+        };
+        Ok(run)
+    }
+
+    /// What lies in its own directory.
+    fn of_its_directory(dir: &Path) -> Result<Self, ArchiveError> {
         let files = names_in(dir)?;
         let stem = stem_of(dir, &files)?;
         let (id, name) = stem.split_once('-').unwrap_or((&stem, ""));
-        let mut stages = results::read(&dir.join(format!("{stem}.csv")))?;
+        let stages = results::read(&dir.join(format!("{stem}.csv")))?;
         let drivers = workers::drivers(dir, &files, &stem)?;
         let c4 = !drivers.is_empty() || files.iter().any(|file| workers::is_workers(dir, file));
         let config = dir.join("workload-config.xml");
         let config_xml = if config.is_file() { Some(config_of(&config)?) } else { None };
-        let history = index::history(dir, id, name)?;
-        index::add_workers(dir, id, &mut stages)?;
         Ok(Self {
             path: dir.to_owned(),
             id: id.to_owned(),
@@ -152,7 +170,7 @@ impl CosbenchRun {
             variant: if c4 { Variant::C4 } else { Variant::Plain },
             stages,
             config_xml,
-            history,
+            history: None,
             drivers,
         })
     }

@@ -14,17 +14,20 @@ impl CosbenchRun {
     /// verdict is left for who judges it.
     #[must_use]
     pub fn record(&self) -> RunRecord {
+        let mut record = self.record_in_list();
+        for (stage, shares) in record.stages.iter_mut().zip(parts::by_driver(self)) {
+            for (operation, of) in stage.operations.iter_mut().zip(shares) {
+                operation.drivers = of;
+            }
+        }
+        record
+    }
+
+    /// The same without what each driver did, for which a table of every driver is read.
+    pub(crate) fn record_in_list(&self) -> RunRecord {
         let date =
             |of: fn(&HistoryEntry) -> Option<DateTime>| self.history.as_ref().and_then(of).and_then(moment);
         let state = self.state();
-        let shares = parts::by_driver(self);
-        let stages = self.stages.iter().enumerate().map(|(at, stage)| {
-            let mut record = stage.record();
-            for (operation, of) in record.operations.iter_mut().zip(shares.get(at).into_iter().flatten()) {
-                operation.drivers.clone_from(of);
-            }
-            record
-        });
         RunRecord {
             made_by: Some(
                 match self.variant {
@@ -37,7 +40,7 @@ impl CosbenchRun {
             submitted: date(|entry| entry.submitted),
             started: date(|entry| entry.started),
             ended: date(|entry| entry.stopped),
-            stages: stages.collect(),
+            stages: self.stages.iter().map(CosbenchStage::record).collect(),
             ..RunRecord::named(self.id.clone(), self.name.clone(), state)
         }
     }

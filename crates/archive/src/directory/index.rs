@@ -4,21 +4,21 @@
 //! directory) and which run of a workload is its baseline (`.baselines.json` in the archive). Nothing of it is needed to
 //! read a run; all of it can be deleted.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirEntry, Permissions};
+use std::fs::{self, DirEntry, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use cosmark_workload::model::{Config, ConfigEntry, ConfigValue};
-use cosmark_workload::{Environment, Format, parse_what_is_there};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
+use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, Histories};
 use crate::directory::LOCK;
 use crate::directory::files::{Lock, RECORD, number_of, read_bounded, run_directory, write_whole};
 use crate::directory::reader::{WORKLOAD, read_record};
+use crate::directory::target::target_of;
 use crate::strict_modes::effective_user;
 use crate::{ArchiveError, Overall, RunRecord, RunState, StageRecord, regular};
 
@@ -136,25 +136,46 @@ struct BaselineFile {
     baselines: BTreeMap<String, String>,
 }
 
+/// A folder that has the name of a run.
+struct Place {
+    number: u64,
+    directory: String,
+    /// What is said of a link instead of reading it.
+    link: Option<RunOverview>,
+}
+
 /// All runs of the archive in `root`, by number. Runs that did not change since the last time are not read again.
 ///
 /// # Errors
 /// When the directory cannot be read, or the file of baselines is damaged.
 pub fn overview(root: &Path) -> Result<Vec<RunOverview>, ArchiveError> {
+    newest(root, usize::MAX).map(|(runs, _)| runs)
+}
+
+/// The `most` runs of the archive in `root` with the greatest numbers, by number, and how many runs it has. Older ones are
+/// not read: of an archive with thousands the last few are there at once, with an index or without.
+///
+/// # Errors
+/// As [`overview`].
+pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), ArchiveError> {
     let baselines = baselines(root)?;
+    let mut older = places(root)?;
+    let all = older.len();
+    let wanted = older.split_off(all.saturating_sub(most));
     let mut index = read_index(root);
+    let histories = OnceCell::new();
     let mut runs = Vec::new();
-    let mut kept = Vec::new();
+    let mut read = Vec::new();
     let mut changed = false;
-    for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
-        let entry = entry.map_err(ArchiveError::io("read directory", root))?;
-        let path = entry.path();
-        let Some((number, directory)) = run_directory(&entry) else {
-            runs.extend(RunOverview::of_a_link(&entry));
+    for Place { number, directory, link } in wanted {
+        if let Some(link) = link {
+            runs.push(link);
             continue;
-        };
+        }
+        let path = root.join(&directory);
         let Some(stamp) = stamp(&path.join(RECORD)) else {
-            runs.push(RunOverview::without_record(number, directory, &path));
+            let histories = histories.get_or_init(|| Histories::of(root)).as_ref();
+            runs.push(RunOverview::without_record(number, directory, &path, histories));
             continue;
         };
         let known = index.remove(&directory).filter(|old| old.stamp == stamp);
@@ -162,22 +183,39 @@ pub fn overview(root: &Path) -> Result<Vec<RunOverview>, ArchiveError> {
         let run = known.map_or_else(|| RunOverview::read(number, directory, &path), |old| old.run);
         // A run that goes on may end without a word; whether it did is looked up each time.
         if run.state != Some(RunState::Running) && run.state != Some(RunState::Killed) {
-            kept.push(Indexed { stamp, run: run.clone() });
+            read.push(Indexed { stamp, run: run.clone() });
             changed |= fresh;
         }
         runs.push(run);
     }
+    for place in older {
+        index.remove(&place.directory);
+    }
     if changed || !index.is_empty() {
         // The index only saves time: a read-only archive is listed too.
-        drop(write_index(root, &kept));
+        drop(write_index(root, read));
     }
     for run in &mut runs {
         let path = Some(root.join(&run.directory)).filter(|path| regular::is_no_link(path));
         run.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
         run.baseline = baselines.get(&run.name) == Some(&run.directory);
     }
-    runs.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
-    Ok(runs)
+    Ok((runs, all))
+}
+
+/// The folders of an archive that have the name of a run, by number.
+fn places(root: &Path) -> Result<Vec<Place>, ArchiveError> {
+    let mut places = Vec::new();
+    for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
+        let entry = entry.map_err(ArchiveError::io("read directory", root))?;
+        if let Some((number, directory)) = run_directory(&entry) {
+            places.push(Place { number, directory, link: None });
+        } else if let Some(link) = RunOverview::of_a_link(&entry) {
+            places.push(Place { number: link.number, directory: link.directory.clone(), link: Some(link) });
+        }
+    }
+    places.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
+    Ok(places)
 }
 
 /// What a file is now, a link as well; `None` when it is not there.
@@ -267,8 +305,8 @@ impl RunOverview {
     }
 
     /// A folder without `run.json`: a run that COSBench made, or none at all.
-    fn without_record(number: u64, directory: String, path: &Path) -> Self {
-        let problem = match CosbenchRun::open(path) {
+    fn without_record(number: u64, directory: String, path: &Path, histories: Option<&Histories>) -> Self {
+        let problem = match CosbenchRun::open_in_list(path, histories) {
             Ok(run) => return Self::of_cosbench(number, directory, &run),
             Err(error) if CosbenchRun::is_at(path) => error.to_string(),
             Err(_) => {
@@ -308,7 +346,7 @@ impl RunOverview {
             .iter()
             .filter_map(of_stage)
             .max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s));
-        let record = run.record();
+        let record = run.record_in_list();
         Self {
             name: run.name.clone(),
             state: Some(record.state),
@@ -344,51 +382,6 @@ fn headline_of(record: &RunRecord) -> Option<Headline> {
         (!rates.is_empty()).then(|| Headline { stage: stage.id.clone(), throughput_per_s, p99_ms })
     };
     record.stages.iter().filter_map(of_stage).max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s))
-}
-
-/// Where the first storage of the archived workload is: its type and the host of the first key that names one.
-fn target_of(path: &Path) -> Option<String> {
-    let text = read_bounded(&path.join(WORKLOAD), MOST_BYTES).ok()?;
-    let workload = parse_what_is_there(&text, Format::Yaml, &Environment::default()).0?;
-    let work = workload.stages.iter().flat_map(|stage| &stage.works).next()?;
-    let value = |config: &Config, keys: &[&str]| {
-        let is_wanted = |entry: &&ConfigEntry| keys.iter().any(|key| entry.key.eq_ignore_ascii_case(key));
-        let found = config.entries.iter().find(is_wanted)?;
-        let text = match &found.value {
-            ConfigValue::Text(text) => text,
-            _ => return None,
-        };
-        Some(host_of(text.split([',', ' ']).find(|part| !part.is_empty())?))
-    };
-    let storage = &work.storage;
-    let address =
-        value(&storage.config, &ADDRESSES).or_else(|| value(&work.auth.config, &["auth_url", "url"]));
-    Some(match address {
-        Some(address) => format!("{} {address}", storage.kind),
-        None => storage.kind.clone(),
-    })
-}
-
-/// Keys of storages that say where they are, the most telling first.
-const ADDRESSES: [&str; 12] = [
-    "endpoint",
-    "endpoints",
-    "storage_url",
-    "url",
-    "host",
-    "hosts",
-    "monitor",
-    "monitors",
-    "mon_host",
-    "ring",
-    "directory",
-    "pool",
-];
-
-/// `host:port` of a URL; anything else as it stands. A login inside it was refused before the run.
-fn host_of(text: &str) -> String {
-    let Some((_, rest)) = text.split_once("://") else { return text.to_owned() };
-    rest.split(['/', '?']).next().unwrap_or(rest).to_owned()
 }
 
 fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -428,11 +421,24 @@ fn index_head() -> String {
     format!("cosmark index {INDEX_FORM}; can be deleted")
 }
 
-fn write_index(root: &Path, kept: &[Indexed]) -> Result<(), ArchiveError> {
+/// Adds what was `read` to the index. Another program may have written it since it was looked at, or know runs that were not
+/// looked at here: what it says of them stays where it is true. While one writes, nobody else does, and nobody waits.
+fn write_index(root: &Path, read: Vec<Indexed>) -> Result<(), ArchiveError> {
+    // No lock is made for it: it would be the file of whoever only looks at somebody's runs.
+    let lock = regular::open(&root.join(LOCK)).ok();
+    if lock.as_ref().is_some_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
+        return Ok(());
+    }
+    let mut index = read_index(root);
+    index.extend(read.into_iter().map(|indexed| (indexed.run.directory.clone(), indexed)));
+    index.retain(|directory, indexed| {
+        let is_name = number_of(directory).is_some() && !directory.contains('/');
+        is_name && stamp(&root.join(directory).join(RECORD)) == Some(indexed.stamp)
+    });
     let path = root.join(INDEX);
     write_whole(&path, false, |out| {
         writeln!(out, "{}", index_head())?;
-        for indexed in kept {
+        for indexed in index.values() {
             serde_json::to_writer(&mut *out, indexed)?;
             out.write_all(b"\n")?;
         }

@@ -19,6 +19,7 @@ mod reserve;
 pub(crate) mod run_dir;
 mod scripts;
 mod signs;
+mod target;
 pub(crate) mod tickets;
 mod timeline;
 mod waiting_notes;

@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use cosmark_archive::{
-    ArchiveError, RunOverview, RunState, baselines, change_tags, list, open_run, overview, remove_run,
-    set_baseline, tags,
+    ArchiveError, RunOverview, RunState, baselines, change_tags, list, newest, open_run, overview,
+    remove_run, set_baseline, tags,
 };
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
@@ -225,6 +225,78 @@ fn runs_that_did_not_change_are_listed_without_reading_them() {
     }
 }
 
+/// Directories `w1-a` to `w<last>-a` with the record of a run that is over.
+fn many_runs(root: &Path, last: u64) {
+    let model = fs::read_to_string(a_run(root, "a").join("run.json")).unwrap();
+    for number in 2..=last {
+        let dir = root.join(format!("w{number}-a"));
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("run.json"), &model).unwrap();
+    }
+}
+
+fn in_the_index(root: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(root.join(".runs.index")).unwrap_or_default();
+    let numbers = text.lines().skip(1).map(|line| {
+        let indexed: serde_json::Value = serde_json::from_str(line).unwrap();
+        indexed["glance"]["number"].as_u64().unwrap()
+    });
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn the_newest_runs_are_listed_without_a_look_at_older_ones_and_the_index_loses_none() {
+    let home = tempfile::tempdir().unwrap();
+    many_runs(home.path(), 60);
+    let numbers = |most: usize| {
+        let (runs, all) = newest(home.path(), most).unwrap();
+        (runs.iter().map(|run| run.number).collect::<Vec<_>>(), all)
+    };
+    assert_eq!(numbers(3), (vec![58, 59, 60], 60));
+    assert_eq!(in_the_index(home.path()), [58, 59, 60], "nobody read the others");
+    assert_eq!(numbers(0), (vec![], 60));
+    // What came to be known of other runs stays, and goes with them.
+    assert_eq!(numbers(2), (vec![59, 60], 60));
+    assert_eq!(in_the_index(home.path()), [58, 59, 60]);
+    assert_eq!(overview(home.path()).unwrap().len(), 60);
+    fs::remove_dir_all(home.path().join("w7-a")).unwrap();
+    let again = home.path().join("w60-a/run.json");
+    fs::write(&again, fs::read(&again).unwrap()).unwrap();
+    assert_eq!(numbers(1), (vec![60], 59));
+    assert_eq!(in_the_index(home.path()), (1..=60).filter(|number| *number != 7).collect::<Vec<_>>());
+}
+
+#[test]
+fn lists_that_are_made_at_once_write_one_index_and_wait_for_nobody() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path();
+    many_runs(root, 40);
+    std::thread::scope(|scope| {
+        for most in [usize::MAX, 5, 1, usize::MAX] {
+            scope.spawn(move || {
+                let (runs, all) = newest(root, most).unwrap();
+                assert_eq!((runs.len(), all), (most.min(40), 40));
+            });
+        }
+    });
+    assert_eq!(overview(home.path()).unwrap().len(), 40);
+    assert_eq!(in_the_index(home.path()), (1..=40).collect::<Vec<_>>());
+    // Somebody begins a run, or writes the index just now.
+    fs::remove_file(home.path().join(".runs.index")).unwrap();
+    let lock = fs::File::open(home.path().join(".lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(overview(home.path()).unwrap().len(), 40);
+    assert!(in_the_index(home.path()).is_empty(), "it is written by whoever has the lock");
+    drop(lock);
+    // Who only looks at an archive leaves no lock of his own there.
+    fs::remove_file(home.path().join(".lock")).unwrap();
+    assert_eq!(overview(home.path()).unwrap().len(), 40);
+    assert_eq!(in_the_index(home.path()).len(), 40);
+    assert!(!home.path().join(".lock").exists());
+}
+
 #[test]
 fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cosbench-runs");
@@ -251,6 +323,22 @@ fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
         );
         assert!(run.headline.as_ref().is_some_and(|headline| headline.throughput_per_s > 0.0), "{run:?}");
     }
+    // A list reads the history once for all runs, and says of a damaged line in it whose it is.
+    let history = home.path().join("run-history.csv");
+    let text = fs::read_to_string(&history).unwrap();
+    let cut: String = text
+        .lines()
+        .map(|line| if line.starts_with("w3,") { "w3,mock-full\n".to_owned() } else { format!("{line}\n") })
+        .collect();
+    fs::write(&history, cut).unwrap();
+    let runs = overview(home.path()).unwrap();
+    let problem = runs[0].problem.as_deref().unwrap();
+    assert!(problem.contains("run-history.csv: line ") && problem.contains("cut short"), "{problem}");
+    assert_eq!((runs[2].number, runs[2].state), (23, finished), "{:?}", runs[2]);
+    // One that lies with the run itself goes first.
+    let own = home.path().join("w3-mock-full/run-history.csv");
+    fs::write(own, text.replace("finished", "cancelled")).unwrap();
+    assert_eq!(overview(home.path()).unwrap()[0].state, Some(RunState::Cancelled));
 }
 
 #[test]

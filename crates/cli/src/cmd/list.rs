@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::{Overall, RunOverview, RunState, TimeZone, Timestamp, overview};
+use cosmark_archive::{Overall, RunOverview, RunState, TimeZone, Timestamp, newest};
 use cosmark_service::api::types::RunSummary;
 use serde_json::{Value, json};
 
@@ -26,17 +26,19 @@ pub fn run(args: &ListArgs) -> Outcome {
         return Err(no_archive(archive));
     }
     let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
-    let all = overview(archive)?;
-    let mut runs: Vec<&RunOverview> = all.iter().rev().filter(|run| is_wanted(run, args, since)).collect();
-    let fitting = runs.len();
-    runs.truncate(most(args).unwrap_or(usize::MAX));
+    let most = most(args).unwrap_or(usize::MAX);
+    // Which runs fit is known when they are read; the newest of all are so by their numbers.
+    let (read, all) = newest(archive, if is_choosy(args) { usize::MAX } else { most })?;
+    let mut runs: Vec<&RunOverview> = read.iter().rev().filter(|run| is_wanted(run, args, since)).collect();
+    let fitting = if is_choosy(args) { runs.len() } else { all };
+    runs.truncate(most);
     if args.json {
         let rows = runs.iter().map(|run| row_of_json(run, archive)).collect();
         verbatim!("{:#}", Value::Array(rows));
         return Ok(Exit::Done);
     }
     if runs.is_empty() {
-        let of = if all.is_empty() { String::new() } else { format!(" that fit (of {})", all.len()) };
+        let of = if all == 0 { String::new() } else { format!(" that fit (of {all})") };
         println!("no runs{of} in {}", archive.display());
         return Ok(Exit::Done);
     }
@@ -213,6 +215,11 @@ fn when(at: Timestamp, now: Timestamp) -> String {
     let (at, now) = (at.to_zoned(TimeZone::system()), now.to_zoned(TimeZone::system()));
     let form = if at.year() == now.year() { "%m-%d %H:%M" } else { "%F %H:%M" };
     at.strftime(form).to_string()
+}
+
+/// True where not every run is wanted, whatever its number.
+fn is_choosy(args: &ListArgs) -> bool {
+    args.search.is_some() || args.state.is_some() || args.since.is_some() || !args.tags.is_empty()
 }
 
 fn is_wanted(run: &RunOverview, args: &ListArgs, since: Option<Timestamp>) -> bool {
