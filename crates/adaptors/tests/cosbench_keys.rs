@@ -1,8 +1,8 @@
 //! COSBench's keys and defaults, as its 0.4.2 has them: a workload that was written for it means the same here.
 //! (`logging` is on by default there; here it has no effect.)
 
-use cosmark_adaptor_api::{Key, KeyKind, Settings};
-use cosmark_adaptors::{auth, cdmi, gcs, mock, none, sproxyd, swift};
+use cosmark_adaptor_api::{AdaptorDef, Key, KeyKind, Settings};
+use cosmark_adaptors::{ADAPTORS, NOT_BUILT, auth, cdmi, gcs, mock, none, sproxyd, swift};
 
 /// Table, the key as COSBench spells it, its default there (empty: none).
 const EXPECTED: &[(&str, &[Key], &str, &str)] = &[
@@ -75,6 +75,78 @@ fn every_key_of_cosbench_is_known_with_its_default() {
             assert_eq!(key.default, Some(default), "{}", def.name);
         }
     }
+}
+
+/// Every storage of 0.4.2, of its build c4 and of the forks, by the name in their workloads, and what speaks it here.
+const STORAGES: &[(&str, &str)] = &[
+    ("none", "none"),
+    ("mock", "mock"),
+    ("swift", "swift"),
+    ("s3", "s3"),
+    ("librados", "librados"),
+    ("sproxyd", "sproxyd"),
+    ("cdmi", "cdmi"),
+    ("cdmi_swift", "cdmi"),
+    ("gcs", "gcs"),
+    ("oss", "s3"),
+    ("ecs", "s3"),
+    ("openio", "s3"),
+    ("s3v2", "s3"),
+    ("sio", "s3"),
+    ("siov1", "s3"),
+    ("obs", "s3"),
+    ("ess", "s3"),
+    ("essv2", "s3"),
+    ("gdas", "s3"),
+    ("azureblob", "azure"),
+];
+
+/// Keys of S3 and of Ceph's library as workloads of 0.4.2 and of the forks write them, and a value that stands there.
+const KEYS: &[(&str, &str, &str)] = &[
+    ("s3", "accesskey", "AK"),
+    ("s3", "secretkey", "SK"),
+    ("s3", "endpoint", "http://10.0.0.1:8080"),
+    ("s3", "timeout", "30000"),
+    ("s3", "path_style_access", "true"),
+    ("s3", "proxyhost", "proxy"),
+    ("s3", "proxyport", "3128"),
+    ("s3", "logging", "false"),
+    ("s3", "signer_version", "V4"),
+    ("sio", "aws_region", "us-east-1"),
+    ("sio", "no_verify_ssl", "true"),
+    ("sio", "max_connections", "50"),
+    ("sio", "part_size", "5242880"),
+    ("sio", "storage_class", "STANDARD"),
+    ("sio", "restore_days", "1"),
+    ("ecs", "namespace", "n"),
+    ("ecs", "read_timeout", "30000"),
+    ("ecs", "http_client", "apache"),
+    ("ecs", "use_smart_client", "true"),
+    ("openio", "proxyd-url", "http://10.0.0.1:6006"),
+    ("librados", "endpoint", "10.0.0.1"),
+    ("librados", "accesskey", "admin"),
+    ("librados", "secretkey", "AQ=="),
+];
+
+#[test]
+fn every_storage_and_key_of_cosbench_and_its_forks_is_known_by_their_name() {
+    let find = |name: &str| {
+        let is_called =
+            |of: &&AdaptorDef| of.name == name || of.aliases.iter().any(|alias| alias.name == name);
+        ADAPTORS.iter().find(is_called)
+    };
+    for (name, speaks) in STORAGES {
+        assert_eq!(find(name).map(|def| def.name), Some(*speaks), "{name}");
+    }
+    // What is not spoken is known all the same, and says what to do instead.
+    assert!(NOT_BUILT.iter().any(|(name, _)| *name == "ampli") && find("ampli").is_none());
+    for (storage, key, value) in KEYS {
+        let def = find(storage).unwrap();
+        let (_, problems) = Settings::parse(def.keys, [(*key, *value)]);
+        assert!(problems.is_empty(), "{storage}: {problems:?}");
+    }
+    let (_, problems) = Settings::parse(find("sio").unwrap().keys, [("no_such_key", "1")]);
+    assert_eq!(problems.len(), 1, "an unknown key is said, or the rest proves nothing");
 }
 
 #[test]
