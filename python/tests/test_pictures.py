@@ -214,13 +214,21 @@ def test_what_anybody_wrote_into_a_record_is_no_formula_and_no_broken_picture(ar
     _saved(plot.timeline(run, "main"), tmp_path)
 
 
-def test_a_timeline_of_cosbench_says_what_is_lacking(tmp_path: Path) -> None:
+def test_a_timeline_of_cosbench_is_drawn_and_says_what_is_lacking(tmp_path: Path) -> None:
     home = tmp_path / "archive"
     shutil.copytree(Path(__file__).parents[2] / "crates" / "archive" / "tests" / "cosbench-runs", home)
     run = cosmark.open("w3", home)
+    figure = plot.timeline(run, "main")
+    _saved(figure, tmp_path)
+    lines = figure.axes[0].get_lines()
     # Its operations have no names but what they do.
-    with pytest.raises(CosmarkError, match="w3 is a run of COSBench.*leaves no intervals"):
-        plot.timeline(run, "main")
+    assert [line.get_label() for line in lines] == ["read", "write", "delete", "list"]
+    assert lines[0].get_ydata()[0] == 3246.05 and lines[0].get_xdata()[0] == 1.5
+    assert not figure.axes[0].patches, "no ramp is told, and none is shaded"
+    with pytest.raises(CosmarkError, match="a series has no response_p99_ms; there are .*response_mean_ms"):
+        plot.timeline(run, "main", metric="response_p99_ms")
+    with pytest.raises(CosmarkError, match="w3 is a run of COSBench.*leaves no histograms"):
+        plot.cdf(run, "main")
     with pytest.raises(CosmarkError, match="operation  of stage .* is not there"):
         run.operation("main", "")
 

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 import cosmark
-from cosmark import CosmarkError, hlog
+from cosmark import CosmarkError, cosbench, hlog
 from cosmark.results import _Spans as Spans
 from cosmark.table import Table
 
@@ -278,13 +278,24 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
     read = run.stage("main").main[0]
     assert read.count > 0 and read.throughput_per_s > 0 and len(run.operations) > 5
     assert "made_by" in run.record and len(cosmark.compare(run, run)) > 0
+    # Its timeline, whose rows are 3 s apart.
+    series = run.series("main", "read")
+    assert series[0]["time"] == "18:54:12" and series[0]["count"] == 9741 and series[0]["response_mean_ms"] == 1.28
+    assert (series[1]["start_s"], series[1]["end_s"], series[1]["failures"], series[1]["phase"]) == (3.0, 6.0, 0, None)
+    assert sum(series["count"]) > 40_000 and "response_p99_ms" not in series.columns
+    assert run.series("main", "list")[0]["count"] == 1594, "operations in their order"
+    for stage in run.stages:
+        assert all(len(run._series(one)) == len(run._series(stage.operations[0])) for one in stage.operations)
     for lacks in (
-        lambda: read.quantile(0.99), lambda: run.series("main", read.id or read.name), lambda: run.oplog(),
-        lambda: run.clients, lambda: run.node_log(),
+        lambda: read.quantile(0.99), lambda: run.intervals, lambda: run.oplog(), lambda: run.clients,
+        lambda: run.node_log(),
     ):
         with pytest.raises(CosmarkError, match="w3 is a run of COSBench.*leaves no"):
             lacks()
-    (home / "w3-mock-full" / "w3-mock-full.csv").write_text("Stage,Op-Name\nx")
+    table = home / "w3-mock-full" / "w3-mock-full.csv"
+    table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes())
+    assert cosmark.open("w3", home).stage("main").main[0].count == read.count, "an editor put a mark before it"
+    table.write_text("Stage,Op-Name\nx")
     with pytest.warns(UserWarning, match="w3-mock-full"):
         assert len(cosmark.runs(home)) == 3
     monkeypatch.setenv("COSMARK_BIN", str(tmp_path / "none"))
@@ -292,6 +303,24 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
         assert cosmark.runs(home) == []
     with pytest.raises(CosmarkError, match="is a run of COSBench, which the program reads"):
         cosmark.open("w23", home)
+
+
+def test_what_a_timeline_of_cosbench_does_not_say_is_none() -> None:
+    row = {"count": 90, "bytes": 900, "response_ms": 1.5, "first_byte_ms": None, "throughput_per_s": 18.0, "success_ratio": 0.9}
+    nothing = {"count": 0, "bytes": 0, "success_ratio": None}
+    timeline = [
+        {"time": "23:59:52", "operations": [nothing, row]},
+        {"time": "23:59:57", "operations": [nothing, {**row, "success_ratio": 0.0, "count": 0}]},
+        {"time": "00:00:02", "operations": [nothing]},
+        {"time": "noon", "operations": []},
+    ]
+    first, second = cosbench.series(timeline, 0), cosbench.series(timeline, 1)
+    assert [one["failures"] for one in first] == [0, 0, 0, None]
+    assert [one["failures"] for one in second] == [10, None, None, None], "all that ended failed, and how many is not said"
+    assert [one["end_s"] for one in second] == [5.0, 10.0, 15.0, 20.0], "midnight is no step back"
+    assert second[0]["throughput_per_s"] == 18.0 and second[2]["count"] is None
+    assert set(second[0]) == set(cosbench.COLUMNS)
+    assert cosbench.series([{"time": "10:00:00", "operations": [row]}], 0)[0]["end_s"] == 5.0 and cosbench.series([], 0) == []
 
 
 def test_what_probers_did_is_a_table_and_empty_where_there_was_none(archive: Path, tmp_path: Path) -> None:

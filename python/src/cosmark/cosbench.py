@@ -6,9 +6,18 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .errors import CosmarkError
 from .files import open_file
+
+#: Columns of a series out of a timeline of COSBench, which has no percentiles.
+COLUMNS = (
+    "start_s", "end_s", "phase", "time", "count", "failures", "bytes", "throughput_per_s", "bandwidth_bytes_per_s",
+    "response_mean_ms", "first_byte_mean_ms",
+)
+#: Its interval where a timeline has one row: its default.
+_INTERVAL_S = 5.0
 
 
 def is_at(path: Path) -> bool:
@@ -25,9 +34,11 @@ def is_at(path: Path) -> bool:
 def _begins_as_results(file: Path) -> bool:
     try:
         with open_file(file) as table:
-            return table.read(9) == b"Stage,Op-"
+            first = table.read(12)
     except OSError:
         return False
+    # Some editors put a mark before the first sign.
+    return (first[3:] if first.startswith(b"\xef\xbb\xbf") else first).startswith(b"Stage,Op-")
 
 
 def record_text(path: Path) -> str:
@@ -43,3 +54,38 @@ def record_text(path: Path) -> str:
     if done.returncode != 0:
         raise CosmarkError(done.stderr.strip() or f"cosmark export of {path} ended with exit code {done.returncode}")
     return done.stdout
+
+
+def series(timeline: Sequence[Mapping[str, Any]], at: int) -> List[Dict[str, Any]]:
+    """What an operation, number ``at`` of its stage, did in each row of the timeline of the stage."""
+    width_s = _width_s([str(row.get("time") or "") for row in timeline])
+    rows: List[Dict[str, Any]] = []
+    for number, entry in enumerate(timeline):
+        operations: Sequence[Mapping[str, Any]] = entry.get("operations") or []
+        one: Mapping[str, Any] = operations[at] if at < len(operations) else {}
+        row: Dict[str, Any] = {"start_s": number * width_s, "end_s": (number + 1) * width_s, "phase": None}
+        row["time"] = entry.get("time")
+        row.update({name: one.get(name) for name in ("count", "bytes", "throughput_per_s", "bandwidth_bytes_per_s")})
+        row["failures"] = _failures(one.get("count"), one.get("success_ratio"))
+        row["response_mean_ms"], row["first_byte_mean_ms"] = one.get("response_ms"), one.get("first_byte_ms")
+        rows.append(row)
+    return rows
+
+
+def _failures(count: Optional[int], ratio: Optional[float]) -> Optional[int]:
+    """Worked out from the share of successes, which has four digits; None where nothing succeeded of what ended."""
+    if not ratio:
+        return 0 if count == 0 and ratio is None else None
+    return None if count is None else round(count / ratio - count)
+
+
+def _width_s(times: Sequence[str]) -> float:
+    """Seconds between two rows: the middle one of all distances, so that midnight and a late row do not matter."""
+    seconds = [second for time in times if (second := _second_of_day(time)) is not None]
+    distances = sorted(after - before for before, after in zip(seconds, seconds[1:]) if after > before)
+    return float(distances[len(distances) // 2]) if distances else _INTERVAL_S
+
+
+def _second_of_day(time: str) -> Optional[int]:
+    found = re.fullmatch(r"(\d\d?):(\d\d):(\d\d)", time)
+    return None if found is None else int(found.group(1)) * 3600 + int(found.group(2)) * 60 + int(found.group(3))

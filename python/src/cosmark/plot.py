@@ -139,7 +139,8 @@ def timeline(
         axes.plot(times, values, label=name, marker=_MARKS[at % len(_MARKS)], markersize=3, **_look(at))
         if at == 0:
             for row in series:
-                if row["phase"] != "window":
+                # COSBench does not tell ramps from the measured time.
+                if row["phase"] not in (None, "window"):
                     axes.axvspan(row["start_s"], row["end_s"], color="#dddddd", linewidth=0)
     for pause in run.stage(stage).record.get("pauses") or []:
         from_s, to_s = _number(pause.get("from_s")), _number(pause.get("to_s"))

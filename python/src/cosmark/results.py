@@ -285,7 +285,7 @@ class Run:
         """The directory, of a run that has more than COSBench's tables."""
         if self.made_by:
             said = f"{self.id} is a run of {self.made_by}, which leaves no {what}"
-            raise CosmarkError(f"{said}: there are the rates and percentiles of its tables")
+            raise CosmarkError(f"{said}: there are the rates and percentiles of its tables, and its timelines as series()")
         return self.path
 
     def _log(self) -> HistogramLog:
@@ -319,10 +319,16 @@ class Run:
         One row per interval: ``start_s`` and ``end_s`` since the load of the stage began, ``phase``, ``count``,
         ``failures``, ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``in_flight_mean``, and ``<time>_p<..>_ms`` of the
         merged histograms of the interval for each of ``quantiles``; None where fewer than ten times lie beyond.
+
+        Of a run of COSBench it is the timeline of the stage, which does not tell phases and has no percentiles: it has
+        ``time`` (of day, where COSBench ran), ``response_mean_ms`` and ``first_byte_mean_ms``.
         """
         return self._series(self.operation(stage, operation), quantiles, time)
 
     def _series(self, one: Operation, quantiles: Sequence[float] = (0.5, 0.99), time: str = "response") -> Table:
+        if self.made_by:
+            timeline = (self.record.get("timelines") or {}).get(one.stage.id) or []
+            return Table(cosbench.series(timeline, one.stage.operations.index(one)), cosbench.COLUMNS)
         bins: Dict[Tuple[float, float, str], Json] = {}
         for row in self.intervals:
             if row["stage"] == one.stage.id and row["tag"] == one.tag:
@@ -611,6 +617,7 @@ _FORM: Json = {
     "events": [{}],
     "process": {},
     "fio": {"jobs": [{}]},
+    "timelines": {"*": [{"time": str, "operations": [{"count": int}]}]},
     "bottlenecks": [{}],
 }
 
