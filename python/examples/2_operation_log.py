@@ -11,7 +11,7 @@ import polars as pl
 import cosmark
 
 runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
-run = next((run for run in reversed(runs) if run.oplog()), None)
+run = next((run for run in reversed(runs) if not run.made_by and run.oplog()), None)
 if run is None:
     sys.exit("no run there has an operation log: make one with `cosmark run FILE --oplog`")
 ok = run.oplog().scan().filter((pl.col("phase") == "window") & (pl.col("outcome") == "ok"))

@@ -1,4 +1,5 @@
-"""A stage over time: throughput and p99 above each other, and the heat map of all response times. Needs Matplotlib.
+"""A stage over time: throughput and p99 above each other, and the heat map of all response times. Needs Matplotlib, and a
+run of Cosmark: COSBench keeps no percentiles over time.
 
     python examples/5_over_time.py archive
 """
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 import cosmark
 from cosmark import plot
 
-runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
+runs = [run for run in cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive") if not run.made_by]
 stages = [(run, stage) for run in runs for stage in run.stages if stage.main and stage.load_started]
 if not stages:
     sys.exit("no run there has a stage that made load: make one with `cosmark demo`")

@@ -325,3 +325,14 @@ def test_an_example_without_a_run_says_what_to_make(example: Path, tmp_path: Pat
     done = subprocess.run([python, str(example), "archive"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1 and done.stdout == "", done.stderr
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if "study" not in one.stem], ids=lambda path: path.stem)
+def test_an_example_shows_runs_of_cosbench_or_says_what_to_make(example: Path, tmp_path: Path, python: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
+    shutil.copytree(Path(__file__).parents[2] / "crates" / "archive" / "tests" / "cosbench-runs", tmp_path / "archive")
+    done = subprocess.run([python, str(example), "archive"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert "Traceback" not in done.stderr, done.stderr
+    shows = example.stem[0] in "134"
+    assert (done.returncode == 0, len(done.stdout.splitlines()) >= 2) == (shows, shows), (done.stdout, done.stderr)
+    assert shows or "make one with" in done.stderr, done.stderr
