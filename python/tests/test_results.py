@@ -305,6 +305,34 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
         cosmark.open("w23", home)
 
 
+def test_parts_of_results_add_up_to_their_operation_and_errors_to_its_failures(archive: Path, tmp_path: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    sizes = run.parts.where(operation="write", by="size")
+    write = run.operation("main", "write")
+    assert len(sizes) > 1 and sum(sizes["count"]) == write.count and sum(sizes["bytes"]) == write.record["bytes"]
+    assert abs(sum(sizes["throughput_per_s"]) / write.throughput_per_s - 1.0) < 1e-6
+    assert sizes[0]["part"] in write.histograms_by_size() and sizes[0]["response_mean_ms"] > 0.0
+    assert len(run.errors) == 0 and run.errors.columns == ["stage", "work", "operation", "error", "count"]
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    record = json.loads((copy / "run.json").read_text())
+    read = record["stages"][0]["operations"][0]
+    read["errors"] = {"http_503": 3, "timeout": 1}
+    read["drivers"] = [{"driver": name, "workers": 2, "count": 5, "response_ms": {"p99": 1.5}} for name in ("a", "b")]
+    read["endpoints"] = [{"endpoint": "h:1", "connections": 4, "count": 10, "response_ms": None}]
+    read["window_s"] = 2.0
+    (copy / "run.json").write_text(json.dumps(record))
+    run = cosmark.open(copy)
+    assert run.errors.where(operation=read["name"])["count"] == [3, 1] and run.errors["error"] == ["http_503", "timeout"]
+    drivers, endpoints = run.parts.where(by="driver"), run.parts.where(by="endpoint")
+    assert drivers["part"] == ["a", "b"] and drivers["throughput_per_s"] == [2.5, 2.5] and drivers[0]["response_p99_ms"] == 1.5
+    assert (endpoints[0]["part"], endpoints[0]["connections"], endpoints[0]["response_p99_ms"]) == ("h:1", 4, None)
+    read["drivers"] = [{"driver": "a", "response_ms": 7}]
+    (copy / "run.json").write_text(json.dumps(record))
+    with pytest.raises(CosmarkError, match="drivers.0..response_ms is no object"):
+        cosmark.open(copy)
+
+
 def test_what_a_timeline_of_cosbench_does_not_say_is_none() -> None:
     row = {"count": 90, "bytes": 900, "response_ms": 1.5, "first_byte_ms": None, "throughput_per_s": 18.0, "success_ratio": 0.9}
     nothing = {"count": 0, "bytes": 0, "success_ratio": None}

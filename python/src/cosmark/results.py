@@ -438,6 +438,35 @@ class Run:
         return Table(rows, ("stage", "work", "operation", "size", *(f"{part}_ms" for part in _PARTS)))
 
     @property
+    def parts(self) -> Table:
+        """Results of the window by driver, endpoint and class of size: a row per stage, operation and ``part``; ``by`` says of
+        what kind it is. Empty where an operation has one of each.
+        """
+        kinds = (("driver", "drivers", "driver"), ("endpoint", "endpoints", "endpoint"), ("size", "size_classes", "label"))
+        rows = [
+            _part_row(one, by, part.get(name), part)
+            for stage in self.stages
+            for one in stage.operations
+            for by, field, name in kinds
+            for part in one.record.get(field) or []
+        ]
+        return Table(rows, list(_part_row(Operation(self, Stage(self, {}), {}), "", None, {})))
+
+    @property
+    def errors(self) -> Table:
+        """Failures of the window by class (``http_503``, ``timeout``, ``connect``, ..): a row per stage, operation and class."""
+        names = ("stage", "work", "operation", "error", "count")
+        return Table(
+            (
+                dict(zip(names, (stage.id, one.work, one.name, error, count)))
+                for stage in self.stages
+                for one in stage.operations
+                for error, count in (one.record.get("errors") or {}).items()
+            ),
+            names,
+        )
+
+    @property
     def consistency(self) -> Table:
         """How soon writes were seen beside the load: a row per stage and kind of look, what other drivers saw as well.
 
@@ -529,6 +558,18 @@ def _row(one: Operation) -> Json:
     return row
 
 
+def _part_row(one: Operation, by: str, part: Optional[str], record: Json) -> Json:
+    row: Json = {"stage": one.stage.id, "work": one.work, "operation": one.name, "by": by, "part": part}
+    for key in ("workers", "connections", "count", "failures", "bytes"):
+        row[key] = record.get(key)
+    count, window_s = _number(record.get("count")), _number(one.record.get("window_s"))
+    row["throughput_per_s"] = count / window_s if count is not None and window_s else None
+    for time in TIMES:
+        times = record.get(f"{time}_ms") or {}
+        row.update({f"{time}_{figure}_ms": times.get(figure) for figure in ("mean", *_PERCENTILES, "max")})
+    return row
+
+
 class _Spans:
     """Intervals among which that of a moment is found in few steps: a run of days has tens of thousands of them."""
 
@@ -587,6 +628,7 @@ def _moment(text: Optional[str]) -> Optional[datetime]:
 #: What has a form in ``run.json``: ``{}`` an object, ``[..]`` a list of such, ``"*"`` every key, ``str`` a text, ``int`` a
 #: whole number. What is not named may be anything, and what is missing or null is not known.
 _TIME_KEYS = tuple(f"{time}_ms" for time in (*TIMES, "wire"))
+_TIMES_OF_PARTS: Json = {f"{time}_ms": {} for time in TIMES}
 _FORM: Json = {
     **{key: str for key in ("id", "name", "state", "reason", "submitted", "started", "ended", "made_by")},
     "stages": [
@@ -598,7 +640,10 @@ _FORM: Json = {
                     **{key: int for key in ("count", "failures", "workers")},
                     **{key: {} for key in _TIME_KEYS},
                     "bounds": {"*": {"client": {}}},
-                    "size_classes": [{"time": {}}],
+                    "size_classes": [{"time": {}, **_TIMES_OF_PARTS}],
+                    "drivers": [_TIMES_OF_PARTS],
+                    "endpoints": [_TIMES_OF_PARTS],
+                    "errors": {},
                     "time": {},
                 }
             ],
