@@ -43,8 +43,8 @@ pub use directory::fio::{FioRun, NewFio};
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{Claim, FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};
 pub use directory::index::{
-    Headline, LONGEST_TAG, MOST_TAGS, RunOverview, baselines, change_tags, newest, overview, set_baseline,
-    tags,
+    Headline, LONGEST_TAG, MOST_TAGS, RunOverview, baselines, change_tags, newest, overview, overview_of,
+    set_baseline, tags,
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
 pub use directory::notes::add_note;

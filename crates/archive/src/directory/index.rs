@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, Histories};
 use crate::directory::LOCK;
-use crate::directory::files::{Lock, RECORD, number_of, read_bounded, run_directory, write_whole};
+use crate::directory::files::{
+    Lock, RECORD, has_record, number_of, read_bounded, run_directory, write_whole,
+};
 use crate::directory::reader::{WORKLOAD, read_record};
 use crate::directory::target::target_of;
 use crate::strict_modes::effective_user;
@@ -196,11 +198,26 @@ pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), Arc
         drop(write_index(root, read));
     }
     for run in &mut runs {
-        let path = Some(root.join(&run.directory)).filter(|path| regular::is_no_link(path));
-        run.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
-        run.baseline = baselines.get(&run.name) == Some(&run.directory);
+        run.add_words_of_users(root, &baselines);
     }
     Ok((runs, all))
+}
+
+/// The run in the directory `dir`, as [`overview`] has it, without a look at the others of its archive.
+///
+/// # Errors
+/// When it has no name of a run, or the file of baselines is damaged.
+pub fn overview_of(dir: &Path) -> Result<RunOverview, ArchiveError> {
+    let directory = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let number = number_of(&directory).ok_or_else(|| ArchiveError::NotARun { path: dir.to_owned() })?;
+    let root = root_of(dir);
+    let mut run = if has_record(dir) {
+        RunOverview::read(number, directory, dir)
+    } else {
+        RunOverview::without_record(number, directory, dir, None)
+    };
+    run.add_words_of_users(&root, &baselines(&root)?);
+    Ok(run)
 }
 
 /// The folders of an archive that have the name of a run, by number.
@@ -292,6 +309,13 @@ impl RunOverview {
             }
             Err(error) => Self::empty(number, directory, Some(error.to_string())),
         }
+    }
+
+    /// Its tags, and whether it is the baseline of its workload.
+    fn add_words_of_users(&mut self, root: &Path, baselines: &BTreeMap<String, String>) {
+        let path = Some(root.join(&self.directory)).filter(|path| regular::is_no_link(path));
+        self.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
+        self.baseline = baselines.get(&self.name) == Some(&self.directory);
     }
 
     /// A link that has the name of a run. What is behind it may be anything of this machine, so nothing of it is read.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cosmark_archive::{
     ArchiveError, RunOverview, RunState, baselines, change_tags, list, newest, open_run, overview,
-    remove_run, set_baseline, tags,
+    overview_of, remove_run, set_baseline, tags,
 };
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
@@ -184,6 +184,11 @@ fn tags_and_baselines_stay_beside_the_run_and_do_not_touch_it() {
     assert_eq!(set_baseline(&second, "a", true).unwrap().as_deref(), Some("w1-a"), "one per workload");
     let runs = overview(home.path()).unwrap();
     assert_eq!(runs.iter().map(|run| run.baseline).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(
+        [overview_of(&first).unwrap(), overview_of(&second).unwrap()],
+        [runs[0].clone(), runs[1].clone()]
+    );
+    assert!(overview_of(home.path()).is_err(), "an archive is no run");
     assert!(runs[0].tags.contains("nvme"));
     set_baseline(&first, "a", false).unwrap();
     assert!(overview(home.path()).unwrap()[1].baseline, "only its own is taken away");
@@ -322,6 +327,10 @@ fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
             "{run:?}"
         );
         assert!(run.headline.as_ref().is_some_and(|headline| headline.throughput_per_s > 0.0), "{run:?}");
+    }
+    for run in &runs {
+        let alone = overview_of(&home.path().join(&run.directory)).unwrap();
+        assert_eq!(alone, *run, "by itself it is what it is among the others");
     }
     // A list reads the history once for all runs, and says of a damaged line in it whose it is.
     let history = home.path().join("run-history.csv");

@@ -6,14 +6,14 @@ use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{RunRecord, add_note, change_tags, open_run, overview, set_baseline};
+use cosmark_archive::{RunRecord, add_note, change_tags, open_run, overview_of, set_baseline};
 use cosmark_driver::secrets::{hidden, hide_in_source};
 use cosmark_driver::{cosbench_xml, native_yaml};
 use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
 use super::answer::{Body, Given, blocking, json};
-use super::archived::{directory, number_of, unknown};
+use super::archived::directory;
 use super::history::summarize;
 use super::text::text_of;
 use super::{App, No, Shared};
@@ -43,11 +43,8 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
     }
     let (shared, wanted) = (Shared::clone(app), id.to_owned());
     let mut run = blocking(move || {
-        directory(&shared, &wanted)?;
-        let number = number_of(&wanted);
-        let all = overview(&shared.queue.runner().archive)?;
-        let found = all.iter().find(|run| Some(run.number) == number).map(|run| summarize(&shared, run));
-        found.ok_or_else(|| unknown(&wanted))
+        let run = overview_of(&directory(&shared, &wanted)?)?;
+        Ok(summarize(&shared, &run))
     })
     .await?;
     if let Some(entry) = app.queue.submission(id).await.unwrap_or_default() {
