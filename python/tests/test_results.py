@@ -272,6 +272,10 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
     shutil.copytree(Path(__file__).parents[2] / "crates" / "archive" / "tests" / "cosbench-runs", home)
     runs = cosmark.runs(home)
     assert [run.id for run in runs] == ["w2", "w3", "w7", "w23"]
+    assert [[run.id for run in cosmark.runs(home, newest=most)] for most in (0, 2, 9)] == [[], ["w7", "w23"], [run.id for run in runs]]
+    assert cosmark.overview(home, newest=1)["id"] == ["w23"]
+    with pytest.raises(CosmarkError, match="newest is how many runs"):
+        cosmark.runs(home, newest=-1)
     run = cosmark.open("w3", home)
     assert run.made_by and run.made_by.startswith("COSBench") and "of COSBench" in repr(run)
     assert run.state == "finished" and runs[0].state == "terminated"

@@ -58,21 +58,24 @@ def open(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     return Run(find(run, archive))
 
 
-def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
+def runs(archive: Union[str, "os.PathLike[str]"] = "archive", newest: Optional[int] = None) -> List[Run]:
     """All runs of an archive that can be read, by number; of each that is damaged a warning says what is wrong.
 
-    Runs of COSBench are read by the program: one warning says how many are left out where it is not there.
+    ``newest=40`` reads no more than the 40 with the highest numbers. Runs of COSBench are read by the program: one warning
+    says how many are left out where it is not there.
     """
+    if newest is not None and newest < 0:
+        raise CosmarkError(f"newest is how many runs are read: {newest} is none")
     try:
         names = os.listdir(archive)
     except OSError as cause:
         raise CosmarkError(f"cannot read {archive}: {cause.strerror}") from None
     found: List[Run] = []
     unread: List[str] = []
-    for name in sorted((name for name in names if number_of(name) is not None), key=lambda name: number_of(name) or 0):
+    named = sorted((name for name in names if number_of(name) is not None), key=lambda name: (number_of(name) or 0, name))
+    own = [name for name in named if is_run_directory(Path(archive) / name)]
+    for name in own if newest is None else own[max(len(own) - newest, 0) :]:
         path = Path(archive) / name
-        if not is_run_directory(path):
-            continue
         if cosbench.is_at(path) and not _has_program():
             unread.append(name)
         elif cosbench.is_at(path) or (path / "run.json").is_file():
@@ -87,11 +90,12 @@ def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
     return found
 
 
-def overview(archive: Union[str, "os.PathLike[str]"] = "archive") -> Table:
+def overview(archive: Union[str, "os.PathLike[str]"] = "archive", newest: Optional[int] = None) -> Table:
     """One row per run of an archive, as ``cosmark list`` shows them, oldest first: state, verdict, and figures of the stage with
-    the highest rate, without what prepares and cleans up; ``response_p99_ms`` is that of its slowest operation."""
+    the highest rate, without what prepares and cleans up; ``response_p99_ms`` is that of its slowest operation. ``newest`` as
+    of :func:`runs`."""
     rows = []
-    for one in runs(archive):
+    for one in runs(archive, newest):
         measured = [(stage.throughput_per_s, stage) for stage in one.stages if stage.throughput_per_s is not None]
         rate, stage = max(measured, key=lambda both: both[0] or 0.0) if measured else (None, None)
         slowest = [p99 for operation in (stage.main if stage else []) if (p99 := _p99(operation)) is not None]
