@@ -142,8 +142,8 @@ impl CosbenchRun {
         Ok(run)
     }
 
-    /// The same for a list of runs, which reads the history of the archive once: without workers and configs, which stand in a
-    /// table of all operations of all runs.
+    /// The same for a list of runs, which reads the history of the archive once: without workers and configs, which
+    /// stand in a table of all operations of all runs.
     pub(crate) fn open_in_list(dir: &Path, histories: Option<&Histories>) -> Result<Self, ArchiveError> {
         let mut run = Self::of_its_directory(dir)?;
         run.history = match histories.filter(|_| !index::has_own_history(dir)) {

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// Names of what is counted while a run lasts, in the order of the alphabet. Limits and settings are none: who sets one to the
-/// greatest number may.
+/// Names of what is counted while a run lasts, in the order of the alphabet. Limits and settings are none: who sets one
+/// to the greatest number may.
 const COUNTED: &[&str] = &[
     "accepted_only",
     "back_on_a_connection",

@@ -154,8 +154,8 @@ pub fn overview(root: &Path) -> Result<Vec<RunOverview>, ArchiveError> {
     newest(root, usize::MAX).map(|(runs, _)| runs)
 }
 
-/// The `most` runs of the archive in `root` with the greatest numbers, by number, and how many runs it has. Older ones are
-/// not read: of an archive with thousands the last few are there at once, with an index or without.
+/// The `most` runs of the archive in `root` with the greatest numbers, by number, and how many runs it has. Older ones
+/// are not read: of an archive with thousands the last few are there at once, with an index or without.
 ///
 /// # Errors
 /// As [`overview`].
@@ -445,8 +445,8 @@ fn index_head() -> String {
     format!("cosmark index {INDEX_FORM}; can be deleted")
 }
 
-/// Adds what was `read` to the index. Another program may have written it since it was looked at, or know runs that were not
-/// looked at here: what it says of them stays where it is true. While one writes, nobody else does, and nobody waits.
+/// Adds what was `read` to the index. Another program may have written it since it was looked at, or know runs that
+/// were not looked at here: what it says of them stays where it is true. While one writes nobody else does, or waits.
 fn write_index(root: &Path, read: Vec<Indexed>) -> Result<(), ArchiveError> {
     // No lock is made for it: it would be the file of whoever only looks at somebody's runs.
     let lock = regular::open(&root.join(LOCK)).ok();

@@ -105,7 +105,7 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
     Ok(record)
 }
 
-/// The number of the form that a record begins with, as ours do: nothing behind it is read. `None` for every other text.
+/// The number of the form that a record begins with, as ours do: nothing behind it is read. `None` for another text.
 fn schema_first(json: &str) -> Option<u64> {
     struct First<'a>(&'a mut Option<u64>);
 

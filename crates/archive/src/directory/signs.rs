@@ -9,7 +9,8 @@ fn is_hostile(sign: char) -> bool {
     sign.is_control() || matches!(sign, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// False where no byte is one that such a sign begins with, as in most records: bytes are looked at many times faster than signs.
+/// False where no byte is one that such a sign begins with, as in most records: bytes are looked at many times faster
+/// than signs.
 fn may_hold_hostile(text: &[u8]) -> bool {
     let begins_one = |byte: u8| {
         (byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t')) || matches!(byte, 0x7f | 0xc2 | 0xe2)
