@@ -314,7 +314,7 @@ def test_parts_of_results_add_up_to_their_operation_and_errors_to_its_failures(a
     sizes = run.parts.where(operation="write", by="size")
     write = run.operation("main", "write")
     assert len(sizes) > 1 and sum(sizes["count"]) == write.count and sum(sizes["bytes"]) == write.record["bytes"]
-    assert abs(sum(sizes["throughput_per_s"]) / write.throughput_per_s - 1.0) < 1e-6
+    assert abs(sum(sizes["throughput_per_s"]) / write.throughput_per_s - 1.0) < 1e-3
     assert sizes[0]["part"] in write.histograms_by_size() and sizes[0]["response_mean_ms"] > 0.0
     assert len(run.errors) == 0 and run.errors.columns == ["stage", "work", "operation", "error", "count"]
     copy = tmp_path / "w1-closed"
