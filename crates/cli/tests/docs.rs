@@ -183,6 +183,27 @@ fn the_page_on_believing_a_result_has_every_check_and_every_fact_about_a_store()
     compare_at("guide/believing-a-result.md", &part);
 }
 
+/// What stands before ` checks` as a number, in every place of a page.
+fn counts_of_checks(page: &str) -> Vec<usize> {
+    let before =
+        page.match_indices(" checks").filter_map(|(at, _)| page[..at].split_whitespace().next_back());
+    before.filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn pages_that_count_the_checks_of_a_verdict_count_them_all() {
+    let there = cosmark_verdict::CHECKS.iter().filter(|row| row.id.starts_with('V')).count();
+    let mut count = 0;
+    for (path, page) in with_commands() {
+        for said in counts_of_checks(&page) {
+            count += 1;
+            assert_eq!(said, there, "{} counts {said} checks", path.display());
+        }
+    }
+    assert!(count >= 4, "only {count} pages were found");
+    assert_eq!(counts_of_checks("made of 26 checks: or\n7 checks, 2 s or more checks"), [26, 7]);
+}
+
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
