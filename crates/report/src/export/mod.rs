@@ -3,6 +3,7 @@
 
 mod consistency;
 pub mod encode;
+mod events;
 mod fill;
 mod history;
 mod influx;
@@ -113,7 +114,7 @@ pub const FORMATS: &[Format] = &[
         what: "what happened and when as a table (RFC 4180): stages, drivers, faults, notes of people",
         ending: "csv",
         binary: false,
-        write: |run, out| copy(run, "events.csv", "it was not written: the run is of an older version", out),
+        write: events::table,
     },
     Format {
         name: "consistency",
@@ -204,7 +205,15 @@ impl Format {
     /// # Errors
     /// When the archive lacks or damaged what the format needs, or the output fails.
     pub fn write(&self, run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
-        (self.write)(run, out)
+        (self.write)(run, out).map_err(|error| match (error, &run.record.made_by) {
+            (ExportError::Missing { what, .. }, Some(program)) => {
+                let remedy = format!(
+                    "{program} leaves nothing of the kind: csv and json have its tables and timelines"
+                );
+                ExportError::Missing { what, remedy }
+            }
+            (error, _) => error,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use cosmark_report::export::encode::remote_write;
 use cosmark_report::export::{ExportError, FORMATS, Format, run_points};
 use serde_json::Value;
 
-use crate::support::{FAILED, READS, ours};
+use crate::support::{FAILED, READS, cosbench, ours};
 
 fn run() -> (tempfile::TempDir, Run) {
     let home = tempfile::tempdir().unwrap();
@@ -238,6 +238,23 @@ fn an_export_that_needs_the_operation_log_says_so() {
     for format in ["warp", "parquet"] {
         let error = Format::named(format).unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
         assert!(error.contains("--oplog"), "{error}");
+    }
+}
+
+#[test]
+fn exports_of_a_run_of_cosbench_have_its_states_and_say_what_it_does_not_leave() {
+    let run = open_run(&cosbench("w3-mock-full")).unwrap();
+    let events = text(&run, "events");
+    let lines: Vec<&str> = events.lines().collect();
+    assert_eq!(lines[0], "at,kind,stage,text");
+    assert!(lines.len() > 20 && lines[1..].iter().map(|line| &line[..20]).is_sorted(), "{events}");
+    for state in ["s1-init,running", "s3-main,running", "s6-dispose,completed"] {
+        assert!(events.contains(&format!(",stage,{state}\n")), "{state}: {events}");
+    }
+    for format in ["hlog", "warp", "parquet", "history-edn", "history-jsonl", "probes", "time", "nodes"] {
+        let error = Format::named(format).unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("COSBench 0.4.2 leaves nothing of the kind"), "{format}: {error}");
+        assert!(!error.contains("run again") && !error.contains("--oplog"), "{format}: {error}");
     }
 }
 
