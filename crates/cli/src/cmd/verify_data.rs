@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cosmark_archive::{DurabilityRecord, Ledger, Run, RunState, add_durability, open_run};
+use cosmark_archive::{DurabilityRecord, Ledger, Run, RunRecord, RunState, add_durability, open_run};
 use cosmark_driver::readback::Manner;
 use cosmark_workload::Workload;
 
@@ -13,6 +13,17 @@ use crate::cmd::clean::{removal, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{Wish, read_back, text};
 use crate::runs::find;
+
+/// Nothing says what the store acknowledged, and no run of another program ever will.
+fn no_ledger(record: &RunRecord) -> Problem {
+    let id = &record.id;
+    Problem::usage(match &record.made_by {
+        Some(maker) => format!("{id} is a run of {maker}, which does not note what was acknowledged"),
+        None => format!(
+            "{id} kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`"
+        ),
+    })
+}
 
 /// Runs the subcommand.
 pub fn run(args: &VerifyDataArgs) -> Outcome {
@@ -24,12 +35,7 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
             run.record.id
         )));
     }
-    let ledger = Ledger::open(&directory)?.ok_or_else(|| {
-        Problem::usage(format!(
-            "{} kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`",
-            run.record.id
-        ))
-    })?;
+    let ledger = Ledger::open(&directory)?.ok_or_else(|| no_ledger(&run.record))?;
     fits_what_was_removed(&run, args.removed)?;
     let workload = workload_of(&run, args.target.as_deref(), true)?;
     let in_doubt = !ledger.head.complete || is_cut(&run);

@@ -84,8 +84,9 @@ fn what_cannot_be_done_with_a_run_of_cosbench_is_refused_in_a_sentence() {
             "{text}"
         );
         assert!(!text.contains("panicked"), "{text}");
-        if command.starts_with("note") || command.starts_with("recover") {
+        if ["note", "recover", "verify-data"].iter().any(|one| command.starts_with(one)) {
             assert!(output.status.code() == Some(2) && text.contains("is a run of COSBench"), "{text}");
+            assert!(!text.contains("--ledger"), "no option helps: {text}");
         }
     }
     // Without its line of the history its stages say how it ended.
