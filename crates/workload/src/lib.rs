@@ -94,12 +94,27 @@ pub fn parse_what_is_there(
     environment: &Environment,
 ) -> (Option<Workload>, Vec<Diagnostic>) {
     let mut mistakes = Mistakes::default();
-    let workload = match format {
-        Format::Xml => xml::parse(source, environment, &mut mistakes),
-        Format::Yaml => yaml::parse(source, environment, &mut mistakes),
-    };
+    let workload = read(source, format, environment, &mut mistakes);
     if let Some(workload) = &workload {
         check::into(workload, &mut mistakes);
     }
     (workload, mistakes.finish())
+}
+
+/// What could be read of a workload, without a look for mistakes: for whoever shows what was run, of many runs at once.
+#[must_use]
+pub fn read_unchecked(source: &str, format: Format, environment: &Environment) -> Option<Workload> {
+    read(source, format, environment, &mut Mistakes::default())
+}
+
+fn read(
+    source: &str,
+    format: Format,
+    environment: &Environment,
+    mistakes: &mut Mistakes,
+) -> Option<Workload> {
+    match format {
+        Format::Xml => xml::parse(source, environment, mistakes),
+        Format::Yaml => yaml::parse(source, environment, mistakes),
+    }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::model::Workload;
-use cosmark_workload::{Diagnostic, Environment, Format, Severity, parse};
+use cosmark_workload::{
+    Diagnostic, Environment, Format, Severity, parse, parse_what_is_there, read_unchecked,
+};
 
 fn data() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -100,6 +102,20 @@ fn picture(workload: &Workload) -> String {
         }
     }
     out
+}
+
+#[test]
+fn what_is_read_unchecked_is_what_the_checks_look_at() {
+    let mut read = 0;
+    for path in data() {
+        let source = fs::read_to_string(&path).unwrap();
+        let format = Format::detect(&path.to_string_lossy(), &source);
+        let (checked, _) = parse_what_is_there(&source, format, &environment());
+        let unchecked = read_unchecked(&source, format, &environment());
+        read += usize::from(unchecked.is_some());
+        assert_eq!(format!("{unchecked:?}"), format!("{checked:?}"), "{}", path.display());
+    }
+    assert!(read > 10, "{read}");
 }
 
 #[test]

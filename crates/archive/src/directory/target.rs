@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cosmark_workload::model::{Config, ConfigEntry, ConfigValue};
-use cosmark_workload::{Environment, Format, parse_what_is_there};
+use cosmark_workload::{Environment, Format, read_unchecked};
 
 use crate::directory::files::read_bounded;
 use crate::directory::reader::{MOST_WORKLOAD_BYTES, WORKLOAD};
@@ -11,7 +11,7 @@ use crate::directory::reader::{MOST_WORKLOAD_BYTES, WORKLOAD};
 /// Where the first storage of the archived workload is: its type and the host of the first key that names one.
 pub fn target_of(path: &Path) -> Option<String> {
     let text = read_bounded(&path.join(WORKLOAD), MOST_WORKLOAD_BYTES).ok()?;
-    let workload = parse_what_is_there(&text, Format::Yaml, &Environment::default()).0?;
+    let workload = read_unchecked(&text, Format::Yaml, &Environment::default())?;
     let work = workload.stages.iter().flat_map(|stage| &stage.works).next()?;
     let value = |config: &Config, keys: &[&str]| {
         let is_wanted = |entry: &&ConfigEntry| keys.iter().any(|key| entry.key.eq_ignore_ascii_case(key));
