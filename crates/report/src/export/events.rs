@@ -1,5 +1,5 @@
-//! What happened in a run and when, as a table (RFC 4180): `events.csv` as it is, and of a run of COSBench, which has none,
-//! the states of its stages.
+//! What happened in a run and when, as a table (RFC 4180): `events.csv` as it is, and of a run of COSBench, which has
+//! none, the states of its stages.
 
 use std::io::{self, Write};
 
