@@ -19,7 +19,7 @@ setup-console:
 	@scripts/console.sh build --if-possible
 
 demo: setup-build setup-console ## build, then run a small benchmark against the built-in store, with a report
-	cargo run --profile demo --locked -p cosmark -- demo --archive archive
+	cargo run --profile demo --locked -p cosmark --no-default-features -- demo --archive archive
 
 build: setup-build setup-console ## build the binary target/release/cosmark
 	cargo build --release --locked

@@ -16,6 +16,7 @@ use url::Url;
 use crate::args::ClientArgs;
 use crate::diagnose;
 use crate::exit::Problem;
+use crate::host::state_directory;
 
 const USUAL: &str = "http://127.0.0.1:19088";
 /// One request takes no longer, but for events.
@@ -34,25 +35,6 @@ pub struct Client {
     events: Agent,
     url: Url,
     token: Option<String>,
-}
-
-/// The state directory that is meant: `given`, or the usual one.
-///
-/// # Errors
-/// When there is none to be found.
-pub fn state_directory(given: Option<&Path>) -> Result<PathBuf, Problem> {
-    if let Some(given) = given {
-        return Ok(given.to_owned());
-    }
-    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || var("HOME").map(|home| home.join(".local/state"));
-    var("XDG_STATE_HOME")
-        .filter(|path| path.is_absolute())
-        .or_else(home)
-        .map(|base| base.join("cosmark"))
-        .ok_or_else(|| {
-            Problem::usage("there is no home directory; give the state directory with --state DIR".to_owned())
-        })
 }
 
 fn read_line(path: &Path) -> Option<String> {

@@ -7,8 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cosmark_archive::{Archive, FAULT_HEALED, FaultInForce, FaultNote, Heal, RunRecord, Timestamp};
-use cosmark_cluster::agent::OverNats;
-use cosmark_cluster::nats::Bus;
 use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
 use cosmark_faults::{Agents, Player, Playing, Proxies, Said, heal_left as heal_all, may_run, reach};
 use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
@@ -311,30 +309,6 @@ pub fn played(
     }
     let journal = Archive::open(archive)?.fault_journal();
     Ok(Some(Box::new(Plays { run, journal, proxies, agents, taken_up, player: None, writes: Vec::new() })))
-}
-
-/// As [`played`], for a controller: over the NATS that its agents have joined, after what an earlier run has left is
-/// healed. A run that was taken up goes on whatever is left: an agent makes no other fault until it has healed that.
-///
-/// # Errors
-/// A sentence.
-pub fn by_agents(
-    workload: &Workload,
-    run: &str,
-    bus: Option<Bus>,
-    archive: &Path,
-    taken_up: Option<Timestamp>,
-) -> Result<Option<Box<dyn FaultsPlayed>>, String> {
-    if faults(workload).next().is_none() {
-        return Ok(None);
-    }
-    let agents = bus.map(OverNats::new).transpose()?.map(|agents| Arc::new(agents) as Arc<dyn Agents>);
-    match heal_left(archive, agents.as_deref()) {
-        Err(problem) if taken_up.is_some() => eprintln!("cosmark: {problem}"),
-        healed => healed.map_err(|problem| problem.to_string())?,
-    }
-    let played = played(workload, run.to_owned(), Proxies::default(), agents, (archive, taken_up));
-    played.map_err(|problem| problem.to_string())
 }
 
 /// This very program, also where its file was replaced since: `cosmark faults guard`.

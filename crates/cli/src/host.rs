@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::HostRecord;
@@ -26,6 +26,34 @@ pub fn data_of_beds() -> Result<PathBuf, String> {
     var("COSMARK_TESTBED_DIR")
         .or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
         .ok_or_else(|| "neither COSMARK_TESTBED_DIR nor HOME is set".to_owned())
+}
+
+/// The state directory that is meant: `given`, or the usual one.
+///
+/// # Errors
+/// When there is none to be found.
+pub fn state_directory(given: Option<&Path>) -> Result<PathBuf, Problem> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || var("HOME").map(|home| home.join(".local/state"));
+    var("XDG_STATE_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(home)
+        .map(|base| base.join("cosmark"))
+        .ok_or_else(|| {
+            Problem::usage("there is no home directory; give the state directory with --state DIR".to_owned())
+        })
+}
+
+/// # Errors
+/// When what an option names is no directory.
+pub fn is_directory(flag: &str, directory: &Path) -> Result<(), Problem> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    Err(Problem::usage(format!("{flag} {}: there is no such directory", directory.display())))
 }
 
 /// A runtime of one thread. It ends although a blocking call hangs: a daemon that is stopped, a file system that is gone.

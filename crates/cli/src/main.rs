@@ -1,10 +1,12 @@
 //! The binary `cosmark`: the only place that names concrete adaptors, prints, reads the environment and exits.
+#![cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "controllers, drivers and agents use it"))]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
 
 #[macro_use]
 mod out;
 
 mod args;
+#[cfg(feature = "fleet")]
 mod client;
 mod cmd;
 mod consistency;
@@ -19,6 +21,7 @@ mod host;
 mod live;
 mod load;
 mod mistyped;
+#[cfg(feature = "fleet")]
 mod nats;
 mod nodes;
 mod output;

@@ -34,6 +34,7 @@ macro_rules! verbatim {
     ($($arg:tt)*) => { $crate::out::verbatim(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
 }
 
+#[cfg(feature = "fleet")]
 macro_rules! everbatim {
     ($($arg:tt)*) => { $crate::out::everbatim(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
 }

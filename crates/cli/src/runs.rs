@@ -1,10 +1,11 @@
-//! Which run a user means: a directory, a number, or a word.
+//! Which run a user means: a directory, a number, or a word; and what is known of one that goes on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{ArchiveError, Run, RunState, baselines, open_run, run_directory};
+use cosmark_controller::{FaultsPlayed, NodesOfRun};
 
 use crate::exit::Problem;
 
@@ -192,6 +193,55 @@ fn directories(archive: &Path) -> Result<Vec<(u64, String)>, Problem> {
     }
     found.sort();
     Ok(found)
+}
+
+/// What goes on beside the load of a run.
+pub struct Beside {
+    /// The store's machines, where they are looked at.
+    pub nodes: Option<NodesOfRun>,
+    /// Who plays its faults; `None` without any.
+    pub faults: Option<Box<dyn FaultsPlayed>>,
+}
+
+/// A run that another process began.
+pub struct Earlier {
+    /// Its id on NATS.
+    pub run: String,
+    /// Its number in the archive.
+    pub number: u64,
+    /// Its seed.
+    pub seed: Option<u64>,
+    /// Its directory.
+    pub path: PathBuf,
+}
+
+/// The id on NATS of the run with this id in the archive.
+#[must_use]
+pub fn new_id(archive_id: &str) -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{archive_id}-{:x}", since.as_micros())
+}
+
+impl Earlier {
+    /// Finds what it left in the archive.
+    ///
+    /// # Errors
+    /// When there is nothing.
+    pub fn find(run: &str, archive: &Path) -> Result<Self, Problem> {
+        let nothing = || {
+            let shown = archive.display();
+            Problem::usage(format!("there is no unfinished run {run} in {shown}; give its --archive"))
+        };
+        let number: u64 = run
+            .strip_prefix('w')
+            .and_then(|rest| rest.split_once('-'))
+            .and_then(|(number, _)| number.parse().ok())
+            .ok_or_else(nothing)?;
+        let found = cosmark_archive::list(archive)?.into_iter().find(|found| found.number == number);
+        let found = found.ok_or_else(nothing)?;
+        let record = found.record.and_then(Result::ok).ok_or_else(nothing)?;
+        Ok(Self { run: run.to_owned(), number, seed: record.seed, path: found.path })
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use cosmark_workload::{Diagnostic, Severity, Workload};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
-use crate::cmd::driver::is_directory;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::host::is_directory;
 use crate::load::{ARCHIVE, load, read_beside, read_text};
 use crate::registry::{CATALOG, READING};
 use crate::{diagnose, nodes, output, units, verdict};

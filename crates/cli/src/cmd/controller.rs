@@ -18,14 +18,15 @@ use cosmark_service::{
 use cosmark_wire::MESSAGE_VERSION;
 
 use crate::args::ControllerArgs;
-use crate::client::state_directory;
 use crate::cmd::driver::permit;
+use crate::cmd::remote::by_agents;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::host::state_directory;
 use crate::load::load_target;
 use crate::registry::CATALOG;
 use crate::secrets::Own;
 use crate::study::go_on::go_on;
-use crate::{faults, host, nats, signals};
+use crate::{host, nats, signals};
 
 /// Seconds that operations in flight may take after the load has ended.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -87,7 +88,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         admit: admitted(&args.admit)?,
         anonymous_loopback: args.anonymous_loopback,
         stores: Arc::new(stores(&args.nodes)?),
-        faults: faults::by_agents,
+        faults: by_agents,
         studies: studies(args),
         join: None,
     };

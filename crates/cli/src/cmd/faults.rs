@@ -1,23 +1,27 @@
 //! `cosmark faults`: what runs have made to fail and not healed.
 
+#[cfg(feature = "fleet")]
+mod agents;
+#[cfg(not(feature = "fleet"))]
+use crate::cmd::alone::agents;
+
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::{Claim, FaultInForce, FaultJournal, FaultNote};
-use cosmark_cluster::agent::everybody;
 use cosmark_faults::{Terms, detach, heal_left, watch};
 use serde_json::{Value, json};
 
-use crate::args::{FaultsArgs, FaultsCommand, GuardArgs, NatsArgs};
+use crate::args::{FaultsArgs, FaultsCommand, GuardArgs};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
 use crate::runs::no_archive;
-use crate::{host, nats, output};
 
 /// Runs the subcommand.
 pub fn run(args: &FaultsArgs) -> Outcome {
     match &args.command {
-        FaultsCommand::List { nats: Some(url), login, json, .. } => list_of_agents(url, login, *json),
+        FaultsCommand::List { nats: Some(url), login, json, .. } => agents::list(url, login, *json),
         FaultsCommand::List { archive, json, .. } => list(archive, *json),
         FaultsCommand::Heal { run, force, archive } => heal(archive, run.as_deref(), *force),
         FaultsCommand::Guard(args) => guard(args),
@@ -38,46 +42,6 @@ fn in_force(archive: &Path) -> Result<Vec<(FaultNote, FaultInForce)>, Problem> {
         return Err(no_archive(archive));
     }
     Ok(FaultJournal::of(archive).all()?)
-}
-
-/// What agents hold, and what may be asked of them.
-fn list_of_agents(url: &str, login: &NatsArgs, as_json: bool) -> Outcome {
-    let agents = host::runtime()?.block_on(async {
-        let bus = nats::connect(url, login, "faults").await?;
-        everybody(&bus).await.map_err(|error| nats::problem(&error))
-    })?;
-    let is_quiet = agents.iter().all(|agent| agent.held.is_none());
-    let code = if is_quiet { Exit::Done } else { Exit::StageFailed };
-    if as_json {
-        let all: Vec<Value> = agents
-            .iter()
-            .map(|agent| {
-                let faults = agent.faults.iter();
-                let allows = faults.map(|fault| json!({"name": fault.name, "longest_ms": fault.longest_ms}));
-                json!({"agent": agent.name, "holds": agent.held, "allows": allows.collect::<Vec<_>>()})
-            })
-            .collect();
-        verbatim!("{}", output::json(&all)?);
-        return Ok(code);
-    }
-    if agents.is_empty() {
-        println!(
-            "no agents; `cosmark node --join URL --trust KEY --faults FILE` starts one that can make faults"
-        );
-        return Ok(Exit::Done);
-    }
-    let plain = |text: &str| text.replace(char::is_control, " ");
-    for agent in &agents {
-        let held = agent.held.as_deref().map_or_else(|| "nothing".to_owned(), plain);
-        let allowed = agent.faults.iter().map(|fault| {
-            let longest = Duration::from_millis(fault.longest_ms);
-            format!("{} (for {longest:?} at most)", plain(&fault.name))
-        });
-        let allowed = allowed.collect::<Vec<_>>().join(", ");
-        let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed };
-        println!("{} holds {held}; its operator allows: {allowed}", agent.name);
-    }
-    Ok(code)
 }
 
 /// Who heals a fault, as a program asks for it: `run`, `being_healed`, `nobody` (its run is gone) or `not_of_here`.

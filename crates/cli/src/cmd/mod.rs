@@ -1,18 +1,27 @@
-//! One file per subcommand.
+//! One file per subcommand. Those of controllers, drivers and agents are there with the feature `fleet` alone.
+
+#[cfg(not(feature = "fleet"))]
+pub mod alone;
+#[cfg(not(feature = "fleet"))]
+pub use alone::{cancel, controller, driver, drivers, logs, node, remote, submit, watch};
 
 pub mod adaptors;
 pub mod arrivals;
 pub mod baseline;
+#[cfg(feature = "fleet")]
 pub mod cancel;
 pub mod certify;
 pub mod check;
 pub mod clean;
 pub mod compare;
+#[cfg(feature = "fleet")]
 pub mod controller;
 pub mod convert;
 pub mod datasets;
 pub mod demo;
+#[cfg(feature = "fleet")]
 pub mod driver;
+#[cfg(feature = "fleet")]
 pub mod drivers;
 pub mod export;
 pub mod faults;
@@ -20,13 +29,16 @@ pub mod import;
 pub mod judge;
 pub mod lbn;
 pub mod list;
+#[cfg(feature = "fleet")]
 pub mod logs;
+#[cfg(feature = "fleet")]
 pub mod node;
 pub mod note;
 pub mod plan;
 pub mod plot;
 pub mod quick;
 pub mod recover;
+#[cfg(feature = "fleet")]
 pub mod remote;
 pub mod report;
 pub mod run;
@@ -35,7 +47,9 @@ pub mod serve;
 pub mod shell;
 pub mod show;
 pub mod study;
+#[cfg(feature = "fleet")]
 pub mod submit;
 pub mod tag;
 pub mod verify_data;
+#[cfg(feature = "fleet")]
 pub mod watch;

@@ -25,7 +25,7 @@ use crate::{faults, host, nats, signals};
 pub fn run(args: &NodeArgs) -> Outcome {
     let talk: Talk = Arc::new(|text: &str| eprintln!("cosmark: {text}"));
     let name = args.name.clone().unwrap_or_else(driver::name_of_host);
-    let state = args.state.clone().map_or_else(driver::state_directory, Ok)?;
+    let state = host::state_directory(args.state.as_deref())?;
     let options = options(args, name.clone(), state.clone()).inspect_err(|_| {
         // What an earlier start has left is healed, whatever keeps this one from starting.
         if let Err(error) = heal_left(&state, &name, &talk) {

@@ -1,7 +1,7 @@
 //! `cosmark run --nats`: a run over drivers on other machines, with the controller in this process.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use cosmark_archive::{DriversRecord, RunDir, Timestamp};
 use cosmark_cluster::agent;
 use cosmark_cluster::controller::{RemoteError, RemoteJob};
 use cosmark_cluster::nats::{Bus, Registry};
-use cosmark_controller::{ArchiveWriter, Ended, FaultsPlayed, NodesOfRun, Observer, StopLevel};
+use cosmark_controller::{ArchiveWriter, Ended, FaultsPlayed, Observer, StopLevel};
 use cosmark_faults::{Agents, Proxies};
 use cosmark_nodes::watch::Agent;
 use cosmark_service::{ClusterKey, StateDir};
@@ -21,8 +21,9 @@ use cosmark_workload::units::parse_duration;
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, NatsArgs, RunOptions};
-use crate::client::state_directory;
 use crate::exit::Problem;
+use crate::host::state_directory;
+use crate::runs::Beside;
 use crate::{faults, nats};
 
 /// NATS and the drivers that take part.
@@ -33,55 +34,6 @@ pub struct Remote {
     waited: Duration,
     /// The run was begun by another process.
     takes_over: bool,
-}
-
-/// What goes on beside the load of a run.
-pub struct Beside {
-    /// The store's machines, where they are looked at.
-    pub nodes: Option<NodesOfRun>,
-    /// Who plays its faults; `None` without any.
-    pub faults: Option<Box<dyn FaultsPlayed>>,
-}
-
-/// A run that another process began.
-pub struct Earlier {
-    /// Its id on NATS.
-    pub run: String,
-    /// Its number in the archive.
-    pub number: u64,
-    /// Its seed.
-    pub seed: Option<u64>,
-    /// Its directory.
-    pub path: PathBuf,
-}
-
-/// The id on NATS of the run with this id in the archive.
-#[must_use]
-pub fn new_id(archive_id: &str) -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{archive_id}-{:x}", since.as_micros())
-}
-
-impl Earlier {
-    /// Finds what it left in the archive.
-    ///
-    /// # Errors
-    /// When there is nothing.
-    pub fn find(run: &str, archive: &Path) -> Result<Self, Problem> {
-        let nothing = || {
-            let shown = archive.display();
-            Problem::usage(format!("there is no unfinished run {run} in {shown}; give its --archive"))
-        };
-        let number: u64 = run
-            .strip_prefix('w')
-            .and_then(|rest| rest.split_once('-'))
-            .and_then(|(number, _)| number.parse().ok())
-            .ok_or_else(nothing)?;
-        let found = cosmark_archive::list(archive)?.into_iter().find(|found| found.number == number);
-        let found = found.ok_or_else(nothing)?;
-        let record = found.record.and_then(Result::ok).ok_or_else(nothing)?;
-        Ok(Self { run: run.to_owned(), number, seed: record.seed, path: found.path })
-    }
 }
 
 /// The agents of a NATS, for who asks them after a run; its connection lives on the runtime of this call.
@@ -98,6 +50,31 @@ pub async fn agents_of(
     let bus = nats::connect(url, login, "recover").await?;
     let bus = bus.as_controller(identity).await.map_err(|error| nats::problem(&error))?;
     Ok(Arc::new(agent::OverNats::new(bus).map_err(std::io::Error::other)?))
+}
+
+/// Who plays the faults of a workload for a controller, over the NATS that its agents have joined, after what an earlier run
+/// has left is healed. A run that was taken up goes on whatever is left: an agent makes no other fault until it has healed
+/// that.
+///
+/// # Errors
+/// A sentence.
+pub fn by_agents(
+    workload: &Workload,
+    run: &str,
+    bus: Option<Bus>,
+    archive: &Path,
+    taken_up: Option<Timestamp>,
+) -> Result<Option<Box<dyn FaultsPlayed>>, String> {
+    if workload.stages.iter().all(|stage| stage.faults.is_empty()) {
+        return Ok(None);
+    }
+    let agents = bus.map(agent::OverNats::new).transpose()?.map(|agents| Arc::new(agents) as Arc<dyn Agents>);
+    match faults::heal_left(archive, agents.as_deref()) {
+        Err(problem) if taken_up.is_some() => eprintln!("cosmark: {problem}"),
+        healed => healed.map_err(|problem| problem.to_string())?,
+    }
+    let played = faults::played(workload, run.to_owned(), Proxies::default(), agents, (archive, taken_up));
+    played.map_err(|problem| problem.to_string())
 }
 
 /// What drivers told of a run that is archived is forgotten within this time, or with its age.

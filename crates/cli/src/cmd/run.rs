@@ -14,7 +14,7 @@ use cosmark_workload::{Workload, search};
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunArgs, RunOptions};
-use crate::cmd::remote::{self, Beside, Earlier, Remote};
+use crate::cmd::remote::Remote;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::live::{self, Live};
 use crate::load::{Loaded, load_beside};
@@ -22,6 +22,7 @@ use crate::paint::{Ink, To, paint};
 use crate::progress::Terminal;
 use crate::readback::{self, Wish, WithinRun};
 use crate::registry::{CATALOG, READING};
+use crate::runs::{Beside, Earlier, new_id};
 use crate::secrets::{ForElsewhere, Own};
 use crate::{consistency, faults, fill, goals, host, nodes, raw, signals, table, verdict};
 
@@ -235,7 +236,7 @@ async fn make_load(
     let Prepared { mut workload, known, earlier, .. } = prepared;
     let proxies = faults::stand_before(&mut workload)?;
     let redact = |text: &str| known.hide(text);
-    let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
+    let run = earlier.map_or_else(|| new_id(dir.id()), |earlier| earlier.run);
     let agents = match &remote {
         Some(remote) if !options.no_nodes => remote.agents(&run, &workload).await,
         _ => Vec::new(),

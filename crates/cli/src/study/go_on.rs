@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use cosmark_archive::has_strict_modes;
 use cosmark_study::journal::{Call, JOURNAL, digest, is_held};
 
-use crate::client::state_directory;
+use crate::host::state_directory;
 
 /// What the study prints.
 const LOG: &str = "go-on.log";

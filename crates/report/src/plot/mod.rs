@@ -10,8 +10,12 @@ mod fit;
 mod kinds;
 pub mod metric;
 mod pattern;
+#[cfg(feature = "raster")]
 mod pdf;
+#[cfg(feature = "raster")]
 mod png;
+#[cfg(not(feature = "raster"))]
+mod undrawn;
 mod repeats;
 mod scale;
 mod source;
@@ -25,11 +29,14 @@ use cosmark_metrics::results::Metric;
 
 pub use draw::Sheet;
 pub use metric::{drawn, named, of_interval};
+#[cfg(feature = "raster")]
 pub use png::png;
 pub use source::{Distribution, PlotOperation, PlotRun, PlotStage};
 
 use chart::Chart;
 use table::TextTable;
+#[cfg(not(feature = "raster"))]
+use undrawn::{pdf, png};
 
 /// More pictures than this nobody looks at; filters make it fewer.
 pub const MOST_PICTURES: usize = 400;
@@ -205,6 +212,9 @@ pub enum PlotError {
     /// Too many pictures.
     #[error("{0} pictures are more than {MOST_PICTURES}; choose with --kind, --metric, --stage or --op")]
     TooMany(usize),
+    /// This program was built without the renderer.
+    #[error("this binary was built without pictures as {0} (`make build` makes one with them); --format svg needs nothing")]
+    NoRenderer(&'static str),
     /// The renderer refused our own drawing.
     #[error("the picture {name} could not be drawn: {problem}; report this as a bug, the SVG is good")]
     Render {

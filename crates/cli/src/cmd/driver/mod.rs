@@ -2,7 +2,7 @@
 
 mod mission;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use tokio::task::JoinSet;
 
 use crate::args::{DriverArgs, ReachArgs};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::host::{self, is_directory};
 use crate::registry::CATALOG;
-use crate::{host, nats, signals};
+use crate::{nats, signals};
 
 /// Runs the subcommand.
 pub fn run(args: &DriverArgs) -> Outcome {
@@ -112,15 +113,6 @@ pub fn permit(args: &ReachArgs, origin: Origin) -> Result<Permit, Problem> {
     })
 }
 
-/// # Errors
-/// When what an option names is no directory.
-pub fn is_directory(flag: &str, directory: &Path) -> Result<(), Problem> {
-    if directory.is_dir() {
-        return Ok(());
-    }
-    Err(Problem::usage(format!("{flag} {}: there is no such directory", directory.display())))
-}
-
 /// How this driver works, for orders and missions alike.
 ///
 /// # Errors
@@ -168,7 +160,7 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
     Ok(RemoteOptions {
         options: options(args, Origin::Outside)?,
         labels,
-        state: args.state.clone().map_or_else(state_directory, Ok)?,
+        state: host::state_directory(args.state.as_deref())?,
         most_bytes: args.outbox << 20,
         host: host::hostname(),
         cores: u32::try_from(host::processors()).unwrap_or(0),
@@ -176,16 +168,4 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
         measure_ceiling: !args.no_ceiling,
         trust: args.trust.clone(),
     })
-}
-
-/// Where state is kept if nobody says: the XDG base directory specification.
-///
-/// # Errors
-/// When the environment tells no place.
-pub fn state_directory() -> Result<PathBuf, Problem> {
-    let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    from("XDG_STATE_HOME")
-        .or_else(|| Some(from("HOME")?.join(".local/state")))
-        .map(|state| state.join("cosmark"))
-        .ok_or_else(|| Problem::usage("there is no home directory to keep state in; give --state DIR"))
 }
