@@ -204,6 +204,14 @@ prepare() {
 # cargo holds its directory: what needs cargo runs before.
 documentation() { aside documentation 1800 "${CARGO_TEST[@]}" --doc --no-fail-fast; }
 
+# The binary of `make demo` is built with fewer features: that it is, without a warning, and says what it lacks.
+# shellcheck disable=SC2016 # in the shell that it is for
+lean() {
+  aside lean 1800 bash -o pipefail -c \
+    '"$@" alone 2>&1 | awk '"'"'/^(warning|error)/ { found = 1 } { print } END { exit found }'"'" \
+    lean "${CARGO_TEST[@]}" --no-default-features --bin cosmark
+}
+
 # What clippy said when it built the test programs: each word of it is a failure.
 lint() {
   if [[ -z $CLIPPY ]]; then
@@ -342,7 +350,7 @@ case ${1:-} in
     collect python-install 'Python package: install' || true
     for bed in "${ASKED_BEDS[@]}"; do collect "bed-$bed" "bed $bed: install" || true; done
     check_bed_tests
-    lane cargo documentation
+    lane cargo documentation lean
     test_phase 'tests' 3600 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
@@ -352,6 +360,7 @@ case ${1:-} in
     lane others python_tests third_beds
     test_collect documentation 'examples in the documentation'
     IGNORED=$((IGNORED + RESULT_IGNORED))
+    test_collect lean 'the binary of the demo'
     test_collect python-test 'Python package: tests'
     test_collect live 'console in a browser'
     test_collect reports 'reports in a browser'

@@ -128,3 +128,34 @@ pub mod remote {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::args::{Args, Command};
+    use crate::cmd;
+
+    #[test]
+    fn what_is_missing_says_how_to_have_it() {
+        for words in [
+            &["controller", "--local"][..],
+            &["drivers"],
+            &["faults", "list", "--nats", "nats://127.0.0.1:1"],
+            &["list", "--controller", "http://127.0.0.1:1"],
+            &["watch", "w1"],
+        ] {
+            let args = Args::try_parse_from(["cosmark"].iter().chain(words)).unwrap();
+            let end = match &args.command {
+                Command::Controller(args) => cmd::controller::run(args),
+                Command::Drivers(args) => cmd::drivers::run(args),
+                Command::Faults(args) => cmd::faults::run(args),
+                Command::List(args) => cmd::list::run(args),
+                Command::Watch(args) => cmd::watch::run(args),
+                _ => continue,
+            };
+            let said = end.unwrap_err().to_string();
+            assert!(said.contains(&format!("cosmark {}", words[0])) && said.contains("make build"), "{said}");
+        }
+    }
+}
