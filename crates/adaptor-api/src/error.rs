@@ -26,6 +26,8 @@ pub enum ErrorKind {
     WrongRange,
     /// The body is complete, and not as long as what was written.
     WrongLength,
+    /// The listing lacks names that must be in it, or has some of them twice.
+    WrongListing,
     /// The answer is not valid in its protocol.
     Protocol,
     /// The adaptor cannot do this operation.
@@ -59,6 +61,12 @@ impl ErrorKind {
             Self::WrongLength,
             "wrong_length",
             "the answer is complete, and longer or shorter than the object can be by the sizes that this workload wrote",
+        ),
+        (
+            Self::WrongListing,
+            "wrong_listing",
+            "a listing ends with fewer names than this workload wrote into its container and nothing deletes, or has a name more \
+             than once",
         ),
         (
             Self::Protocol,
@@ -272,6 +280,7 @@ mod tests {
             | ErrorKind::CorruptBody
             | ErrorKind::WrongRange
             | ErrorKind::WrongLength
+            | ErrorKind::WrongListing
             | ErrorKind::Protocol
             | ErrorKind::Unsupported
             | ErrorKind::Config
@@ -280,6 +289,6 @@ mod tests {
             | ErrorKind::Denied => ErrorKind::TABLE.iter().any(|(own, ..)| *own == kind),
         };
         assert!(ErrorKind::TABLE.iter().all(|(kind, ..)| row(*kind)) && row(ErrorKind::Status(500)));
-        assert_eq!(ErrorKind::TABLE.len(), 14);
+        assert_eq!(ErrorKind::TABLE.len(), 15);
     }
 }

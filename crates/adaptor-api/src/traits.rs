@@ -130,6 +130,9 @@ pub struct ListRequest<'a> {
     pub delimiter: Option<&'a str>,
     /// Give the names back; else they are only counted.
     pub want_names: bool,
+    /// The page is held against what must be there: [`ListPage::next`] is `None` also where a store does not say that this was
+    /// the last one, and no limit that such stores have can have ended it.
+    pub holds_all: bool,
 }
 
 impl ListRequest<'_> {

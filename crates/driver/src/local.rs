@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cosmark_adaptor_api::{Adaptor, ErrorKind, clock};
 use cosmark_consistency::Control;
 use cosmark_engine::{
-    EngineError, EngineEvent, Flow, GiveUp, Held, LoadPermit, Mission, Pause, Pulse, SessionCache,
+    EngineError, EngineEvent, Flow, GiveUp, Held, Known, LoadPermit, Mission, Pause, Pulse, SessionCache,
     ShareHandle, StageShare,
 };
 use cosmark_wire::{
@@ -302,7 +302,7 @@ impl Job {
                     }
                 }
                 missions.push(Mission {
-                    lengths: lengths_of(&self.order, share.work, work.operations.len()),
+                    known: known_of(&self.order, share.work, work.operations.len()),
                     index: u16::try_from(share.work).unwrap_or(u16::MAX),
                     work: Arc::new(admitted.into_owned()),
                     first_worker: share.first_worker,
@@ -524,14 +524,22 @@ fn engine_failure(error: EngineError) -> Failure {
 }
 
 /// By operation of a work.
-fn lengths_of(order: &StageOrder, work: usize, operations: usize) -> Vec<Option<(u64, u64)>> {
-    let mut lengths = vec![None; operations];
-    for one in order.lengths.iter().filter(|one| one.work == work) {
-        if let Some(length) = lengths.get_mut(one.op) {
-            *length = Some((one.least_bytes, one.most_bytes));
+fn known_of(order: &StageOrder, work: usize, operations: usize) -> Vec<Option<Known>> {
+    let mut known = vec![None; operations];
+    let lengths = order.lengths.iter().filter(|one| one.work == work).map(|one| {
+        let (least, most) = (one.least_bytes, one.most_bytes);
+        (one.op, Known::Length { least, most })
+    });
+    let listings = order.listings.iter().filter(|one| one.work == work).map(|one| {
+        let from_ns = u64::try_from(one.settle.as_nanos()).unwrap_or(u64::MAX);
+        (one.op, Known::Names { least: one.least, from_ns })
+    });
+    for (op, one) in lengths.chain(listings) {
+        if let Some(place) = known.get_mut(op) {
+            *place = Some(one);
         }
     }
-    lengths
+    known
 }
 
 /// Every work of every stage has its own streams of choices.

@@ -31,7 +31,7 @@ mod worker;
 pub use content::{Body, Pattern};
 pub use flow::{Flow, GiveUp};
 pub use mission::{
-    Began, EngineError, EngineEvent, ErrorExample, LoadEnd, Mission, MissionTimes, StageShare,
+    Began, EngineError, EngineEvent, ErrorExample, Known, LoadEnd, Mission, MissionTimes, StageShare,
 };
 pub use ops::needs;
 pub use pace::{ArrivalError, Recorded, look_at_recorded};

@@ -32,9 +32,28 @@ pub struct Mission {
     pub adaptor: Arc<dyn Adaptor>,
     /// Where sessions come from.
     pub sessions: Arc<SessionCache>,
-    /// Of each operation: shortest and longest length in bytes of the objects that it reads, where the workload tells. May be
-    /// shorter than the operations are many.
-    pub lengths: Vec<Option<(u64, u64)>>,
+    /// Of each operation: what its answers can only be, where the workload tells. May be shorter than the operations are many.
+    pub known: Vec<Option<Known>>,
+}
+
+/// What is known of an answer before it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Of what an object is read or asked about: its length.
+    Length {
+        /// Bytes of the shortest.
+        least: u64,
+        /// Bytes of the longest.
+        most: u64,
+    },
+    /// Of a listing.
+    Names {
+        /// It ends after so many names at least.
+        least: u64,
+        /// What is asked before may be answered by fewer: counted from the beginning of the load, and on the clock of
+        /// [`cosmark_adaptor_api::clock::now_ns`] once that is set.
+        from_ns: u64,
+    },
 }
 
 /// A stage's missions on this driver.
@@ -224,7 +243,12 @@ impl Running {
     pub fn new(mut mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
         // What keeps nothing answers as it likes.
         if !mission.adaptor.capability().has(Capability::STORE) {
-            mission.lengths.clear();
+            mission.known.clear();
+        }
+        for known in mission.known.iter_mut().flatten() {
+            if let Known::Names { from_ns, .. } = known {
+                *from_ns = start_ns.saturating_add(*from_ns);
+            }
         }
         let work = &mission.work;
         let mut files = Vec::with_capacity(work.operations.len());

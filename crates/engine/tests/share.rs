@@ -70,7 +70,7 @@ fn run_part(
         seed,
         adaptor: Arc::new(adaptor),
         sessions: SessionCache::new(Arc::new(NoAuth)),
-        lengths: Vec::new(),
+        known: Vec::new(),
     };
     let share = StageShare {
         missions: vec![mission],

@@ -61,7 +61,7 @@ fn run_under(shares: Vec<Share>, around: Around, meanwhile: impl FnOnce(&Arc<Flo
     let missions = (0..).zip(shares).map(|(index, (work, first_worker, workers, adaptor))| Mission {
         index,
         work: Arc::new(work),
-        lengths: Vec::new(),
+        known: Vec::new(),
         first_worker,
         workers,
         seed: u64::from(index) + 1,

@@ -35,6 +35,7 @@ impl Outcome {
         Self::GIVEN_UP,
         "wrong_range",
         "wrong_length",
+        "wrong_listing",
     ];
 
     /// From a label such as `http_503` or `timeout`; unknown labels become `other`.

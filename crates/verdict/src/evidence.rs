@@ -9,6 +9,9 @@ use cosmark_stats::batches::Batches;
 /// Name of the work of operations whose works are not told apart: COSBench's tables have only their names.
 pub const ALL_WORKS: &str = "all";
 
+/// The class of failures of listings that are not what they must be.
+pub(crate) const WRONG_LISTING: &str = "wrong_listing";
+
 /// One measured stage and the client that measured it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
@@ -190,6 +193,8 @@ pub struct OperationEvidence {
     pub sizes: Option<(u64, u64)>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
+    /// What was wrong with one of its listings, in words.
+    pub wrong_listing: Option<String>,
     /// By driver, where there are several.
     pub drivers: Vec<DriverEvidence>,
     /// From sent to the first byte, successes, ms.

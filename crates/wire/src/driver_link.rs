@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_workload::listed::ListedNames;
 use cosmark_workload::model::Stage;
 use cosmark_workload::read_sizes::ObjectLength;
 use cosmark_workload::share::MissionShare;
@@ -74,6 +75,8 @@ pub struct StageOrder {
     pub drain: Option<Duration>,
     /// What the whole workload knows about the lengths of objects that this stage reads.
     pub lengths: Vec<ObjectLength>,
+    /// What is known of how many names this stage's listings hold.
+    pub listings: Vec<ListedNames>,
     /// This driver's part in the probes beside the load; `None` = its probes are its own affair, and nobody asks what they did.
     pub probes: Option<ProbeShare>,
 }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use cosmark_workload::listed::ListedNames;
 use cosmark_workload::read_sizes::ObjectLength;
 use cosmark_workload::share::MissionShare;
 use serde::de::DeserializeOwned;
@@ -163,6 +164,9 @@ pub struct StageMessage {
     /// See [`StageOrder::lengths`]: work, operation, least and most bytes.
     #[serde(default)]
     pub lengths: Vec<(usize, usize, u64, u64)>,
+    /// See [`StageOrder::listings`]: work, operation, least names, and for how many milliseconds they may be behind.
+    #[serde(default)]
+    pub listings: Vec<(usize, usize, u64, u64)>,
     /// See [`StageOrder::probes`].
     #[serde(default)]
     pub probes: Option<crate::ProbeShare>,
@@ -203,6 +207,14 @@ impl StageMessage {
                 .iter()
                 .map(|one| (one.work, one.op, one.least_bytes, one.most_bytes))
                 .collect(),
+            listings: order
+                .listings
+                .iter()
+                .map(|one| {
+                    let settle_ms = u64::try_from(one.settle.as_millis()).unwrap_or(u64::MAX);
+                    (one.work, one.op, one.least, settle_ms)
+                })
+                .collect(),
             probes: order.probes,
         }
     }
@@ -231,6 +243,7 @@ impl StageMessage {
             log_operations: self.log_operations,
             drain: self.drain_ms.map(Duration::from_millis),
             lengths: self.lengths.iter().map(of_length).collect(),
+            listings: self.listings.iter().map(of_listing).collect(),
             probes: self.probes,
         })
     }
@@ -238,6 +251,10 @@ impl StageMessage {
 
 fn of_length(&(work, op, least_bytes, most_bytes): &(usize, usize, u64, u64)) -> ObjectLength {
     ObjectLength { work, op, least_bytes, most_bytes }
+}
+
+fn of_listing(&(work, op, least, settle_ms): &(usize, usize, u64, u64)) -> ListedNames {
+    ListedNames { work, op, least, settle: Duration::from_millis(settle_ms) }
 }
 
 /// What a driver tells a controller.

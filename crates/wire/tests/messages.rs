@@ -220,6 +220,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         log_operations: true,
         drain_ms: Some(5),
         lengths: vec![(0, 1, 2, u64::MAX)],
+        listings: vec![(0, 2, u64::MAX, 60_000)],
         probes: Some(ProbeShare { tag: u64::MAX, number: 1, of: 3 }),
     };
     let trigger = TriggerOrder { script: "s.sh".into(), args: vec!["a b".into()] };

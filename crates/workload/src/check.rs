@@ -12,6 +12,7 @@ use crate::model::{Arrivals, Effect, Load, OpKind, Operation, Stage, Work, WorkK
 use crate::plan::choose::{ChooseError, Chooser};
 use crate::plan::share::{Slice, WorkerIndex};
 use crate::reachability::areas::{Area, Existing, Naming, area};
+use crate::reachability::listed::names_of_stage;
 
 /// Operations of a stage beyond which reads and deletes are not compared with each other.
 const MOST_COMPARED: usize = 2_000;
@@ -46,13 +47,19 @@ pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
         objects(stage, &mut existing, mistakes);
         goal_of_search(stage, mistakes);
     }
-    if workload.settle.is_some() && !workload.durability {
+    if workload.settle.is_some() && !workload.durability && !lists_what_it_wrote(workload) {
         mistakes.warning(
             Span::default(),
             "settle is a time of the check, and nothing is checked",
             "add check: durability, or give it to verify-data as --settle",
         );
     }
+}
+
+/// Whether it knows of a listing what that must hold.
+fn lists_what_it_wrote(workload: &Workload) -> bool {
+    let is_known = |stage| !names_of_stage(workload, stage, &|_, _| Some(u64::MAX)).is_empty();
+    (0..workload.stages.len()).any(is_known)
 }
 
 fn stage_name(stage: &Stage, mistakes: &mut Mistakes) {

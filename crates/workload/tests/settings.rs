@@ -119,10 +119,13 @@ fn when_a_check_looks_again_is_a_setting_and_without_a_check_it_is_said_that_it_
         let again = parse(&to_yaml(&changed), Format::Yaml, &Environment::default()).0.unwrap();
         assert_eq!(again, changed);
     }
-    let said = |text: &str| -> Vec<String> {
-        let found = parse(&format!("{text}{TEXT}"), Format::Yaml, &Environment::default()).1;
+    let said_of = |text: &str, rest: &str| -> Vec<String> {
+        let found = parse(&format!("{text}{rest}"), Format::Yaml, &Environment::default()).1;
         found.into_iter().map(|one| one.message).filter(|one| one.contains("settle")).collect()
     };
+    assert!(said_of("settle: 30s", TEXT).is_empty(), "what was prepared is listed");
+    let unlisted = TEXT.replace("{type: list, ratio: 5}", "{type: list, ratio: 5, containers: 'u(1,5)'}");
+    let said = |text: &str| said_of(text, &unlisted);
     assert_eq!(said("settle: 30s"), ["settle is a time of the check, and nothing is checked"]);
     assert!(said("settle: 30s\ncheck: durability").is_empty());
     assert!(said("").is_empty() && workload().settle.is_none());

@@ -10,12 +10,12 @@ pub(crate) fn find<'a>(xml: &'a [u8], tag: &str) -> Option<&'a str> {
 
 /// The texts of all `<tag>..</tag>`, still escaped, in order. A tag with attributes is found too.
 pub(crate) fn texts<'a>(xml: &'a [u8], tag: &str) -> impl Iterator<Item = &'a str> {
-    let open = format!("<{tag}");
-    let close = format!("</{tag}>");
+    let open = memmem::Finder::new(format!("<{tag}").as_bytes()).into_owned();
+    let close = memmem::Finder::new(format!("</{tag}>").as_bytes()).into_owned();
     let mut rest = xml;
     std::iter::from_fn(move || {
         loop {
-            let at = memmem::find(rest, open.as_bytes())? + open.len();
+            let at = open.find(rest)? + open.needle().len();
             let after = rest.get(at..)?;
             let (Some(b'>' | b' ' | b'/' | b'\t' | b'\r' | b'\n'), Some(end)) =
                 (after.first(), memchr::memchr(b'>', after))
@@ -28,8 +28,8 @@ pub(crate) fn texts<'a>(xml: &'a [u8], tag: &str) -> impl Iterator<Item = &'a st
                 rest = content;
                 return Some("");
             }
-            let length = memmem::find(content, close.as_bytes())?;
-            rest = &content[length + close.len()..];
+            let length = close.find(content)?;
+            rest = &content[length + close.needle().len()..];
             return std::str::from_utf8(&content[..length]).ok().or(Some(""));
         }
     })

@@ -10,6 +10,9 @@ const MAX_NAME_BYTES: usize = 64 * 1024;
 /// No cluster gives more names on a page; a server that does not stop is stopped here.
 const MAX_KEPT_NAMES: usize = 1_000_000;
 
+/// RGW gives no more than 1000 or 10000 names however many were asked for.
+const RGW_STEP: u64 = 1000;
+
 /// The query of a listing, with its question mark; empty without any wish.
 pub(super) fn query(request: &ListRequest<'_>) -> Vec<u8> {
     let mut query = Vec::with_capacity(64);
@@ -35,6 +38,16 @@ pub(super) fn query(request: &ListRequest<'_>) -> Vec<u8> {
         push_query_escaped(&mut query, delimiter);
     }
     query
+}
+
+/// The page as the last one where it is held against what must be there and only the server's own limit can have ended it, but
+/// did not: that is 10 000 names, or 1000 and its multiples with RGW.
+pub(super) fn ended(page: ListPage, request: &ListRequest<'_>) -> ListPage {
+    let is_cut = page.count.is_multiple_of(RGW_STEP);
+    if request.holds_all && request.page_size.is_none() && !is_cut {
+        return ListPage { next: None, ..page };
+    }
+    page
 }
 
 /// Counts the lines and keeps the last one; keeps all where the names are wanted.
@@ -79,10 +92,9 @@ impl Names {
             let message = format!("the server gave {} names on one page", self.count);
             return Err(Error::new(ErrorKind::Protocol, message).with_hint("ask for smaller pages"));
         }
-        // RGW gives no more than 1000 or 10000 names however many were asked for.
         let may_go_on = match page_size {
             Some(size) => {
-                self.count >= u64::from(size) || (self.count > 0 && self.count.is_multiple_of(1000))
+                self.count >= u64::from(size) || (self.count > 0 && self.count.is_multiple_of(RGW_STEP))
             }
             None => self.count > 0,
         };
@@ -136,6 +148,18 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_is_held_against_what_must_be_there_ends_where_no_limit_cuts() {
+        let next = |names: usize, page_size: Option<u32>, holds_all: bool| {
+            let text = "x\n".repeat(names);
+            let page = read(&text, 4096, false, page_size);
+            ended(page, &ListRequest { page_size, holds_all, ..ListRequest::default() }).next.is_some()
+        };
+        assert!(next(90, None, false) && !next(90, None, true));
+        assert!(next(1000, None, true) && next(10_000, None, true) && !next(0, None, true));
+        assert!(next(90, Some(90), true) && !next(90, Some(100), true));
+    }
+
+    #[test]
     fn a_line_without_end_is_bounded_in_memory() {
         let mut names = Names::new(true);
         for _ in 0..100 {
@@ -164,6 +188,7 @@ mod tests {
             page_size: Some(7),
             delimiter: Some("/"),
             want_names: false,
+            holds_all: false,
         };
         assert_eq!(query(&request), b"?limit=7&marker=x%20y%3D%C3%A4&prefix=a%26b%2F&delimiter=%2F");
         assert_eq!(query(&ListRequest::default()), b"");

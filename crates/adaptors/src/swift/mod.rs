@@ -313,7 +313,10 @@ impl SwiftClient {
         let mut names = Names::new(request.want_names);
         let answer = link.send(Body::None, Take::Sink(&mut names), marks).await?;
         match answer.status {
-            200 | 204 => names.finish(request.page_size, answer.body_bytes),
+            200 | 204 => {
+                let page = names.finish(request.page_size, answer.body_bytes)?;
+                Ok(listing::ended(page, &request))
+            }
             status => Err(errors::container(link, "GET", request.container, status)),
         }
     }

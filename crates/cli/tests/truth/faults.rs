@@ -1,5 +1,8 @@
 //! Damage: does every kind of fault get its own name, the exact count, and no more time than it deserves?
 
+use std::collections::BTreeMap;
+
+use cosmark_archive::Overall;
 use cosmark_metrics::Phase;
 use cosmark_simstore::Op;
 
@@ -145,4 +148,43 @@ fn a_body_that_trickles_is_cut_at_the_time_limit() {
     }
     assert!(ran.counters.of_op(Op::Get) == 24);
     say(&format!("faults: trickle: {:?}, cut after {:?} ms", op.errors, op.failed_service_ms.max));
+}
+
+/// Two containers of 50 objects, written one after another, and listings of any of them.
+fn listed(head: &str, list: &str) -> String {
+    let stage = |name: &str, work: &str| format!("  - name: {name}\n    works:\n      - {{{work}}}\n");
+    let main = format!(
+        "name: main, workers: 2, total_ops: 40, acceptable_failure_ratio: 1, operations: [{{type: list, containers: 'u(1,2)'{list}}}]"
+    );
+    format!(
+        "name: truth\nseed: 7\n{head}storage: ${{STORE}}\ndefaults: {{containers: 'r(1,2)', objects: 'r(1,50)', sizes: \
+         c(128)B}}\nstages:\n"
+    ) + &stage("init", "type: init, workers: 1")
+        + &stage("prepare", "type: prepare, workers: 1")
+        + &stage("main", &main)
+}
+
+#[test]
+fn a_store_whose_listings_lack_what_it_acknowledged_is_found_out() {
+    const LIE: &str = "broken_promise: {kind: unlisted, op: put, every_nth: 5}\n";
+    let _alone = alone();
+    let listing = |behaviour: &str, head: &str, list: &str| {
+        let ran = against(behaviour, "20s", &listed(head, list));
+        let row = ran.record.verdict.checks.iter().find(|check| check.id == "V20").unwrap();
+        (ran.main().ok, ran.main().errors.clone(), row.message.clone(), ran.record.verdict.overall)
+    };
+    let all_wrong: BTreeMap<String, u64> = [("wrong_listing".to_owned(), 40)].into();
+    let (ok, errors, message, overall) = listing(LIE, "", "");
+    assert_eq!((ok, &errors, overall), (0, &all_wrong, Overall::False), "{message}");
+    assert!(
+        message.contains("40 of 40 listings lacked names that must be in them")
+            && message.contains("ends after 40 names where at least 50 were written"),
+        "{message}"
+    );
+    // Twenty of each container are a full page, and what follows is not asked for.
+    assert_eq!(listing(LIE, "", ", page_size: 20").0, 40);
+    assert_eq!(listing(LIE, "", ", page_size: 60, list_prefix: myobjects1").1, all_wrong);
+    assert_eq!(listing(LIE, "settle: 1h\n", "").0, 40, "it may still be behind");
+    let (ok, errors, message, _) = listing("seed: 3\n", "", "");
+    assert!(ok == 40 && errors.is_empty() && message.contains("nothing was read"), "{errors:?} {message}");
 }

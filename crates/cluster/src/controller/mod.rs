@@ -21,6 +21,7 @@ use cosmark_controller::{
 };
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, ProbeShare, RunClock, StageOrder, unix_ns};
+use cosmark_workload::listed::names_of_stage;
 use cosmark_workload::model::Workload;
 use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::spread_stage;
@@ -131,6 +132,8 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
             log_operations: true,
             drain: Some(Duration::MAX),
             lengths: lengths_of_stage(workload, index),
+            // As if all had been written: that says most.
+            listings: names_of_stage(workload, index, &|_, _| Some(u64::MAX)),
             probes: Some(ProbeShare { tag: u64::MAX, number: u32::MAX, of: u32::MAX }),
         };
         let message = encode(&Order::Stage(StageMessage::of(&order)));

@@ -29,6 +29,7 @@ pub async fn measure(catalog: Catalog, options: &Options) -> Option<f64> {
         log_operations: false,
         drain: None,
         lengths: Vec::new(),
+        listings: Vec::new(),
         probes: None,
     };
     driver.start(order, EventSender::new(0, sender));

@@ -25,6 +25,7 @@ use cosmark_metrics::{OpSnapshot, Phase, Sample, Snapshot};
 use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
+use cosmark_workload::listed::names_of_stage;
 use cosmark_workload::model::Stage;
 use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::{Candidate, MissionShare, spread_over};
@@ -188,6 +189,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
             }
         };
         let lengths = lengths_of_stage(self.job.workload, self.job.planned_stage);
+        let written = |stage, work| self.written(stage, work);
+        let listings = names_of_stage(self.job.workload, self.job.planned_stage, &written);
         let probes = self.probe_shares(&shares);
         let (sender, events) = mpsc::channel(256);
         for (number, (driver, peer)) in self.job.drivers.iter_mut().zip(&mut self.peers).enumerate() {
@@ -205,11 +208,23 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 log_operations: self.job.operation_log.is_some(),
                 drain: self.job.drain,
                 lengths: lengths.clone(),
+                listings: listings.clone(),
                 probes: probes.get(number).copied().flatten(),
             };
             driver.start(order, EventSender::new(number, sender.clone()));
         }
         Some(events)
+    }
+
+    /// How many operations of a special work of an earlier stage succeeded, both by their places in the workload; `None` where the
+    /// record does not say it for certain.
+    fn written(&self, stage: usize, work: usize) -> Option<u64> {
+        let plan = self.job.workload.stages.get(stage)?;
+        let record = self.job.dir.record();
+        let mut done = record.stages.iter().take(self.index).filter(|done| done.name == plan.name);
+        let only = done.next().filter(|_| done.next().is_none())?;
+        let before: usize = plan.works.iter().take(work).map(|work| work.operations.len()).sum();
+        Some(only.operations.get(before)?.ok)
     }
 
     async fn listen(&mut self, mut events: mpsc::Receiver<FromDriver>, observer: &mut dyn Observer) {

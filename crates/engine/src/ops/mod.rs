@@ -20,6 +20,7 @@ use cosmark_workload::model::{OpKind, Operation};
 use crate::choice::Choice;
 use crate::content::{Body, key_of};
 use crate::files::FileSet;
+use crate::mission::Known;
 
 pub use container::{lists_what_is_gone, remove as remove_container};
 
@@ -72,8 +73,8 @@ pub struct Call<'a> {
     pub container: &'a str,
     pub object: &'a str,
     pub choice: Choice,
-    /// Shortest and longest length in bytes of the objects that are read, where it is known.
-    pub length: Option<(u64, u64)>,
+    /// What the answer can only be, where it is known.
+    pub known: Option<Known>,
     /// Different in every write of a run.
     pub version: u64,
     pub marks: &'a mut Marks,
@@ -146,13 +147,8 @@ impl<'a> Call<'a> {
 }
 
 /// Whether what was read of an object can be so long, by what the workload knows of its length; for free, on every answer.
-fn fits(
-    length: Option<(u64, u64)>,
-    range: Option<ByteRange>,
-    bytes: u64,
-    name: ObjectName<'_>,
-) -> Result<()> {
-    let Some((least, most)) = length else { return Ok(()) };
+fn fits(known: Option<Known>, range: Option<ByteRange>, bytes: u64, name: ObjectName<'_>) -> Result<()> {
+    let Some(Known::Length { least, most }) = known else { return Ok(()) };
     let read_of = |object: u64| match range {
         None => object,
         Some(ByteRange { first, last }) => object.min(last.saturating_add(1)).saturating_sub(first),

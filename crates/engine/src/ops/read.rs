@@ -9,7 +9,7 @@ use crate::verify::{Verified, Verifier};
 
 pub async fn read(call: Call<'_>) -> Result<Done> {
     let name = call.name();
-    let Call { client, operation, choice, length, marks, timing, .. } = call;
+    let Call { client, operation, choice, known, marks, timing, .. } = call;
     let range = operation.range.map(|range| {
         let first = choice.first_byte;
         ByteRange { first, last: first + range.chunk_length_bytes.max(1) - 1 }
@@ -19,7 +19,7 @@ pub async fn read(call: Call<'_>) -> Result<Done> {
         Err(Error::new(ErrorKind::CorruptBody, message).with_partial_bytes(bytes))
     };
     let done = |bytes, checked| {
-        fits(length, range, bytes, name)?;
+        fits(known, range, bytes, name)?;
         Ok(Done { bytes, accepted_only: false, checked })
     };
     if operation.verify {

@@ -1,7 +1,7 @@
 //! Checks on what was asked of the store and what came back: missing objects, working set, wrong bytes, retries.
 
 use super::nodes;
-use crate::evidence::{ALL_WORKS, Evidence, Miss, OperationEvidence};
+use crate::evidence::{ALL_WORKS, Evidence, Miss, OperationEvidence, WRONG_LISTING};
 use crate::finding::{Finding, rank};
 use crate::numbers::{bytes, percent, plain};
 
@@ -259,6 +259,7 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     let broken_off = in_faults.copied().unwrap_or(0).min(all_short);
     let wrong = wrong - broken_off;
     let all: u64 = reads().map(OperationEvidence::ended).sum();
+    let listings = wrong_listings(evidence);
     if wrong > 0 {
         // Heads tell lengths, too.
         let others = evidence.operations.iter().filter(|op| op.kind != "read");
@@ -266,10 +267,15 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         let beside: u64 = others.map(OperationEvidence::ended).sum();
         let (what, of) = if beside > 0 { ("answers", "operations") } else { ("bodies", "reads") };
         let asked = all.saturating_add(beside);
+        let also = listings.map_or_else(String::new, |(_, also)| format!("; {also}"));
         let message = format!(
-            "{wrong} {what} were wrong or short, of {asked} {of}: speed does not matter until this is explained"
+            "{wrong} {what} were wrong or short, of {asked} {of}: speed does not matter until this is explained{also}"
         );
         return Finding::fail(wrong as f64, 0.0, message);
+    }
+    if let Some((count, what)) = listings {
+        let message = format!("{what}: speed does not matter until this is explained");
+        return Finding::fail(count as f64, 0.0, message);
     }
     if let Some(finding) = of_another_length(evidence) {
         return finding;
@@ -306,6 +312,20 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         0.0,
         format!("{checked} of {all} reads were compared byte by byte, all right{made_of}{beside}"),
     )
+}
+
+/// How many listings lacked names or repeated them, and what that was, with one of them.
+fn wrong_listings(evidence: &Evidence) -> Option<(u64, String)> {
+    let of = |op: &OperationEvidence| op.errors.get(WRONG_LISTING).copied().unwrap_or(0);
+    let count: u64 = evidence.operations.iter().map(of).sum();
+    let listing = || evidence.operations.iter().filter(|op| of(op) > 0);
+    let all: u64 = listing().map(OperationEvidence::ended).sum();
+    let example = listing().find_map(|op| op.wrong_listing.as_ref());
+    let example = example.map_or_else(String::new, |what| format!(" ({what})"));
+    (count > 0).then(|| {
+        let what = "lacked names that must be in them or had some twice";
+        (count, format!("{count} of {all} listings {what}{example}"))
+    })
 }
 
 /// Reads that bring objects of a size that nobody wrote: an error page or a proxy answers in the place of the store.

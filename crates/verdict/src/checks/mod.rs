@@ -317,10 +317,11 @@ pub const CHECKS: &[CheckRow] = &[
     CheckRow {
         id: "V20",
         name: "integrity",
-        question: "Did reads give what was written, and was that real data?",
-        needs: "reads with verify, or hash checks",
+        question: "Did reads and listings give what was written, and was that real data?",
+        needs: "reads with verify, or hash checks; listings of containers that a prepare stage of the workload fills",
         warns: "zeros are written, which a store may compress or deduplicate",
-        fails: "a body that was wrong, or short without a fault that was made, or reads of a size that nobody wrote",
+        fails: "a body that was wrong, or short without a fault that was made, or reads of a size that nobody wrote; a listing that ends \
+                with fewer names than were prepared and nothing deletes, or that has a name twice",
         remedy: "find out why; until then speed does not matter. content: random instead of zero",
         moves: Moves::Whole(RATE),
         look: content::integrity,

@@ -1192,6 +1192,20 @@ const CASES: &[Case] = &[
     (
         "V20",
         healthy,
+        |e| lists_wrong(e, 3),
+        Status::Fail,
+        "3 of 500 listings lacked names that must be in them or had some twice (the listing of c1 ends)",
+    ),
+    (
+        "V20",
+        healthy,
+        |e| (wrong(e, "corrupt_body", 2), lists_wrong(e, 3)).1,
+        Status::Fail,
+        "2 bodies were wrong or short, of 47000 reads: speed does not matter until this is explained; 3 of 500 listings",
+    ),
+    (
+        "V20",
+        healthy,
         |e| with_faults(e, "short_body", 5, 5),
         Status::Pass,
         "5 bodies broke off in the slots of faults",
@@ -1589,6 +1603,20 @@ fn with_faults(evidence: &mut Evidence, class: &str, failed: u64, in_slots: u64)
 
 fn wrong(evidence: &mut Evidence, class: &str, count: u64) {
     evidence.operations[0].errors = [(class.to_owned(), count)].into();
+}
+
+/// An operation beside the reads that lists.
+fn lists_wrong(evidence: &mut Evidence, count: u64) {
+    let list = OperationEvidence {
+        name: "list".into(),
+        kind: "list".into(),
+        ok: 500 - count,
+        failed: count,
+        errors: [("wrong_listing".to_owned(), count)].into(),
+        wrong_listing: Some("the listing of c1 ends".into()),
+        ..evidence.operations[0].clone()
+    };
+    evidence.operations.push(list);
 }
 
 /// Failures of which nobody knows the class: as in COSBench's tables.

@@ -24,7 +24,8 @@ pub use planned::Places;
 
 use crate::evidence::{
     ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
-    OperationEvidence, Outside, Pacing, PauseEvidence, ScheduleEvidence, StoreEvidence, WorkEvidence,
+    OperationEvidence, Outside, Pacing, PauseEvidence, ScheduleEvidence, StoreEvidence, WRONG_LISTING,
+    WorkEvidence,
 };
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
@@ -290,6 +291,7 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         checked: Some(record.checked),
         sizes: None,
         errors: record.errors.clone(),
+        wrong_listing: example_of(record, WRONG_LISTING),
         drivers: record.drivers.iter().map(|driver| driver_of(driver, record.window_s)).collect(),
         first_byte: record.first_byte_ms.clone(),
         logged: Logged::default(),
@@ -299,6 +301,13 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         wire: if_any(&record.wire_ms).filter(|wire| says_enough(wire, record.ok)),
         bounds: BTreeMap::new(),
     }
+}
+
+/// What was said of one failure of a class, without the remedy.
+fn example_of(record: &OperationResult, class: &str) -> Option<String> {
+    let said = |text: &String| Some(text.strip_prefix(class)?.strip_prefix(": ")?.to_owned());
+    let text = record.error_examples.iter().find_map(said)?;
+    Some(text.split_once("; ").map_or(text.clone(), |(what, _)| what.to_owned()))
 }
 
 /// Whether stamps speak for `ok` operations: of few that were drawn they say nothing of the slow ones, but where all were stamped

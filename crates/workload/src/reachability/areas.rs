@@ -62,7 +62,7 @@ pub(crate) mod effort {
     }
 }
 
-fn overlap(a: (u64, u64), b: (u64, u64)) -> Option<(u64, u64)> {
+pub(crate) fn overlap(a: (u64, u64), b: (u64, u64)) -> Option<(u64, u64)> {
     #[cfg(test)]
     effort::count();
     let (lo, hi) = (a.0.max(b.0), a.1.min(b.1));

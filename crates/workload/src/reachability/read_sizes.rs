@@ -1,10 +1,10 @@
 //! How long the objects are that a read finds, as far as the workload alone tells.
 
-use crate::model::{Effect, OpKind, Work, WorkKind, Workload};
+use crate::model::{Effect, OpKind, TargetSpec, WorkKind, Workload};
 use crate::reachability::areas::{Area, area};
 
 /// Operations of a workload beyond which the lengths of objects are not followed.
-const MOST_FOLLOWED: usize = 5_000;
+pub(super) const MOST_FOLLOWED: usize = 5_000;
 
 /// Smallest and largest size in bytes of the objects that operation `op` of work `work` of stage `stage` (all 0-based) reads.
 /// `None` where the workload cannot tell: it reads parts of objects, or not all of them are prepared before, or something else
@@ -71,7 +71,7 @@ fn object_sizes(workload: &Workload, stage: usize, work: usize, op: usize) -> Op
                     continue;
                 };
                 // Two ways to what may be one store: whose object it is cannot be told.
-                if !same_store(work, reader) {
+                if !same_target(&work.storage, &reader.storage) {
                     return None;
                 }
                 let (lo, hi) = operation.sizes.as_ref()?.bounds_bytes();
@@ -89,10 +89,11 @@ fn writes(kind: OpKind) -> bool {
     kind.row().effect == Effect::Writes
 }
 
-fn same_store(one: &Work, other: &Work) -> bool {
-    let keys = |work: &'_ Work| work.storage.config.entries.len();
-    let pairs = one.storage.config.entries.iter().zip(&other.storage.config.entries);
-    one.storage.kind == other.storage.kind
+/// Whether two entries of a workload name the same with the same keys.
+pub(super) fn same_target(one: &TargetSpec, other: &TargetSpec) -> bool {
+    let keys = |target: &TargetSpec| target.config.entries.len();
+    let pairs = one.config.entries.iter().zip(&other.config.entries);
+    one.kind == other.kind
         && keys(one) == keys(other)
         && pairs.into_iter().all(|(one, other)| one.key == other.key && one.value == other.value)
 }

@@ -63,6 +63,8 @@ pub fn run(args: &DriverArgs) -> Outcome {
         log_operations: false,
         drain: None,
         lengths: lengths_of_stage(&loaded.workload, index),
+        // Nobody says here what the stages before have written.
+        listings: Vec::new(),
         probes: None,
     };
     let driver = LocalDriver::new(CATALOG, options(args, Origin::Here)?);
