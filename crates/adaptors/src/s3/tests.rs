@@ -219,15 +219,19 @@ fn each_answer_is_taken_for_what_it_means() {
         (Op::Put, "200 OK", String::new(), Ok(7)),
         (Op::Put, "400 Bad", bad("BadDigest"), Err(Status(400))),
         (Op::Delete, "204 Gone", String::new(), Ok(0)),
+        (Op::Delete, "200 OK", String::new(), Ok(0)),
+        (Op::Delete, "200 OK", bad("InternalError"), Err(Status(500))),
         (Op::Delete, "404 No", no_key, Ok(0)),
         (Op::Delete, "404 No", no_bucket.clone(), Err(Status(404))),
         (Op::Delete, "403 No", bad("AccessDenied"), Err(Status(403))),
         (Op::List, "200 OK", "<ListBucketResult><Key>a</Key><Key>b</Key></ListBucketResult>".into(), Ok(2)),
         (Op::List, "200 OK", "<html/>".into(), Err(Protocol)),
         (Op::List, "404 No", no_bucket.clone(), Err(Status(404))),
+        (Op::Create, "200 OK", bad("InternalError"), Err(Status(500))),
         (Op::Create, "409 Is", bad("BucketAlreadyOwnedByYou"), Ok(0)),
         (Op::Create, "409 Is", bad("BucketAlreadyExists"), Err(Status(409))),
         (Op::Drop, "404 No", no_bucket, Ok(0)),
+        (Op::Drop, "200 OK", bad("InternalError"), Err(Status(500))),
         (Op::Drop, "409 Full", bad("BucketNotEmpty"), Err(Status(409))),
         (Op::Probe, "200 OK", "<ListAllMyBucketsResult/>".into(), Ok(0)),
         (Op::Probe, "403 No", bad("AccessDenied"), Ok(0)),
@@ -252,6 +256,22 @@ fn each_answer_is_taken_for_what_it_means() {
         );
         assert_eq!(after.unwrap(), 5, "{op:?} {status}: the connection is not usable");
     }
+}
+
+#[test]
+fn what_changes_an_object_is_no_success_where_the_body_tells_an_error() {
+    let late = || Script::status("200 OK", "", &error_body("InternalError"));
+    let server = serve(vec![late(), late(), Script::status("200 OK", "", "")]);
+    let mut client = client(&server, &[]);
+    run(async {
+        let mut marks = Marks::default();
+        let tagged = client.set_metadata(NAME, "k", "v", &mut marks).await.unwrap_err();
+        let restored = client.restore(NAME, &mut marks).await.unwrap_err();
+        for error in [tagged, restored] {
+            assert_eq!((error.kind(), error.code()), (ErrorKind::Status(500), Some("InternalError")));
+        }
+        client.set_metadata(NAME, "k", "v", &mut marks).await.unwrap();
+    });
 }
 
 #[test]

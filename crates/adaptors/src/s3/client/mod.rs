@@ -105,11 +105,11 @@ impl S3Client {
     async fn remove(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<()> {
         check_name(name)?;
         let call = Call::new("DELETE", name.container, name.object);
-        let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
-        if answer.is_success() {
+        let answer = self.main.exchange(&call, Body::None, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
+        if answer.is_success() && !holds_error(self.main.connection().body()) {
             return Ok(());
         }
-        let error = self.main.failure(answer, name.container, name.object);
+        let error = self.main.late_failure(answer, name.container, name.object);
         // S3 itself answers 204 for an object that is not there; others tell it by a 404.
         if answer.status == 404 && matches!(error.code(), Some("NoSuchKey" | "NotFound")) {
             Ok(())
@@ -179,8 +179,8 @@ impl S3Client {
             place.push_str("</LocationConstraint></CreateBucketConfiguration>");
         }
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
-        if !answer.is_success() {
-            let error = self.main.failure(answer, bucket, "");
+        if !answer.is_success() || holds_error(self.main.connection().body()) {
+            let error = self.main.late_failure(answer, bucket, "");
             let may_be_used = match error.code() {
                 Some("BucketAlreadyOwnedByYou") => true,
                 Some("BucketAlreadyExists") => self.config.bucket_exists_ok,
@@ -202,11 +202,12 @@ impl S3Client {
             self.purge_versions(bucket, marks).await?;
         }
         let call = Call::new("DELETE", bucket, "");
-        let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
-        if answer.is_success() || answer.status == 404 {
+        let answer = self.main.exchange(&call, Body::None, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
+        let is_gone = answer.is_success() && !holds_error(self.main.connection().body());
+        if is_gone || answer.status == 404 {
             return Ok(());
         }
-        Err(self.main.failure(answer, bucket, ""))
+        Err(self.main.late_failure(answer, bucket, ""))
     }
 
     /// Lists the account's buckets: the one signed question that needs no bucket. That the user may not list them shows

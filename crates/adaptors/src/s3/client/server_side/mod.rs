@@ -120,7 +120,10 @@ impl S3Client {
             ..Call::new("PUT", name.container, name.object)
         };
         let answer = self.main.exchange_text(call, &text, marks).await?;
-        if answer.is_success() { Ok(()) } else { Err(self.main.failure(answer, name.container, name.object)) }
+        if answer.is_success() && !holds_error(self.main.connection().body()) {
+            return Ok(());
+        }
+        Err(self.main.late_failure(answer, name.container, name.object))
     }
 
     /// 202 = the store will make it readable; 200 = it is.
@@ -138,7 +141,10 @@ impl S3Client {
             ..Call::new("POST", name.container, name.object)
         };
         let answer = self.main.exchange_text(call, &text, marks).await?;
-        if answer.is_success() { Ok(()) } else { Err(self.main.failure(answer, name.container, name.object)) }
+        if answer.is_success() && !holds_error(self.main.connection().body()) {
+            return Ok(());
+        }
+        Err(self.main.late_failure(answer, name.container, name.object))
     }
 }
 
