@@ -291,7 +291,7 @@ fn runs_that_cosbench_made_are_judged_and_what_its_mock_cannot_miss_is_not_held_
     );
     let twice =
         verdict.checks.iter().find(|check| check.id == "C3" && check.status == CheckStatus::Warn).unwrap();
-    assert!(twice.message.contains("write gives 1000 there and 500 in the results"), "{twice:?}");
+    assert!(twice.message.contains("write gives 1 000 there and 500 in the results"), "{twice:?}");
     let output = run(directory.path(), &["judge", archives.join("w23-swift-real").to_str().unwrap()]);
     assert!(output.status.success() && stdout(&output).contains("made by COSBench"), "{}", stderr(&output));
 }

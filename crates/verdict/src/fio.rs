@@ -6,7 +6,7 @@ use cosmark_archive::{FioJobRecord, FioRecord, FioTimes, StageRecord};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
-use crate::numbers::{bytes, percent, plain};
+use crate::numbers::{bytes, grouped, percent, plain};
 
 /// Rows that look at figures which fio has as any run.
 const KNOWN: &[&str] = &["V9", "V11", "V12", "V22", "V23", "V25"];
@@ -213,7 +213,7 @@ fn local(job: &FioJobRecord, size: Option<f64>, memory: Option<f64>) -> Finding 
 /// has that wait apart from the times of writes.
 #[expect(clippy::cast_precision_loss, reason = "a number of writes")]
 fn waited_for(target: &str, writes: u64) -> Finding {
-    let after = if writes == 1 { "each".to_owned() } else { format!("every {writes}") };
+    let after = if writes == 1 { "each".to_owned() } else { format!("every {}", grouped(writes)) };
     let message = format!(
         "writes to {target} went through the page cache, and after {after} of them fio waited until they were on the device: that \
          wait is in the rates and in no time; give sync=1 or direct=1 to fio"

@@ -13,7 +13,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Allows, Finding, Status, rank};
 use crate::fio;
 use crate::from_archive::{self, Places};
-use crate::numbers::percent;
+use crate::numbers::{percent, plain};
 use crate::overload;
 
 /// The verdict on a run. `workload` is the one that was run; without it the copy in the archive is read. `others` are runs
@@ -384,8 +384,10 @@ fn length_of(stage: &Stage) -> Option<Finding> {
     let least = if from_archive::is_short_on_purpose(stage) { 0.0 } else { LEAST_S };
     let need = least.max(5.0 * rampup);
     let message = format!(
-        "a window of {window} s is too short to prove much: below 60 s, or below 5 times the rampup, the verdict is NOT \
-         PROVEN; set runtime to {need} s or more"
+        "a window of {} s is too short to prove much: below 60 s, or below 5 times the rampup, the verdict is NOT PROVEN; set \
+         runtime to {} s or more",
+        plain(window),
+        plain(need)
     );
     (window < need).then(|| Finding::too_little(window, need, message))
 }

@@ -1,5 +1,6 @@
 //! What `run.json` says of what was acknowledged and read back.
 
+use cosmark_workload::units::grouped;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +123,7 @@ impl DurabilityRecord {
         let parts: Vec<String> = words
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
+            .map(|(count, word)| format!("{} {word}", grouped(*count)))
             .collect();
         parts.join(", ")
     }

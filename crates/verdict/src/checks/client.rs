@@ -8,7 +8,7 @@ use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
 use crate::evidence::{Evidence, OperationEvidence};
 use crate::finding::{Finding, Status, rank};
-use crate::numbers::{list, percent, plain};
+use crate::numbers::{grouped, list, percent, plain};
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
 
@@ -159,7 +159,7 @@ pub(super) fn pauses(evidence: &Evidence) -> Finding {
         return Finding::unknown(format!("{NOT_RECORDED}: its own pauses are not known"));
     };
     let longest = client.pause_max_ms.map(|ms| format!(" (longest {} ms)", plain(ms))).unwrap_or_default();
-    let facts = format!("the client's machine paused {} ms in 1 of 1000 samples{longest}", plain(pause));
+    let facts = format!("the client's machine paused {} ms in 1 of 1 000 samples{longest}", plain(pause));
     widening(facts, widened_by(evidence, &[Cause::Pauses]), |facts, moved| {
         format!("{facts}: {moved}; measure from a quieter machine")
     })
@@ -327,7 +327,8 @@ fn gaps(evidence: &Evidence) -> Finding {
         .map(|gap| evidence.part_of_load(gap.from_s, f64::INFINITY, gap.workers))
         .sum();
     let share = gone + evidence.paused_part();
-    let count = |workers: u64| format!("{workers} {}", if workers == 1 { "worker" } else { "workers" });
+    let count =
+        |workers: u64| format!("{} {}", grouped(workers), if workers == 1 { "worker" } else { "workers" });
     let gone = evidence
         .missing
         .iter()
@@ -487,7 +488,11 @@ pub(super) fn connections(evidence: &Evidence) -> Finding {
     Finding::pass(
         share,
         0.01,
-        format!("{opened} connections were opened for {requests} requests in the window"),
+        format!(
+            "{} connections were opened for {} requests in the window",
+            grouped(opened),
+            grouped(requests)
+        ),
     )
 }
 

@@ -3,7 +3,7 @@
 use super::nodes;
 use crate::evidence::{ALL_WORKS, Evidence, Miss, OperationEvidence, WRONG_LISTING};
 use crate::finding::{Finding, rank};
-use crate::numbers::{bytes, percent, plain};
+use crate::numbers::{bytes, grouped, percent, plain};
 
 /// The class of answers that there is no such object or container.
 const NOT_FOUND: &str = "http_404";
@@ -95,7 +95,7 @@ impl<'a> Asked<'a> {
             return Finding::pass(
                 share,
                 MISSING_WARNS,
-                format!("all {} of {} found their object", op.ok, op.name),
+                format!("all {} of {} found their object", grouped(op.ok), op.name),
             );
         };
         let says = format!("{} of {} were to find nothing: {why}", percent(miss.share), op.name);
@@ -107,12 +107,13 @@ impl<'a> Asked<'a> {
         if miss.is_unwritten || miss.share * ended < LEAST_EXPECTED {
             let message = format!(
                 "all {} of {} found their object; by this workload alone {says}, so a run before it wrote them",
-                op.ok, op.name
+                grouped(op.ok),
+                op.name
             );
             return Finding::pass(share, MISSING_WARNS, message);
         }
         let message =
-            format!("{says}; all {} succeeded, so look whether the deletes deleted anything", op.ok);
+            format!("{says}; all {} succeeded, so look whether the deletes deleted anything", grouped(op.ok));
         Finding::warn(miss.share, MISSING_WARNS, message)
     }
 }
@@ -269,7 +270,9 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         let asked = all.saturating_add(beside);
         let also = listings.map_or_else(String::new, |(_, also)| format!("; {also}"));
         let message = format!(
-            "{wrong} {what} were wrong or short, of {asked} {of}: speed does not matter until this is explained{also}"
+            "{} {what} were wrong or short, of {} {of}: speed does not matter until this is explained{also}",
+            grouped(wrong),
+            grouped(asked)
         );
         return Finding::fail(wrong as f64, 0.0, message);
     }
@@ -294,7 +297,7 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     }
     let beside = match broken_off {
         0 => String::new(),
-        some => format!("; {some} bodies broke off in the slots of faults that were made"),
+        some => format!("; {} bodies broke off in the slots of faults that were made", grouped(some)),
     };
     let checked: u64 = reads().filter_map(|op| op.checked).sum();
     if checked == 0 {
@@ -310,7 +313,11 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     Finding::pass(
         0.0,
         0.0,
-        format!("{checked} of {all} reads were compared byte by byte, all right{made_of}{beside}"),
+        format!(
+            "{} of {} reads were compared byte by byte, all right{made_of}{beside}",
+            grouped(checked),
+            grouped(all)
+        ),
     )
 }
 
@@ -324,7 +331,7 @@ fn wrong_listings(evidence: &Evidence) -> Option<(u64, String)> {
     let example = example.map_or_else(String::new, |what| format!(" ({what})"));
     (count > 0).then(|| {
         let what = "lacked names that must be in them or had some twice";
-        (count, format!("{count} of {all} listings {what}{example}"))
+        (count, format!("{} of {} listings {what}{example}", grouped(count), grouped(all)))
     })
 }
 
@@ -365,7 +372,8 @@ pub(super) fn durability(evidence: &Evidence) -> Finding {
     if let Some(broken) = all.iter().find(|one| one.broken > 0) {
         let message = format!(
             "of {} objects that were read back {}: what this store acknowledges cannot be relied on",
-            broken.read, broken.words
+            grouped(broken.read),
+            broken.words
         );
         return Finding::fail(broken.broken as f64, 0.0, message);
     }
@@ -380,17 +388,21 @@ pub(super) fn durability(evidence: &Evidence) -> Finding {
     let (read, of) = (last.read, last.objects);
     if last.open > 0 {
         let message = format!(
-            "of {read} objects that were read back {} were late, undecided or could not be read",
-            last.open
+            "of {} objects that were read back {} were late, undecided or could not be read",
+            grouped(read),
+            grouped(last.open)
         );
         return Finding::warn(last.open as f64, 0.0, message);
     }
     if read < of {
-        let message =
-            format!("{read} of {of} objects were read back, all as acknowledged; the others were not read");
+        let message = format!(
+            "{} of {} objects were read back, all as acknowledged; the others were not read",
+            grouped(read),
+            grouped(of)
+        );
         return Finding::warn(0.0, 0.0, message);
     }
-    Finding::pass(0.0, 0.0, format!("all {read} objects were read back as acknowledged"))
+    Finding::pass(0.0, 0.0, format!("all {} objects were read back as acknowledged", grouped(read)))
 }
 
 /// V21.
@@ -408,10 +420,12 @@ pub(super) fn hidden_retries(evidence: &Evidence) -> Finding {
         share,
         0.0,
         0.01,
-        || format!("no retry among {requests} requests"),
+        || format!("no retry among {} requests", grouped(requests)),
         || {
             format!(
-                "{retries} of {requests} requests were retries inside operations: an error is hidden in each of these times"
+                "{} of {} requests were retries inside operations: an error is hidden in each of these times",
+                grouped(retries),
+                grouped(requests)
             )
         },
     )

@@ -7,7 +7,7 @@ use super::client::link_bits_per_s;
 use super::nodes::{self, Tells};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
-use crate::numbers::{percent, plain};
+use crate::numbers::{grouped, percent, plain};
 
 /// Runs that a statement on repetition needs.
 const LEAST_RUNS: usize = 5;
@@ -87,8 +87,9 @@ pub(super) fn bounds(evidence: &Evidence) -> Finding {
         let most = work.workers as f64;
         if work.workers > 0 && in_flight > 1.005 * most {
             let message = format!(
-                "{} operations in flight on average with {most} workers: that cannot be",
-                plain(in_flight)
+                "{} operations in flight on average with {} workers: that cannot be",
+                plain(in_flight),
+                grouped(work.workers)
             );
             return Finding::fail(in_flight / most, 1.0, message);
         }
@@ -106,8 +107,11 @@ pub(super) fn bounds(evidence: &Evidence) -> Finding {
         // Objects of no bytes are a load like any other.
         let are_empty = op.sizes.is_some_and(|(_, most)| most == 0);
         if op.kind == "read" && op.ok > 0 && op.bytes == 0 && !are_empty {
-            let message =
-                format!("{} reads of {} succeeded and gave no byte: nothing was transferred", op.ok, op.name);
+            let message = format!(
+                "{} reads of {} succeeded and gave no byte: nothing was transferred",
+                grouped(op.ok),
+                op.name
+            );
             return Finding::fail(0.0, 1.0, message);
         }
     }

@@ -8,7 +8,7 @@ use cosmark_stats::proportions::clopper_pearson;
 use super::{MEDIAN, P95, RATE, TAIL};
 use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Outside, Pacing, WorkEvidence};
 use crate::finding::{Finding, Status};
-use crate::numbers::{list, percent, plain};
+use crate::numbers::{grouped, list, percent, plain};
 
 /// Seconds that a window needs at least.
 const LEAST_WINDOW_S: f64 = 60.0;
@@ -62,7 +62,7 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
         return Finding::too_little(window, need, message);
     }
     let counted = match workers {
-        0 => format!("{ended} operations"),
+        0 => format!("{} operations", grouped(ended)),
         _ => format!("{} operations per worker", plain(per_worker)),
     };
     if short {
@@ -231,7 +231,8 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
         None => {
             let share = unfinished as f64 / started as f64;
             let what = format!(
-                "{unfinished} operations ({}) were still running at the end and their ages are not recorded",
+                "{} operations ({}) were still running at the end and their ages are not recorded",
+                grouped(unfinished),
                 percent(share)
             );
             if share > MANY {
@@ -304,7 +305,8 @@ impl Censored {
             );
             return Finding::warn(of_time, much, message).moving(TAIL, of_operations);
         }
-        let good = format!("{unfinished} operations were still running, too young or too few to matter");
+        let good =
+            format!("{} operations were still running, too young or too few to matter", grouped(unfinished));
         Finding::pass(of_operations, MANY, good)
     }
 }
@@ -322,7 +324,11 @@ pub(super) fn percentile_support(evidence: &Evidence) -> Finding {
     let count = op.response.count.max(op.ok);
     let beyond = count as f64 * 0.01;
     if beyond < LEAST {
-        let message = format!("p99 of {} is withheld: it needs 1000 operations, there are {count}", op.name);
+        let message = format!(
+            "p99 of {} is withheld: it needs 1 000 operations, there are {}",
+            op.name,
+            grouped(count)
+        );
         return Finding::warn(beyond, LEAST, message);
     }
     if beyond < GOOD {
@@ -434,7 +440,8 @@ fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_fau
     let errors = evidence.in_faults.as_ref().map(|faults| &faults.errors);
     let in_slots = |class: &str| errors.and_then(|errors| errors.get(class)).copied().unwrap_or(0);
     let cost = format!(
-        "{in_faults} operations failed in the slots of faults that were made{}, which say what each cost",
+        "{} operations failed in the slots of faults that were made{}, which say what each cost",
+        grouped(in_faults),
         classes_of(evidence, |class, all| all.min(in_slots(class))).1
     );
     let named = classes_of(evidence, |class, all| all.saturating_sub(in_slots(class))).1;
@@ -446,7 +453,7 @@ fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_fau
         );
         return Finding::graded(beside, ERRORS_WARN, ERRORS_FAIL, String::new, || message);
     }
-    let message = format!("{cost}, and {others} of {ended} beside them{named}");
+    let message = format!("{cost}, and {} of {} beside them{named}", grouped(others), grouped(ended));
     if by_count > ERRORS_WARN {
         Finding::warn(by_count, ERRORS_WARN, message)
     } else {
@@ -463,16 +470,17 @@ fn classes_of(evidence: &Evidence, part: impl Fn(&str, u64) -> u64) -> (Option<S
     let left = classes.into_iter().map(|(class, count)| (class, part(class, count)));
     let mut left: Vec<(&str, u64)> = left.filter(|(_, count)| *count > 0).collect();
     left.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let named: Vec<String> = left.iter().map(|(class, count)| format!("{class} {count}")).collect();
+    let named: Vec<String> =
+        left.iter().map(|(class, count)| format!("{class} {}", grouped(*count))).collect();
     let named = if named.is_empty() { String::new() } else { format!(" ({})", list(&named)) };
     (left.first().map(|(class, _)| (*class).to_owned()), named)
 }
 
 fn good_errors(failed: u64, ended: u64) -> String {
     if failed == 0 {
-        format!("none of {ended} operations failed")
+        format!("none of {} operations failed", grouped(ended))
     } else {
-        format!("{failed} of {ended} operations failed")
+        format!("{} of {} operations failed", grouped(failed), grouped(ended))
     }
 }
 

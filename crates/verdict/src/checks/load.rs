@@ -6,7 +6,7 @@ use cosmark_stats::steady::{drift, mean};
 use crate::bounds::widened_by;
 use crate::evidence::{Evidence, Pacing};
 use crate::finding::Finding;
-use crate::numbers::{percent, plain};
+use crate::numbers::{grouped, percent, plain};
 
 /// V1. N is the integral of "in flight" over the window, X and R are of all that ended in it. What was under way at an edge
 /// of the window has its whole time in R and a part of it in N; where its ages at the edges are known, the two are equal.
@@ -99,10 +99,11 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
     let ended = ended_of(evidence, work);
     if share > LIMIT_IDLE && share <= LIMIT_IDLE + error {
         return Finding::unknown(format!(
-            "{} ended {ended} operations with {} workers, too few to judge: they spent {} of their time outside requests, and \
+            "{} ended {} operations with {} workers, too few to judge: they spent {} of their time outside requests, and \
              so few may do that by chance; ask for more operations, or for a runtime",
             work.name,
-            work.workers,
+            grouped(ended),
+            grouped(work.workers),
             percent(share)
         ));
     }
@@ -117,7 +118,7 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
                  {} of {} workers on average; end the work by a runtime instead, or ask for more operations",
                 percent(waiting),
                 plain(busy),
-                work.workers
+                grouped(work.workers)
             ),
         )
         .moving("throughput_per_s", waiting);

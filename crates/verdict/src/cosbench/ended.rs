@@ -11,7 +11,7 @@ use crate::checks::row;
 use crate::finding::Finding;
 use crate::from_archive::is_special;
 use crate::judge::check;
-use crate::numbers::{list, percent, plain};
+use crate::numbers::{grouped, list, percent, plain};
 
 /// A stage that did all it was to do.
 const COMPLETED: &str = "completed";
@@ -195,7 +195,7 @@ pub fn missing_workers(view: &StageView<'_>) -> Finding {
         );
     };
     let share = 1.0 - reported as f64 / planned as f64;
-    let numbers = format!("{reported} of {planned} workers reported");
+    let numbers = format!("{} of {} workers reported", grouped(reported), grouped(planned));
     Finding::graded(
         share.max(0.0),
         0.0,
@@ -221,7 +221,7 @@ pub fn listings_sent(view: &StageView<'_>) -> Finding {
     let can_list = !kinds.is_empty() && kinds.iter().all(|kind| *kind == "swift");
     let mean_ms = op.response_ms.unwrap_or(0.0);
     let numbers =
-        format!("{} took {} ms on average and brought {} bytes", op.label, plain(mean_ms), op.bytes);
+        format!("{} took {} ms on average and brought {} bytes", op.label, plain(mean_ms), grouped(op.bytes));
     if can_list || op.bytes > 0 || mean_ms >= LEAST_MS {
         return Finding::pass(mean_ms, LEAST_MS, numbers);
     }

@@ -18,7 +18,7 @@ use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Series, StoreEvide
 use crate::finding::Finding;
 use crate::from_archive::{is_special, miss_of};
 use crate::judge::{check, named, verdict_of};
-use crate::numbers::{percent, plain};
+use crate::numbers::{grouped, percent, plain};
 
 /// Rows of the common table that COSBench's tables have something for; of the others there is nothing to look at.
 const KNOWN: &[&str] = &["V3", "V8", "V9", "V11", "V12", "V13", "V14", "V22", "V23", "V24"];
@@ -361,9 +361,11 @@ fn timeline_sums(view: &StageView<'_>) -> Finding {
     });
     if let Some((op, sum)) = twice {
         let message = format!(
-            "rows of the timeline must not be added: {} gives {sum} there and {} in the results, because COSBench repeats the \
+            "rows of the timeline must not be added: {} gives {} there and {} in the results, because COSBench repeats the \
              last row of a work that has ended",
-            op.label, op.count
+            op.label,
+            grouped(sum),
+            grouped(op.count)
         );
         return Finding::warn(sum as f64 / op.count as f64 - 1.0, 0.0, message);
     }
@@ -373,8 +375,10 @@ fn timeline_sums(view: &StageView<'_>) -> Finding {
     if let Some(op) = lacks {
         let sum = sums.get(op.label.as_str()).map_or(0, |(sum, _)| *sum);
         let message = format!(
-            "the timeline has {sum} of {}, the results {}: COSBench's timeline lacks the end of the stage",
-            op.label, op.count
+            "the timeline has {} of {}, the results {}: COSBench's timeline lacks the end of the stage",
+            grouped(sum),
+            op.label,
+            grouped(op.count)
         );
         return Finding::warn(1.0 - sum as f64 / op.count as f64, 0.05, message);
     }

@@ -27,6 +27,7 @@ use crate::evidence::{
     OperationEvidence, Outside, Pacing, PauseEvidence, ScheduleEvidence, StoreEvidence, WRONG_LISTING,
     WorkEvidence,
 };
+use crate::numbers::plain;
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
 #[must_use]
@@ -132,7 +133,10 @@ fn beside_of(beside: &BesideRecord) -> String {
     let BesideRecord { driver, run, requests_per_s, same_driver, stores } = beside;
     let what = if stores.is_empty() { "one of the drivers".to_owned() } else { stores.join(", ") };
     let also = if *same_driver && !stores.is_empty() { ", a driver of this run," } else { "" };
-    format!("run {run} loaded {what}, too (driver {driver}{also} sent up to {requests_per_s:.0} requests/s)")
+    format!(
+        "run {run} loaded {what}, too (driver {driver}{also} sent up to {} requests/s)",
+        plain(requests_per_s.round())
+    )
 }
 
 fn gap_of(missing: &MissingRecord) -> GapEvidence {
