@@ -380,6 +380,10 @@ pub(super) fn durability(evidence: &Evidence) -> Finding {
     let Some(last) = all.iter().rfind(|one| one.read > 0) else {
         return match all.last() {
             Some(_) => Finding::unknown("what was acknowledged was to be read back and was not"),
+            None if has_written(evidence) => Finding::unknown(
+                "writes were acknowledged and not read back, so whether the store has what it was given is not known: set check: \
+                 durability, or use verify-data",
+            ),
             None => Finding::does_not_apply(
                 "what was acknowledged was not read back (check: durability, verify-data)",
             ),
@@ -403,6 +407,14 @@ pub(super) fn durability(evidence: &Evidence) -> Finding {
         return Finding::warn(0.0, 0.0, message);
     }
     Finding::pass(0.0, 0.0, format!("all {} objects were read back as acknowledged", grouped(read)))
+}
+
+/// Whether a store acknowledged objects in the window.
+fn has_written(evidence: &Evidence) -> bool {
+    let kinds = &evidence.store.kinds;
+    let pretends = !kinds.is_empty() && kinds.iter().all(|kind| matches!(kind.as_str(), "mock" | "none"));
+    let is_write = |op: &OperationEvidence| op.kind.contains("write") && op.kind != "localwrite";
+    !pretends && evidence.operations.iter().any(|op| op.ok > 0 && is_write(op))
 }
 
 /// V21.

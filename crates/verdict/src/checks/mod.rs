@@ -385,7 +385,7 @@ pub const CHECKS: &[CheckRow] = &[
         id: "V26",
         name: "durability",
         question: "Is what the store acknowledged still there?",
-        needs: "`check: durability` in the workload, or `cosmark verify-data` after the run",
+        needs: "`check: durability` in the workload, or `cosmark verify-data` after the run; without it nothing is known of what was written",
         warns: "objects that were late, undecided or could not be read, or only some were read",
         fails: "anything that was acknowledged is lost, corrupt, stale or back, or a listing and its objects differ",
         remedy: "find out why before anything else is measured: the table of findings names every object",

@@ -1358,6 +1358,14 @@ const CASES: &[Case] = &[
     ("V25", open, |e| e.operations[0].missed = 60_000, Status::NotRun, "no headline figure is known"),
     ("V25", healthy, |e| tiny(e, 4), Status::NotRun, "no headline figure is known"),
     ("V26", healthy, |_| {}, Status::NotRun, "was not read back"),
+    (
+        "V26",
+        healthy,
+        |e| e.operations[0].kind = "mwrite".into(),
+        Status::NotRun,
+        "the store has what it was given",
+    ),
+    ("V26", healthy, |e| e.operations[0].kind = "localwrite".into(), Status::NotRun, "was not read back"),
     ("V26", healthy, |e| read_back(e, 100, 0, 0), Status::Pass, "all 100 objects were read back"),
     ("V26", healthy, |e| read_back(e, 100, 2, 0), Status::Fail, "2 lost: what this store acknowledges"),
     ("V26", healthy, |e| read_back(e, 100, 0, 3), Status::Warn, "3 were late, undecided"),
@@ -1682,6 +1690,18 @@ fn a_pause_that_the_stamps_saw_is_said_alike_by_the_client_and_by_the_figures() 
     // It added next to nothing, however it looks from outside.
     assert_eq!(said(|e| paused(e, 40.0, 0.02), 0.01), [pass; 3]);
     assert_eq!(said(|e| starved(e, 0.4), 0.01), [pass; 3]);
+}
+
+#[test]
+fn writes_of_which_nothing_was_read_back_are_not_called_true() {
+    let allows = |kind: &str, store: &str| {
+        let mut evidence = healthy();
+        evidence.operations[0].kind = kind.into();
+        evidence.store.kinds = vec![store.into()];
+        finding(&evidence, "V26").allows
+    };
+    assert_eq!(allows("write", "s3"), Allows::WithLimits);
+    assert_eq!([allows("read", "s3"), allows("write", "mock")], [Allows::True; 2]);
 }
 
 #[test]
