@@ -148,7 +148,7 @@ function Remarks({ stage, names }: { stage: StageData; names: string[] }) {
   const dashes = stage.operations.some(({ response_ms: times }) =>
     times !== null && ((times.p50 === null && times.count < LEAST_FOR_MEDIAN) || (times.p99 === null && times.count < LEAST_FOR_P99)));
   if (dashes) remarks.push("A dash: too few operations for that percentile, which needs ten beyond it (p99 needs 1000 operations).");
-  const verified = stage.operations.reduce((sum, one) => sum + one.checked, 0);
+  const verified = stage.operations.reduce((sum, one) => sum + (one.sample === "read" ? one.checked : 0), 0);
   if (verified > 0) remarks.push(`${grouped(verified)} ${verified === 1 ? "body was" : "bodies were"} compared byte by byte with what was written.`);
   if (!remarks.length) return null;
   return <ul className="remarks">{remarks.map((one) => <li key={one}>{one}</li>)}</ul>;

@@ -187,7 +187,7 @@ pub struct OperationEvidence {
     pub lag: Option<Latencies>,
     /// Ages of the unfinished at the end of the window, ms.
     pub unfinished_age: Option<Latencies>,
-    /// Bodies whose bytes were compared.
+    /// Bodies whose bytes were compared; of listings, those that were held against what must be in them.
     pub checked: Option<u64>,
     /// Smallest and largest size in bytes of the objects that are read, where the workload tells.
     pub sizes: Option<(u64, u64)>,

@@ -216,8 +216,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         Some(events)
     }
 
-    /// How many operations of a special work of an earlier stage succeeded, both by their places in the workload; `None` where the
-    /// record does not say it for certain.
+    /// How many operations of a special work of an earlier stage succeeded, both by their places in the workload; `None`
+    /// where the record does not say it for certain.
     fn written(&self, stage: usize, work: usize) -> Option<u64> {
         let plan = self.job.workload.stages.get(stage)?;
         let record = self.job.dir.record();

@@ -28,15 +28,16 @@ pub async fn list(call: Call<'_>) -> Result<Done> {
     if !request.container.is_empty() {
         page.answers(&request)?;
     }
-    if let Some(least) = least {
-        holds(&page, least, request.container)?;
-    }
-    Ok(Done { bytes: page.bytes, accepted_only: false, checked: false })
+    let checked = match least {
+        Some(least) => holds(&page, least, request.container)?,
+        None => false,
+    };
+    Ok(Done { bytes: page.bytes, accepted_only: false, checked })
 }
 
-/// Whether a page, the first of its listing, can be all that the store holds: no name is on it twice, and where it is the last one
-/// it has no fewer names than must be there.
-fn holds(page: &ListPage, least: u64, container: &str) -> Result<()> {
+/// Whether a page, the first of its listing, can be what the store holds: no name is on it twice, and where it is the last
+/// one it has no fewer names than must be there. True where it is the last one.
+fn holds(page: &ListPage, least: u64, container: &str) -> Result<bool> {
     // Of names that are no text nobody can say whether they differ.
     let is_text = |name: &&str| !name.is_empty() && !name.contains(char::REPLACEMENT_CHARACTER);
     let mut names: Vec<&str> = page.names.iter().map(String::as_str).filter(is_text).collect();
@@ -52,7 +53,7 @@ fn holds(page: &ListPage, least: u64, container: &str) -> Result<()> {
     } else if page.next.is_none() && page.count < least {
         format!("ends after {} names where at least {least} were written and not deleted", page.count)
     } else {
-        return Ok(());
+        return Ok(page.next.is_none());
     };
     let message = format!("the listing of container {container} {what}");
     Err(Error::new(ErrorKind::WrongListing, message).with_partial_bytes(page.bytes).with_hint(
@@ -93,7 +94,7 @@ mod tests {
             (&["", "", "a\u{fffd}", "a\u{fffd}"][..], None, 4),
         ] {
             let found = holds(&page(names, next), least, "c1");
-            assert!(found.is_ok(), "{names:?}: {found:?}");
+            assert_eq!(found.ok(), Some(next.is_none()), "{names:?}");
         }
         for (names, next, least, said) in [
             (&["a", "b"][..], None, 3, "c1 ends after 2 names where at least 3 were written"),

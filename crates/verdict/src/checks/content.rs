@@ -292,9 +292,21 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         Some(false) => "; what was written cannot be compressed, and no 4 KiB block of it occurs twice",
         None => "",
     };
+    what_was_right(evidence, made_of, broken_off)
+}
+
+/// V20 where nothing was wrong: what of it was looked at.
+fn what_was_right(evidence: &Evidence, made_of: &str, broken_off: u64) -> Finding {
+    let reads = || evidence.operations.iter().filter(|op| op.kind == "read");
+    let all: u64 = reads().map(OperationEvidence::ended).sum();
+    let held = listings_held(evidence);
     if all == 0 {
-        return Finding::does_not_apply(format!("nothing was read{made_of}"));
+        return match held {
+            Some(held) => Finding::pass(0.0, 0.0, format!("{held}{made_of}")),
+            None => Finding::does_not_apply(format!("nothing was read{made_of}")),
+        };
     }
+    let held = held.map_or_else(String::new, |held| format!("; {held}"));
     let beside = match broken_off {
         0 => String::new(),
         some => format!("; {} bodies broke off in the slots of faults that were made", grouped(some)),
@@ -307,7 +319,7 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
             "bodies were as long as announced"
         };
         return Finding::unknown(format!(
-            "{lengths}, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}{beside}"
+            "{lengths}, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}{beside}{held}"
         ));
     }
     // Bytes of an older write are right, too; a store that keeps its word is another check's affair.
@@ -320,11 +332,21 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         0.0,
         0.0,
         format!(
-            "{} of {} reads were compared byte by byte, all right{whichever}{made_of}{beside}",
+            "{} of {} reads were compared byte by byte, all right{whichever}{made_of}{beside}{held}",
             grouped(checked),
             grouped(all)
         ),
     )
+}
+
+/// How many listings were held against what must be in them, and had all of it.
+fn listings_held(evidence: &Evidence) -> Option<String> {
+    let lists = || evidence.operations.iter().filter(|op| op.kind == "list");
+    let held: u64 = lists().filter_map(|op| op.checked).sum();
+    let all: u64 = lists().map(OperationEvidence::ended).sum();
+    let words =
+        || format!("{} of {} listings had every name that must be in them", grouped(held), grouped(all));
+    (held > 0).then(words)
 }
 
 /// How many listings lacked names or repeated them, and what that was, with one of them.
