@@ -10,6 +10,7 @@
 
 mod certificate;
 mod compare;
+mod moment;
 mod page;
 mod picture;
 mod questions;

@@ -75,6 +75,12 @@ pub(crate) struct Room {
     pub(crate) versions_in: Option<String>,
     /// It, once versions are switched on in it, or why they are not.
     pub(crate) versioned: Option<Result<String, String>>,
+    /// The container whose versions can be locked, as soon as it may be there.
+    pub(crate) locks_in: Option<String>,
+    /// It, once the store says that it has locks, or why there are none.
+    pub(crate) lockable: Option<Result<String, String>>,
+    /// When the last lock is over, at the latest.
+    pub(crate) locked_until: Option<Instant>,
     /// What has to be there until the end.
     pub(crate) planted: Vec<Planted>,
     /// What the probe for consistency found, once it was asked for.
@@ -116,6 +122,9 @@ impl Room {
             uploads: Vec::new(),
             versions_in: None,
             versioned: None,
+            locks_in: None,
+            lockable: None,
+            locked_until: None,
             planted: Vec::new(),
             consistency: None,
             is_quick: false,
@@ -203,6 +212,7 @@ impl Room {
         if let (Some(other), "PUT", Ok(Ok(reply))) = (&request.container, request.method, &result)
             && reply.is_success()
             && self.versions_in.as_ref() != Some(other)
+            && self.locks_in.as_ref() != Some(other)
         {
             self.strays.push((other.clone(), request.object.clone()));
         }

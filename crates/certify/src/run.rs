@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session, Stars};
 
 use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
-use crate::questions::{Of, QUESTIONS, Question, versions};
+use crate::questions::{Of, QUESTIONS, Question, locks, versions};
 use crate::request::{Finding, Request, says_busy};
 use crate::restart::Restart;
 use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
@@ -225,7 +225,7 @@ impl Certifying {
             return vec!["nothing could be removed: no connection".to_owned()];
         };
         let mut places = vec![format!("{}/{}", room.container, room.prefix)];
-        places.extend(room.versions_in.clone());
+        places.extend(room.versions_in.iter().chain(&room.locks_in).cloned());
         let strays: BTreeSet<&String> = room.strays.iter().map(|(container, _)| container).collect();
         places.extend(strays.into_iter().cloned());
         let cleaned = tokio::time::timeout(CLEANING, self.clean_all(room, client.as_mut())).await;
@@ -269,6 +269,13 @@ impl Certifying {
             stays.extend(
                 gone.err().map(|error| format!("the container {}: {}", room.container, error.message())),
             );
+        }
+        // Last: it may be that the end of a lock has to be waited for.
+        if let Some(container) = room.locks_in.take() {
+            stays.extend(locks::remove_all(room, &container).await);
+            let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
+            let error = gone.err().filter(|error| error.status() != Some(404));
+            stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
         }
         stays.into_iter().map(|text| room.without_secrets(text)).collect()
     }

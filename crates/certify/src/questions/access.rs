@@ -53,7 +53,7 @@ const LOOKS: usize = 4;
 const LOOKS_AT_END: usize = 10;
 
 /// What a refusal of a rule says; `None`: it was taken.
-fn refusal(what: &str, reply: &Reply) -> Option<Finding> {
+pub(super) fn refusal(what: &str, reply: &Reply) -> Option<Finding> {
     let seen = format!("{what} gave {}", status_of(reply));
     match reply.status {
         200..=299 => None,

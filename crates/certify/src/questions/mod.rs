@@ -15,6 +15,7 @@ mod integrity;
 mod large;
 mod lasting;
 mod listing;
+pub(crate) mod locks;
 mod middleware;
 mod multipart;
 mod names;
@@ -63,6 +64,8 @@ pub enum Group {
     Tags,
     /// Versions of objects.
     Versions,
+    /// Versions that nobody deletes before their time.
+    Locks,
     /// Many at once.
     Concurrency,
     /// How soon what was written is seen.
@@ -88,6 +91,7 @@ impl Group {
             Self::Names => "Names",
             Self::Tags => "Tags",
             Self::Versions => "Versions",
+            Self::Locks => "Object lock",
             Self::Concurrency => "Concurrency",
             Self::Consistency => "Consistency",
             Self::Limits => "Limits",
@@ -154,6 +158,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     names::ROWS,
     tags::ROWS,
     versions::ROWS,
+    locks::ROWS,
     swift::ROWS,
     large::ROWS,
     middleware::ROWS,
@@ -282,6 +287,12 @@ mod tests {
             assert!(one.id.starts_with(first), "{}", one.id);
         }
         assert!(seen.len() > 80, "{}", seen.len());
+        // The help and the README say "more than 200" of S3, and that others are asked fewer.
+        let not_of = |other: Protocol| {
+            QUESTIONS.iter().copied().flatten().filter(|one| one.of != Of::Only(other)).count()
+        };
+        let (of_s3, of_swift) = (not_of(Protocol::Swift), not_of(Protocol::S3));
+        assert!(of_s3 > 200 && of_swift < of_s3, "{of_s3} and {of_swift}");
     }
 
     #[test]

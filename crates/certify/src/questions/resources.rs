@@ -91,7 +91,7 @@ async fn of_object(room: &mut Room) -> Found {
     Ok(said(&others, "none of 10 is taken for another"))
 }
 
-fn said(others: &[String], right: &str) -> Finding {
+pub(super) fn said(others: &[String], right: &str) -> Finding {
     if others.is_empty() { Finding::yes(right) } else { Finding::differs(others.join("; ")) }
 }
 

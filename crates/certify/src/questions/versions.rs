@@ -96,12 +96,12 @@ const LOOKS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(300), Durati
 const MOST_PAGES: usize = 20;
 
 /// The id that an answer tells of a version.
-fn id_of(reply: &Reply) -> Option<String> {
+pub(super) fn id_of(reply: &Reply) -> Option<String> {
     reply.line("x-amz-version-id").filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
 /// What a request says to switch versions.
-fn switching(container: &str, status: &str) -> Request {
+pub(super) fn switching(container: &str, status: &str) -> Request {
     let namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
     let body = format!(
         "<VersioningConfiguration xmlns=\"{namespace}\"><Status>{status}</Status></VersioningConfiguration>"
@@ -124,7 +124,7 @@ async fn is_said(room: &mut Room, container: &str, status: &str) -> Result<bool,
 
 /// Whether a container may be there whose making failed so: it is removed then. Without an answer, or with that of a
 /// gateway that waited for one, nobody knows.
-fn may_be_there(status: Option<u16>) -> bool {
+pub(super) fn may_be_there(status: Option<u16>) -> bool {
     !matches!(status, Some(300..=499 | 501))
 }
 
@@ -199,7 +199,7 @@ fn reading(container: &str, key: &str, id: Option<&str>) -> Request {
 }
 
 /// Reads a version, without an id the last; `Some`: what is wrong.
-async fn wrong(
+pub(super) async fn wrong(
     room: &mut Room,
     (container, key, id): (&str, &str, Option<&str>),
     content: Option<&[u8]>,
@@ -495,18 +495,20 @@ async fn suspended(room: &mut Room) -> Found {
     })
 }
 
+/// Names and ids of the versions and markers on a page.
+pub(super) fn entries(body: &[u8]) -> Vec<(String, String)> {
+    let entries = ["Version", "DeleteMarker"].into_iter().flat_map(|name| xml::parts(body, name));
+    entries.filter_map(|entry| xml::text(&entry, "Key").zip(xml::text(&entry, "VersionId"))).collect()
+}
+
 /// Deletes every version in the container; says what stays.
 pub(crate) async fn remove_all(room: &mut Room, container: &str) -> Option<String> {
     for _ in 0..MOST_PAGES {
         let reply = room.send(Request::get("").of(container).flag("versions")).await.ok()?;
         let mut removed = 0;
-        for name in ["Version", "DeleteMarker"] {
-            for entry in xml::parts(&reply.body, name) {
-                let place = xml::text(&entry, "Key").zip(xml::text(&entry, "VersionId"));
-                let Some((key, id)) = place else { continue };
-                let request = Request::delete(key).of(container).query("versionId", id);
-                removed += usize::from(room.send(request).await.is_ok_and(|reply| reply.is_success()));
-            }
+        for (key, id) in entries(&reply.body) {
+            let request = Request::delete(key).of(container).query("versionId", id);
+            removed += usize::from(room.send(request).await.is_ok_and(|reply| reply.is_success()));
         }
         if removed == 0 {
             break;

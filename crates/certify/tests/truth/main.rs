@@ -8,6 +8,7 @@ mod honest;
 mod liar;
 mod lies;
 mod links;
+mod locks;
 mod restarted;
 mod versions;
 
