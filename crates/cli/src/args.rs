@@ -111,7 +111,7 @@ pub enum Command {
     Tag(TagArgs),
     /// Write a note into the timeline of a run, while it runs or afterwards
     Note(NoteArgs),
-    /// Check what a store promises and keeps: some 200 questions to S3, fewer to others, each with its evidence
+    /// Check what a store promises and keeps: more than 200 questions to S3, fewer to others, each with its evidence
     Certify(CertifyArgs),
     /// Read back what a store acknowledged in a run: is all of it still there?
     VerifyData(VerifyDataArgs),
