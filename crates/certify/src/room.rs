@@ -81,6 +81,8 @@ pub(crate) struct Room {
     pub(crate) lockable: Option<Result<String, String>>,
     /// When the last lock is over, at the latest.
     pub(crate) locked_until: Option<Instant>,
+    /// Whether the store encrypts by keys that come with requests, or why not, once that is known.
+    pub(crate) encrypts: Option<Result<(), String>>,
     /// What has to be there until the end.
     pub(crate) planted: Vec<Planted>,
     /// What the probe for consistency found, once it was asked for.
@@ -125,6 +127,7 @@ impl Room {
             locks_in: None,
             lockable: None,
             locked_until: None,
+            encrypts: None,
             planted: Vec::new(),
             consistency: None,
             is_quick: false,

@@ -9,6 +9,7 @@ mod contents;
 mod copies;
 mod deletes;
 mod digests;
+mod encryption;
 mod errors;
 mod heads;
 mod integrity;
@@ -66,6 +67,8 @@ pub enum Group {
     Versions,
     /// Versions that nobody deletes before their time.
     Locks,
+    /// Encryption by keys of those who ask.
+    Encryption,
     /// Many at once.
     Concurrency,
     /// How soon what was written is seen.
@@ -92,6 +95,7 @@ impl Group {
             Self::Tags => "Tags",
             Self::Versions => "Versions",
             Self::Locks => "Object lock",
+            Self::Encryption => "Encryption",
             Self::Concurrency => "Concurrency",
             Self::Consistency => "Consistency",
             Self::Limits => "Limits",
@@ -159,6 +163,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     tags::ROWS,
     versions::ROWS,
     locks::ROWS,
+    encryption::ROWS,
     swift::ROWS,
     large::ROWS,
     middleware::ROWS,

@@ -12,8 +12,8 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
     let certificate = certified_s3(&store.endpoint(), (store.access_key(), store.secret_key()), &[]).await;
     assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
     let differs: Vec<String> = not_right(&certificate, Answer::Differs).into_keys().collect();
-    // It has no access lists, attributes, CORS, locks, policies, tags and versions, and says so; a storage class is any
-    // word.
+    // It has no access lists, attributes, CORS, encryption, locks, policies, tags and versions, and says so; a storage
+    // class is any word.
     let known = [
         "s3.acl.public",
         "s3.attributes",
@@ -24,6 +24,7 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
         "s3.policy.public",
         "s3.range.nonsense",
         "s3.range.several",
+        "s3.sse-c.read",
         "s3.storage-class",
         "s3.tags.object",
         "s3.versions.on",
@@ -109,8 +110,14 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     assert!(answered.iter().all(|id| is_yes(id)), "{by_s3:#?}");
     // What it has not it refuses, and what it does not look at loses nothing.
     let differs = not_right(&by_s3, Answer::Differs);
-    let others =
-        ["s3.lock.on", "s3.response-headers.others", "s3.storage-class", "s3.tags.object", "s3.versions.on"];
+    let others = [
+        "s3.lock.on",
+        "s3.response-headers.others",
+        "s3.sse-c.read",
+        "s3.storage-class",
+        "s3.tags.object",
+        "s3.versions.on",
+    ];
     assert!(others.iter().all(|id| differs.contains_key(*id)), "{differs:#?}");
     let by_swift = certified_swift(&store.url(), &[]).await;
     assert_eq!(not_right(&by_swift, Answer::No), [].into());

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{Adaptor, Ask, Asker, Protocol, Reply, Result, Session};
-use cosmark_certify::{Answer, Certificate};
+use cosmark_certify::{Answer, Certificate, Progress};
 use cosmark_embedded::{EmbeddedStore, Options};
 
-use super::{before, certified_by, certified_in_full, not_right, speaking_s3};
+use super::{before, certified_by, certified_in_full, certifying, not_right, speaking_s3};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -338,6 +338,37 @@ async fn a_hold_that_cannot_be_taken_off_is_found_and_what_it_holds_is_named_at_
     assert_eq!((certificate.counts.no, certificate.questions.len()), (1, 1), "{certificate:#?}");
     let left = certificate.left_behind.join("\n");
     assert!(left.contains("1 locked versions in cosmark-certify-truth1-lock: 403 AccessDenied"), "{left}");
+}
+
+#[tokio::test]
+async fn locks_are_taken_away_where_the_certification_is_ended_early() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let (vault, memory) = behind(&store, Lie::SaysNothing);
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let (mut end, mut locked) = (Some(end), 0);
+    let asking = certifying(vault, Session::default(), &["s3.lock."], None);
+    let mut hear = |progress: Progress<'_>| {
+        if progress.last.id == "s3.lock.retention"
+            && let Some(end) = end.take()
+        {
+            locked = memory
+                .lock()
+                .unwrap()
+                .versions
+                .iter()
+                .filter(|one| one.is_locked(false, Lie::SaysNothing))
+                .count();
+            end.send(()).unwrap();
+        }
+    };
+    let why = async {
+        ended.await.unwrap();
+        "somebody ended it".to_owned()
+    };
+    let certificate = asking.run(&mut hear, why).await.unwrap();
+    assert_eq!(certificate.ended_early.as_deref(), Some("somebody ended it"));
+    assert_eq!((locked, certificate.left_behind.len()), (1, 0), "{certificate:#?}");
+    assert_eq!((memory.lock().unwrap().versions.len(), store.used_bytes()), (0, 0));
 }
 
 async fn asked_about_compliance(lie: Lie) -> (Certificate, usize) {

@@ -4,6 +4,7 @@
 
 mod access;
 mod bad;
+mod encryption;
 mod honest;
 mod liar;
 mod lies;
