@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 /// Which protocol an [`Asker`] speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,4 +140,14 @@ pub trait Asker {
     /// Sends one request and reads the whole answer; any status is `Ok`. Not limited in time: drop the future to give up, the next
     /// request opens a new connection.
     fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>>;
+
+    /// The fields of a form that the session's user signs now: whoever has it may write what its policy allows (S3's
+    /// browser uploads), without a login. `conditions` are those of the policy beside what the signature needs, as JSON
+    /// between commas; it ends so many seconds from now, or ended so many before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] where the protocol or the login has no such forms.
+    fn form(&self, _conditions: &str, _ends_in_s: i64) -> Result<Vec<(&'static str, String)>> {
+        Err(Error::new(ErrorKind::Unsupported, "this protocol has no signed forms"))
+    }
 }

@@ -168,6 +168,18 @@ pub(crate) fn succeeded(reply: &Reply, statuses: &[u16]) -> Finding {
     }
 }
 
+/// Judges a reply that has to be a refusal of one of these statuses, whatever its code. `Err`: it is none; `Some`:
+/// another one.
+pub(crate) fn shut_out(reply: &Reply, what: &str, statuses: &[u16]) -> Result<Option<String>, Finding> {
+    let seen = format!("{what}: {}", status_of(reply));
+    match reply.status {
+        status if statuses.contains(&status) => Ok(None),
+        200..=399 => Err(Finding::no(format!("{seen}, and it has to be refused"))),
+        400..=499 | 501 => Ok(Some(seen)),
+        _ => Err(Finding::no(format!("the store failed: {seen}"))),
+    }
+}
+
 fn words(statuses: &[u16]) -> String {
     statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ")
 }
@@ -220,6 +232,22 @@ mod tests {
             [(200, Answer::Yes), (204, Answer::Differs), (501, Answer::Differs), (404, Answer::No)]
         {
             assert_eq!(succeeded(&reply(status, ""), &[200]).answer, answer, "{status}");
+        }
+    }
+
+    #[test]
+    fn who_is_shut_out_may_be_so_by_several_statuses() {
+        for (status, right) in [
+            (400, Ok(None)),
+            (403, Ok(None)),
+            (404, Ok(Some("a key: 404".to_owned()))),
+            (501, Ok(Some("a key: 501".to_owned()))),
+            (200, Err(Answer::No)),
+            (303, Err(Answer::No)),
+            (500, Err(Answer::No)),
+        ] {
+            let found = shut_out(&reply(status, ""), "a key", &[400, 403]);
+            assert_eq!(found.map_err(|finding| finding.answer), right, "{status}");
         }
     }
 

@@ -476,6 +476,17 @@ impl Room {
         }
     }
 
+    /// The fields of a form that is signed now, by which whoever has it writes what the conditions say.
+    pub(crate) fn form(
+        &self,
+        conditions: &str,
+        ends_in_s: i64,
+    ) -> Result<Vec<(&'static str, String)>, Finding> {
+        let none = || Finding::not_asked("this adaptor sends no requests beside its operations");
+        let form = self.asker.as_ref().ok_or_else(none)?.form(conditions, ends_in_s);
+        form.map_err(|error| Finding::not_asked(error.message()))
+    }
+
     /// Notes something that was done by other connections.
     pub(crate) fn say(&mut self, request: String, reply: String, began: Instant) {
         self.requests += 1;

@@ -6,12 +6,13 @@ use cosmark_adaptor_api::{
     Ask, Asker, AwsKeys, BytesSource, Error, ErrorKind, Marks, OpFuture, Protocol, Reply, Result, Secret,
     Session, Whom,
 };
+use data_encoding::BASE64;
 use sha2::Digest as _;
 
 use super::channel::{Call, Channel};
 use super::config::{Config, Signature, StoreAddress};
 use super::sigv4::{SigV4, hex};
-use crate::http::date::unix_seconds;
+use crate::http::date::{basic, unix_seconds};
 use crate::http::{Body, Take};
 
 /// Seconds of an hour.
@@ -149,6 +150,43 @@ impl S3Asker {
     }
 }
 
+/// `2013-05-24T00:00:00.000Z`.
+fn iso(unix_s: u64) -> String {
+    let text = String::from_utf8_lossy(&basic(unix_s)).into_owned();
+    let [year, month, day] = [&text[..4], &text[4..6], &text[6..8]];
+    let [hour, minute, second] = [&text[9..11], &text[11..13], &text[13..15]];
+    format!("{year}-{month}-{day}T{hour}:{minute}:{second}.000Z")
+}
+
+/// A form that these keys sign now for who may write what the conditions say.
+fn signed_form(
+    (keys, region): (&AwsKeys, &str),
+    now_s: u64,
+    (conditions, ends_in_s): (&str, i64),
+) -> Vec<(&'static str, String)> {
+    let mut signer = SigV4::new(keys, region);
+    let date = String::from_utf8_lossy(&signer.set_time(now_s)).into_owned();
+    let mut fields = vec![
+        ("x-amz-algorithm", "AWS4-HMAC-SHA256".to_owned()),
+        ("x-amz-credential", signer.credential()),
+        ("x-amz-date", date),
+    ];
+    fields
+        .extend(keys.session_token.as_ref().map(|token| ("x-amz-security-token", token.expose().to_owned())));
+    let mut all: Vec<String> = fields
+        .iter()
+        .map(|(name, value)| serde_json::json!(["eq", format!("${name}"), value]).to_string())
+        .collect();
+    all.push(conditions.to_owned());
+    all.retain(|condition| !condition.is_empty());
+    let ends = iso(now_s.saturating_add_signed(ends_in_s));
+    let policy = format!("{{\"expiration\":\"{ends}\",\"conditions\":[{}]}}", all.join(","));
+    let policy = BASE64.encode(policy.as_bytes());
+    let signature = String::from_utf8_lossy(&signer.sign_policy(&policy)).into_owned();
+    fields.extend([("policy", policy), ("x-amz-signature", signature)]);
+    fields
+}
+
 impl Asker for S3Asker {
     fn protocol(&self) -> Protocol {
         Protocol::S3
@@ -156,5 +194,49 @@ impl Asker for S3Asker {
 
     fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> OpFuture<'a, Reply> {
         Box::pin(self.exchange(ask))
+    }
+
+    fn form(&self, conditions: &str, ends_in_s: i64) -> Result<Vec<(&'static str, String)>> {
+        if !matches!(self.config.signature, Signature::V4) {
+            return Err(Error::new(ErrorKind::Unsupported, "this login signs no forms"));
+        }
+        let signer = (&self.keys, self.address.region.as_str());
+        Ok(signed_form(signer, unix_seconds(), (conditions, ends_in_s)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_says_who_signed_it_when_and_until_when_it_is_good() {
+        let keys = AwsKeys {
+            access_key: "AKIAIOSFODNN7EXAMPLE".to_owned(),
+            secret_key: Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+            session_token: None,
+        };
+        let form = |token: Option<&str>, ends_in_s| {
+            let keys = AwsKeys { session_token: token.map(Secret::new), ..keys.clone() };
+            let fields = signed_form((&keys, "us-east-1"), 1_451_347_200, ("{\"bucket\":\"b\"}", ends_in_s));
+            let value = |name| fields.iter().find(|field| field.0 == name).map(|field| field.1.clone());
+            let policy = BASE64.decode(value("policy").unwrap().as_bytes()).unwrap();
+            let names: Vec<&str> = fields.iter().map(|field| field.0).collect();
+            (names, String::from_utf8(policy).unwrap(), value("x-amz-signature").unwrap())
+        };
+        let (names, policy, signature) = form(None, 60);
+        assert_eq!(names, ["x-amz-algorithm", "x-amz-credential", "x-amz-date", "policy", "x-amz-signature"]);
+        assert_eq!(
+            policy,
+            "{\"expiration\":\"2015-12-29T00:01:00.000Z\",\"conditions\":[\
+             [\"eq\",\"$x-amz-algorithm\",\"AWS4-HMAC-SHA256\"],\
+             [\"eq\",\"$x-amz-credential\",\"AKIAIOSFODNN7EXAMPLE/20151229/us-east-1/s3/aws4_request\"],\
+             [\"eq\",\"$x-amz-date\",\"20151229T000000Z\"],{\"bucket\":\"b\"}]}"
+        );
+        // HMAC-SHA256 of that in base64, by Python's hmac.
+        assert_eq!(signature, "313d19a3b482753d01241e1beb18d28aa5eaaed31036dc5299a737b9f3d96ffc");
+        let (names, policy, other) = form(Some("token"), -3600);
+        assert!(names.contains(&"x-amz-security-token") && policy.contains("\"token\""), "{policy}");
+        assert!(policy.contains("2015-12-28T23:00:00.000Z") && other != signature, "{policy}");
     }
 }

@@ -11,7 +11,7 @@ use super::integrity::{bare, md5_base64};
 use super::multipart::{begin_by, complete, completion, sending};
 use super::resources::said;
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
-use crate::request::{Finding, Found, Request, status_of};
+use crate::request::{self, Finding, Found, Request, status_of};
 use crate::room::Room;
 
 const KEYS: (Group, super::Of) = (Group::Encryption, S3);
@@ -174,16 +174,10 @@ async fn read(room: &mut Room) -> Found {
     Ok(if is_right { Finding::yes(seen) } else { Finding::differs(seen) })
 }
 
-/// Sends what has to be refused for its key. `Err`: it was not; `Some`: otherwise than it should be.
+/// Sends what has to be refused for its key.
 async fn shut_out(room: &mut Room, what: &str, request: Request) -> Result<Option<String>, Finding> {
     let reply = complete(room, request).await?;
-    let seen = format!("{what}: {}", status_of(&reply));
-    match reply.status {
-        400 | 403 => Ok(None),
-        401..=499 | 501 => Ok(Some(seen)),
-        200..=399 => Err(Finding::no(format!("{seen}, and it has to be refused"))),
-        _ => Err(Finding::no(format!("the store failed: {seen}"))),
-    }
+    request::shut_out(&reply, what, &[400, 403])
 }
 
 async fn without(room: &mut Room) -> Found {

@@ -11,6 +11,7 @@ mod deletes;
 mod digests;
 mod encryption;
 mod errors;
+mod forms;
 mod heads;
 mod integrity;
 mod large;
@@ -153,6 +154,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     deletes::ROWS,
     resources::ROWS,
     access::ROWS,
+    forms::ROWS,
     conditional::ROWS,
     heads::ROWS,
     multipart::ROWS,

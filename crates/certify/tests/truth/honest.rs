@@ -111,6 +111,7 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     // What it has not it refuses, and what it does not look at loses nothing.
     let differs = not_right(&by_s3, Answer::Differs);
     let others = [
+        "s3.form.write",
         "s3.lock.on",
         "s3.response-headers.others",
         "s3.sse-c.read",

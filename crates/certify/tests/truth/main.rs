@@ -5,6 +5,7 @@
 mod access;
 mod bad;
 mod encryption;
+mod forms;
 mod honest;
 mod liar;
 mod lies;

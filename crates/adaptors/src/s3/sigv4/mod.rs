@@ -132,6 +132,13 @@ impl SigV4 {
         self.finish()
     }
 
+    /// Signs the policy of a form, in base64 (Amazon S3 API reference, "Browser-Based Uploads Using POST").
+    pub(crate) fn sign_policy(&mut self, policy: &str) -> Hex {
+        self.text.clear();
+        self.text.extend_from_slice(policy.as_bytes());
+        self.finish()
+    }
+
     /// Appends the whole `Authorization` line.
     pub(crate) fn push_authorization(&self, out: &mut Vec<u8>, lines: &Lines<'_>, signature: &Hex) {
         out.extend_from_slice(b"Authorization: AWS4-HMAC-SHA256 Credential=");

@@ -37,6 +37,35 @@ fn example_signature(method: &str, path: &str, query: &str, extra: &[(&str, &str
 }
 
 #[test]
+fn the_policy_of_a_form_is_signed_as_amazon_does_in_its_example() {
+    // "Example: Browser-Based Upload using HTTP POST (Using AWS Signature Version 4)".
+    let policy = [
+        "{ \"expiration\": \"2015-12-30T12:00:00.000Z\",",
+        "  \"conditions\": [",
+        "    {\"bucket\": \"sigv4examplebucket\"},",
+        "    [\"starts-with\", \"$key\", \"user/user1/\"],",
+        "    {\"acl\": \"public-read\"},",
+        "    {\"success_action_redirect\": \"http://sigv4examplebucket.s3.amazonaws.com/successful_upload.html\"},",
+        "    [\"starts-with\", \"$Content-Type\", \"image/\"],",
+        "    {\"x-amz-meta-uuid\": \"14365123651274\"},",
+        "    {\"x-amz-server-side-encryption\": \"AES256\"},",
+        "    [\"starts-with\", \"$x-amz-meta-tag\", \"\"],",
+        "",
+        "    {\"x-amz-credential\": \"AKIAIOSFODNN7EXAMPLE/20151229/us-east-1/s3/aws4_request\"},",
+        "    {\"x-amz-algorithm\": \"AWS4-HMAC-SHA256\"},",
+        "    {\"x-amz-date\": \"20151229T000000Z\" }",
+        "  ]",
+        "}",
+    ]
+    .join("\r\n");
+    let mut signer = SigV4::new(&example_keys(), "us-east-1");
+    signer.set_time(1_451_347_200);
+    let signature = signer.sign_policy(&data_encoding::BASE64.encode(policy.as_bytes()));
+    let right = b"8afdbf4008c03f22c2cd3cdb72e4afbb1f6a588f3255ac628749a66d7f09699e";
+    assert_eq!(String::from_utf8_lossy(&signature), String::from_utf8_lossy(right));
+}
+
+#[test]
 fn amazons_published_examples_come_out() {
     let host = ("host", "examplebucket.s3.amazonaws.com");
     assert_eq!(
