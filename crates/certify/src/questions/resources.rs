@@ -7,7 +7,7 @@ use cosmark_adaptor_api::{BytesSource, Marks, ObjectName, PutOptions, Reply};
 use super::integrity::md5_base64;
 use super::{Group, Question, S3, by, difference, pattern, row};
 use crate::request::{Finding, Found, Request, code_of, status_of};
-use crate::room::{PATIENCE, Room, within};
+use crate::room::{PATIENCE, Room, is_busy, within};
 
 const ERROR: (Group, super::Of) = (Group::Errors, S3);
 
@@ -48,10 +48,18 @@ fn putting(object: &str, name: &str) -> Request {
     Request::put(object, NONSENSE).flag(name).line("content-md5", md5_base64(NONSENSE))
 }
 
-/// A store that fails over such a request.
-fn failed(what: &str, reply: &Reply) -> Option<Finding> {
+/// A store that fails over such a request. One that fails over a document that is none, and takes it for nothing else,
+/// has refused it in a bad way, which is not what is asked here.
+fn failed(method: &str, what: &str, reply: &Reply) -> Option<Finding> {
     let is_failed = reply.status >= 500 && reply.status != 501;
-    is_failed.then(|| Finding::no(format!("the store failed: {what} gave {}", status_of(reply))))
+    let is_refusal = method == "PUT" && !is_busy(Some(reply.status));
+    let finding = || Finding::no(format!("the store failed: {what} gave {}", status_of(reply)));
+    (is_failed && !is_refusal).then(finding)
+}
+
+/// Whether a document that is none was not refused as such.
+fn is_misread(method: &str, reply: &Reply) -> bool {
+    method == "PUT" && (reply.is_success() || (reply.status >= 500 && reply.status != 501))
 }
 
 async fn of_object(room: &mut Room) -> Found {
@@ -68,7 +76,7 @@ async fn of_object(room: &mut Room) -> Found {
             method => Request::new(method, &key).flag(name),
         };
         let reply = room.send(request).await?;
-        if let Some(finding) = failed(&what, &reply) {
+        if let Some(finding) = failed(method, &what, &reply) {
             return Ok(finding);
         }
         let seen = format!("{what} gave {}", status_of(&reply));
@@ -84,7 +92,7 @@ async fn of_object(room: &mut Room) -> Found {
         if let Some(wrong) = difference(&content, &now) {
             return Ok(Finding::no(format!("{seen} and was taken for a write: {wrong}")));
         }
-        if method == "PUT" && reply.is_success() {
+        if is_misread(method, &reply) {
             others.push(format!("{seen} for a document that is none"));
         }
     }
@@ -130,7 +138,7 @@ async fn of_bucket(room: &mut Room) -> Found {
         let what = format!("{method} ?{name}");
         let request = if method == "PUT" { putting("", name) } else { Request::delete("").flag(name) };
         let reply = room.send(request.of(&bucket)).await?;
-        if let Some(finding) = failed(&what, &reply) {
+        if let Some(finding) = failed(method, &what, &reply) {
             return Ok(finding);
         }
         let seen = format!("{what} gave {}", status_of(&reply));
@@ -141,7 +149,7 @@ async fn of_bucket(room: &mut Room) -> Found {
             Some("BucketAlreadyOwnedByYou" | "BucketAlreadyExists") => {
                 others.push(format!("{seen}: it was taken for the making of a bucket"));
             }
-            _ if method == "PUT" && reply.is_success() => {
+            _ if is_misread(method, &reply) => {
                 others.push(format!("{seen} for a document that is none"));
             }
             _ => {}
@@ -162,9 +170,22 @@ mod tests {
 
     #[test]
     fn a_refusal_is_no_failure() {
-        for (status, is_failure) in [(200, false), (400, false), (405, false), (501, false), (500, true)] {
+        for (method, status, is_failure, is_wrong) in [
+            ("PUT", 200, false, true),
+            ("PUT", 400, false, false),
+            ("PUT", 405, false, false),
+            ("PUT", 501, false, false),
+            // A document that is none may be too much for it, as long as nothing is written.
+            ("PUT", 500, false, true),
+            ("PUT", 503, true, true),
+            ("GET", 200, false, false),
+            ("GET", 500, true, false),
+            ("DELETE", 500, true, false),
+            ("DELETE", 501, false, false),
+        ] {
             let reply = Reply { status, ..Reply::default() };
-            assert_eq!(failed("PUT ?acl", &reply).is_some(), is_failure, "{status}");
+            assert_eq!(failed(method, "?acl", &reply).is_some(), is_failure, "{method} {status}");
+            assert_eq!(is_misread(method, &reply), is_wrong, "{method} {status}");
         }
         assert_eq!(said(&[], "all").answer, Answer::Yes);
         assert_eq!(said(&["one".to_owned()], "all").answer, Answer::Differs);

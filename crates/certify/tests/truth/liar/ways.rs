@@ -75,6 +75,10 @@ pub(super) enum Way {
     TellsOtherSize,
     /// What belongs to an object or a bucket is taken for the object or the bucket.
     OverlooksSubResources,
+    /// A document that is none is too much for it: no promise is broken.
+    FailsOverNonsense,
+    /// The same, and it is the object then.
+    FailsAndWrites,
 }
 
 thread_local! {
@@ -99,6 +103,7 @@ fn name_of(way: Way, name: &str, is_reversed: bool) -> Option<&str> {
     match (way, name) {
         (Way::StartsAnew, "continuation-token") => None,
         (Way::OverlooksSubResources, "acl" | "policy" | "retention" | "attributes") => None,
+        (Way::FailsAndWrites, "legal-hold") => None,
         (Way::IgnoresEndMarkers, "end_marker") | (Way::ListsForwards, "reverse") => None,
         (Way::ListsForwards, "marker") if is_reversed => Some("end_marker"),
         (Way::ListsForwards, "end_marker") if is_reversed => Some("marker"),
@@ -145,6 +150,7 @@ fn at_once(way: Way, ask: &Ask<'_>) -> Option<u16> {
         }
         Way::SaysNoSuchBytes if has(|name, value| name == "range" && value == "bytes=0-0") => Some(416),
         Way::RefusesRanges if has(|name, _| name == "range") => Some(501),
+        Way::FailsOverNonsense if ask.body == b"<Nothing/>" => Some(500),
         _ => None,
     }
 }
@@ -202,6 +208,7 @@ fn answered(way: Way, ask: &Ask<'_>, mut reply: Reply) -> Reply {
     let is_read = |end: &str| ask.method == "GET" && ask.object.ends_with(end);
     match way {
         Way::FindsEveryBucket if ask.method == "HEAD" && ask.object.is_empty() => reply.status = 200,
+        Way::FailsAndWrites if ask.body == b"<Nothing/>" => reply.status = 500,
         Way::TellsOtherSize if ask.query.iter().any(|(name, _)| *name == "attributes") => {
             let body =
                 b"<GetObjectAttributesResponse><ObjectSize>7</ObjectSize></GetObjectAttributesResponse>";
@@ -254,6 +261,8 @@ async fn lies_on_heads_in_ranges_in_listings_and_in_deletes_of_many_are_found() 
         (Lie::SaysNothing, &[]),
         (by(Way::TellsOtherSize), &["s3.attributes"]),
         (by(Way::OverlooksSubResources), &["s3.sub-resource.bucket", "s3.sub-resource.object"]),
+        (by(Way::FailsOverNonsense), &[]),
+        (by(Way::FailsAndWrites), &["s3.sub-resource.object"]),
         (by(Way::FindsEveryBucket), &["s3.bucket.head"]),
         (by(Way::MakesAnew), &["s3.bucket.again"]),
         (by(Way::DeletesDecoded), &["s3.delete-many.names"]),
