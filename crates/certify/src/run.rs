@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session, Stars};
+use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Protocol, Session, Stars};
 
 use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
-use crate::questions::{Of, QUESTIONS, Question, locks, versions};
+use crate::questions::{Of, QUESTIONS, Question, locks, swift_versions, versions};
 use crate::request::{Finding, Request, says_busy};
 use crate::restart::Restart;
 use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
@@ -21,6 +21,8 @@ const MOST: [Duration; 2] = [Duration::from_secs(14 * 60), Duration::from_secs(5
 const MOST_SILENT: usize = 8;
 /// What is left behind is removed within this.
 const CLEANING: Duration = Duration::from_secs(60);
+/// What a listing shows too late is looked for again after this.
+const LAG: Duration = Duration::from_secs(2);
 /// By so many connections side by side.
 const CLEANERS: usize = 8;
 /// The question that is asked of a store which may be busy when it comes back.
@@ -83,7 +85,7 @@ impl Certifying {
         Ok(QUESTIONS.iter().copied().flatten().filter(fits).filter(wanted).collect())
     }
 
-    fn protocol(&self) -> Result<Option<cosmark_adaptor_api::Protocol>, String> {
+    fn protocol(&self) -> Result<Option<Protocol>, String> {
         let asker = self.adaptor.asker(&self.session).map_err(|error| error.to_string())?;
         Ok(asker.as_deref().map(Asker::protocol))
     }
@@ -255,10 +257,7 @@ impl Certifying {
         let names: Vec<String> = names.into_iter().collect();
         let mut stays = self.remove(room, &names).await;
         if let Some(container) = room.versions_in.take() {
-            stays.extend(versions::remove_all(room, &container).await);
-            let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
-            let error = gone.err().filter(|error| error.status() != Some(404));
-            stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
+            stays.extend(remove_versions(room, client, &container).await);
         }
         // Where listings lag, what is in a container is gone a moment later.
         let still = remove_strays(&strays, client).await.into_iter();
@@ -299,6 +298,26 @@ async fn can_be_written(room: &mut Room) -> Result<(), String> {
         // What else went wrong is for the questions to find.
         Err(_) => Ok(()),
     }
+}
+
+/// Removes a container with every version in it; says what stays. Where listings lag, some are not seen at first.
+async fn remove_versions(room: &mut Room, client: &mut dyn Client, container: &str) -> Vec<String> {
+    let mut stays = Vec::new();
+    for pause in [Duration::ZERO, LAG] {
+        tokio::time::sleep(pause).await;
+        let left = match room.protocol() {
+            Some(Protocol::Swift) => swift_versions::remove_all(room, container).await,
+            _ => versions::remove_all(room, container).await,
+        };
+        let gone = within(PATIENCE, client.delete_container(container, &mut Marks::default())).await;
+        let error = gone.err().filter(|error| error.status() != Some(404));
+        let error = error.map(|error| format!("the container {container}: {}", error.message()));
+        stays = left.into_iter().chain(error).collect();
+        if stays.is_empty() {
+            break;
+        }
+    }
+    stays
 }
 
 /// Removes containers beside the certification's own with what is in them; their names hold a word that nobody else

@@ -91,7 +91,7 @@ fn has_named(reply: &Reply, feature: &str) -> Option<bool> {
 }
 
 /// Ends a question about what is not there.
-async fn offered(room: &mut Room, feature: &str) -> Result<(), Finding> {
+pub(super) async fn offered(room: &mut Room, feature: &str) -> Result<(), Finding> {
     match names(room, feature).await {
         Some(true) => Ok(()),
         Some(false) => Err(Finding::not_asked(format!("not offered: /info does not name {feature}"))),

@@ -28,6 +28,7 @@ mod races;
 mod ranges;
 mod resources;
 mod swift;
+pub(crate) mod swift_versions;
 mod tags;
 mod together;
 mod uploads;
@@ -169,6 +170,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     swift::ROWS,
     large::ROWS,
     middleware::ROWS,
+    swift_versions::ROWS,
     together::ROWS,
     partial::ROWS,
     consistency::ROWS,

@@ -73,7 +73,17 @@ const NOT_IN_SIMSTORE_S3: &[&str] = &[
 /// What the `/info` of a Swift does not name is not offered, and nothing is held against it.
 fn is_not_offered_what_is_not_named(certificate: &Certificate) {
     let not_asked = not_right(certificate, Answer::NotAsked);
-    for id in ["any.delete-many", "swift.link.prefix", "swift.link.read", "swift.link.write", "swift.quota"] {
+    for id in [
+        "any.delete-many",
+        "swift.link.prefix",
+        "swift.link.read",
+        "swift.link.write",
+        "swift.quota",
+        "swift.versions.delete",
+        "swift.versions.list",
+        "swift.versions.off",
+        "swift.versions.read",
+    ] {
         let why = not_asked.get(id).unwrap_or_else(|| panic!("{id}: {not_asked:#?}"));
         assert!(why.starts_with("not offered: /info does not name "), "{id}: {why}");
     }

@@ -12,6 +12,7 @@ mod lies;
 mod links;
 mod locks;
 mod restarted;
+mod swift_versions;
 mod versions;
 
 use std::collections::BTreeMap;
