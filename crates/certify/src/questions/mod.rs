@@ -1,6 +1,7 @@
 //! The questions: one row each. A row says what is asked, what is right and by which document; the function beside it asks.
 
 mod access;
+mod archives;
 mod assembled;
 mod buckets;
 mod conditional;
@@ -171,6 +172,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     large::ROWS,
     middleware::ROWS,
     swift_versions::ROWS,
+    archives::ROWS,
     together::ROWS,
     partial::ROWS,
     consistency::ROWS,

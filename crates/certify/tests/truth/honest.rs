@@ -75,6 +75,7 @@ fn is_not_offered_what_is_not_named(certificate: &Certificate) {
     let not_asked = not_right(certificate, Answer::NotAsked);
     for id in [
         "any.delete-many",
+        "swift.bulk-upload",
         "swift.link.prefix",
         "swift.link.read",
         "swift.link.write",

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod access;
+mod archives;
 mod bad;
 mod encryption;
 mod forms;
