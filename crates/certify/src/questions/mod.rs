@@ -23,6 +23,7 @@ mod middleware;
 mod multipart;
 mod names;
 mod objects;
+mod old_versions;
 mod operations;
 mod partial;
 mod races;
@@ -166,6 +167,8 @@ pub const QUESTIONS: &[&[Question]] = &[
     names::ROWS,
     tags::ROWS,
     versions::ROWS,
+    old_versions::ROWS,
+    versions::LATE,
     locks::ROWS,
     encryption::ROWS,
     swift::ROWS,

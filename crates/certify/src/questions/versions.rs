@@ -13,7 +13,7 @@ use crate::request::{Finding, Found, Request, status_of};
 use crate::room::{PATIENCE, Room, within};
 use crate::xml;
 
-const VERSIONS: (Group, super::Of) = (Group::Versions, S3);
+pub(super) const VERSIONS: (Group, super::Of) = (Group::Versions, S3);
 const GUIDE: &str = "S3 user guide, Retaining multiple versions of objects with S3 Versioning";
 
 pub(super) const ROWS: &[Question] = &[
@@ -68,17 +68,19 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(list),
     ),
-    row(
-        "s3.versions.suspended",
-        VERSIONS,
-        (
-            "When versions are suspended, do those of before stay, and does a write replace the version null alone?",
-            "the bytes of before by their id; the last bytes without an id and as null; null once in the listing",
-            "S3 user guide, Adding objects to versioning-suspended buckets",
-        ),
-        by!(suspended),
-    ),
 ];
+
+/// Behind all others, as nothing that is written has a version of its own then.
+pub(super) const LATE: &[Question] = &[row(
+    "s3.versions.suspended",
+    VERSIONS,
+    (
+        "When versions are suspended, do those of before stay, and does a write replace the version null alone?",
+        "the bytes of before by their id; the last bytes without an id and as null; null once in the listing",
+        "S3 user guide, Adding objects to versioning-suspended buckets",
+    ),
+    by!(suspended),
+)];
 
 /// How long after the switch a write may be without its effect: Amazon's takes a while to be known everywhere.
 const SETTLES: [Duration; 6] = [
@@ -173,7 +175,7 @@ async fn on(room: &mut Room) -> Found {
 }
 
 /// The container with versions; where there is none, nothing further is asked.
-async fn versioned(room: &mut Room) -> Result<String, Finding> {
+pub(super) async fn versioned(room: &mut Room) -> Result<String, Finding> {
     if room.versioned.is_none() {
         room.versioned = Some(switched_on(room).await.map_err(|finding| finding.saw));
     }
@@ -227,7 +229,11 @@ pub(super) async fn wrong(
 }
 
 /// Three versions of one name: ids and contents, the first first.
-async fn three(room: &mut Room, container: &str, key: &str) -> Result<(Vec<String>, Vec<Vec<u8>>), Finding> {
+pub(super) async fn three(
+    room: &mut Room,
+    container: &str,
+    key: &str,
+) -> Result<(Vec<String>, Vec<Vec<u8>>), Finding> {
     // The third has the bytes of the first: versions are of writes, not of contents.
     let contents = vec![pattern(3000, 181), pattern(3100, 182), pattern(3000, 181)];
     let mut ids = Vec::new();

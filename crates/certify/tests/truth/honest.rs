@@ -32,7 +32,7 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
     assert_eq!(differs, known);
     let offered =
         |one: &&cosmark_certify::Asked| ["s3.tags.", "s3.versions."].iter().any(|of| one.id.starts_with(of));
-    assert_eq!(certificate.questions.iter().filter(offered).count(), 11);
+    assert_eq!(certificate.questions.iter().filter(offered).count(), 13);
     assert!(certificate.counts.yes > 95, "{:?}", certificate.counts);
     assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{:?}", certificate.left_behind);
     // No question that belongs to it was forgotten.

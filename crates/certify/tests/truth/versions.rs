@@ -39,6 +39,12 @@ enum Lie {
     DeleteTakesVersions,
     /// The delete of one version takes the older ones, too.
     TakesOlderOnes,
+    /// A copy of a version is one of the last.
+    CopiesTheLast,
+    /// A delete of many looks at names alone.
+    ManyTakesAll,
+    /// A delete of many with ids is acknowledged and not done.
+    ManyTakesNone,
     /// Markers are in no listing.
     HidesMarkers,
     /// The last version is called the last, whatever is above it.
@@ -193,6 +199,7 @@ impl Memory {
                 }
                 answer(200, "")
             }
+            ("POST", true) => self.delete_many(ask, lie),
             (_, true) if has(ask, "versioning") => answer(
                 200,
                 format!(
@@ -218,7 +225,29 @@ impl Memory {
         self.versions.push(Version { key, id, content: content.map(<[u8]>::to_vec) });
     }
 
+    fn delete_many(&mut self, ask: &Ask<'_>, lie: Lie) -> Reply {
+        let text = String::from_utf8_lossy(ask.body).into_owned();
+        for object in text.split("<Object>").skip(1).filter(|_| lie != Lie::ManyTakesNone) {
+            let [key, id] = [("<Key>", "</Key>"), ("<VersionId>", "</VersionId>")]
+                .map(|(open, close)| between(object, open, close).unwrap());
+            self.versions
+                .retain(|version| version.key != key || (version.id != id && lie != Lie::ManyTakesAll));
+        }
+        answer(200, "<DeleteResult></DeleteResult>")
+    }
+
+    /// What is copied, where a write is a copy.
+    fn source(&self, ask: &Ask<'_>, lie: Lie) -> Option<Vec<u8>> {
+        let (place, id) = line(ask, "x-amz-copy-source")?.split_once("?versionId=").unwrap();
+        let key = place.trim_start_matches('/').split_once('/').unwrap().1;
+        let mut of_key = self.versions.iter().rev().filter(|version| version.key == key);
+        let found = of_key.find(|version| version.id == id || lie == Lie::CopiesTheLast);
+        found.unwrap().content.clone()
+    }
+
     fn write(&mut self, ask: &Ask<'_>, lie: Lie) -> Reply {
+        let source = self.source(ask, lie);
+        let ask = &Ask { body: source.as_deref().unwrap_or(ask.body), ..*ask };
         if self.status != "Enabled" {
             if lie == Lie::SuspendedTakesAll {
                 self.versions.retain(|version| version.key != ask.object);
@@ -378,7 +407,7 @@ async fn tags_and_versions_that_are_as_they_should_be_are_all_answered_yes_and_r
     let store = EmbeddedStore::start(Options::default()).unwrap();
     let (certificate, memory) = asked(&store, Lie::SaysNothing).await;
     let yes = certificate.questions.iter().filter(|one| one.answer == Answer::Yes).count();
-    assert_eq!((yes, certificate.questions.len()), (11, 11), "{certificate:#?}");
+    assert_eq!((yes, certificate.questions.len()), (13, 13), "{certificate:#?}");
     assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{:?}", certificate.left_behind);
     assert!(memory.lock().unwrap().versions.is_empty());
 }
@@ -397,7 +426,19 @@ async fn lies_about_tags_and_versions_are_found_and_what_is_not_offered_is_none(
         (Lie::TakesAnyTags, &[]),
         (Lie::IgnoresDirective, &[]),
         (Lie::ForgetsTheSwitch, &["s3.versions.on"]),
-        (Lie::OneIdOfAlike, &["s3.versions.delete-one", "s3.versions.list", "s3.versions.read"]),
+        (
+            Lie::OneIdOfAlike,
+            &[
+                "s3.versions.copy",
+                "s3.versions.delete-many",
+                "s3.versions.delete-one",
+                "s3.versions.list",
+                "s3.versions.read",
+            ],
+        ),
+        (Lie::CopiesTheLast, &["s3.versions.copy"]),
+        (Lie::ManyTakesAll, &["s3.versions.delete-many"]),
+        (Lie::ManyTakesNone, &["s3.versions.delete-many"]),
         (Lie::DeleteTakesVersions, &["s3.versions.delete", "s3.versions.list"]),
         (Lie::TakesOlderOnes, &["s3.versions.delete", "s3.versions.delete-one"]),
         (Lie::HidesMarkers, &["s3.versions.list"]),
