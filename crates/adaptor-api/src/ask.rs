@@ -150,4 +150,20 @@ pub trait Asker {
     fn form(&self, _conditions: &str, _ends_in_s: i64) -> Result<Vec<(&'static str, String)>> {
         Err(Error::new(ErrorKind::Unsupported, "this protocol has no signed forms"))
     }
+
+    /// The fields of a form that the key of a container signs now (Swift's FormPost): whoever has it may write one file
+    /// of at most so many bytes, without a login. `place` is the container and what names begin with; it ends so many
+    /// seconds from now, or ended so many before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] where the protocol has no such forms.
+    fn form_by_key(
+        &self,
+        _key: &str,
+        _place: (&str, &str),
+        _most_bytes: u64,
+        _ends_in_s: i64,
+    ) -> Result<Vec<(&'static str, String)>> {
+        Err(Error::new(ErrorKind::Unsupported, "this protocol has no forms of containers"))
+    }
 }

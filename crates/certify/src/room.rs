@@ -487,6 +487,20 @@ impl Room {
         form.map_err(|error| Finding::not_asked(error.message()))
     }
 
+    /// The same of a container by its key: one file of at most so many bytes, below a prefix.
+    pub(crate) fn form_by_key(
+        &self,
+        key: &str,
+        prefix: &str,
+        most_bytes: u64,
+        ends_in_s: i64,
+    ) -> Result<Vec<(&'static str, String)>, Finding> {
+        let none = || Finding::not_asked("this adaptor sends no requests beside its operations");
+        let asker = self.asker.as_ref().ok_or_else(none)?;
+        let form = asker.form_by_key(key, (&self.container, prefix), most_bytes, ends_in_s);
+        form.map_err(|error| Finding::not_asked(error.message()))
+    }
+
     /// Notes something that was done by other connections.
     pub(crate) fn say(&mut self, request: String, reply: String, began: Instant) {
         self.requests += 1;

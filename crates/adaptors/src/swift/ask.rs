@@ -101,6 +101,28 @@ fn temporary(base: &str, ask: &Ask<'_>, now_s: u64) -> Option<(String, String)> 
     Some((signature, said.to_string()))
 }
 
+/// A form that the key of a container signs (Swift's `formpost` middleware); `base` is the path of the account.
+fn signed_form(
+    base: &str,
+    key: &str,
+    (container, prefix): (&str, &str),
+    most_bytes: u64,
+    ends: u64,
+) -> Option<Vec<(&'static str, String)>> {
+    // No page to go to, and one file.
+    let text = format!("{base}/{container}/{prefix}\n\n{most_bytes}\n1\n{ends}");
+    // HMAC takes keys of any length, so this is always there.
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).ok()?;
+    mac.update(text.as_bytes());
+    Some(vec![
+        ("redirect", String::new()),
+        ("max_file_size", most_bytes.to_string()),
+        ("max_file_count", "1".to_owned()),
+        ("expires", ends.to_string()),
+        ("signature", HEXLOWER.encode(&mac.finalize().into_bytes())),
+    ])
+}
+
 impl Asker for SwiftAsker {
     fn protocol(&self) -> Protocol {
         Protocol::Swift
@@ -109,11 +131,41 @@ impl Asker for SwiftAsker {
     fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> OpFuture<'a, Reply> {
         Box::pin(self.exchange(ask))
     }
+
+    fn form_by_key(
+        &self,
+        key: &str,
+        place: (&str, &str),
+        most_bytes: u64,
+        ends_in_s: i64,
+    ) -> Result<Vec<(&'static str, String)>> {
+        let base = self.link.connection.endpoint().base_path();
+        let ends = unix_seconds().saturating_add_signed(ends_in_s);
+        Ok(signed_form(base, key, place, most_bytes, ends).unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_is_signed_for_one_place_length_and_moment() {
+        let form = |prefix, most_bytes, ends| {
+            let fields = signed_form("/v1/AUTH_test", "mykey", ("c", prefix), most_bytes, ends).unwrap();
+            let signature = fields.iter().find(|field| field.0 == "signature").unwrap().1.clone();
+            (fields, signature)
+        };
+        let (fields, signature) = form("o/", 5000, 1_400_000_000);
+        // HMAC-SHA256 of "/v1/AUTH_test/c/o/\n\n5000\n1\n1400000000", by Python's hmac.
+        assert_eq!(signature, "048da743ed751bc568ef7eb1cb3bf11126108ecf2cbf0db185e3c385b7eae225");
+        let value = |name| fields.iter().find(|field| field.0 == name).map(|field| field.1.as_str());
+        assert_eq!((value("max_file_size"), value("expires")), (Some("5000"), Some("1400000000")));
+        assert_eq!((value("redirect"), value("max_file_count")), (Some(""), Some("1")));
+        for other in [form("p/", 5000, 1_400_000_000), form("o/", 6000, 1_400_000_000), form("o/", 5000, 1)] {
+            assert_ne!(other.1, signature);
+        }
+    }
 
     #[test]
     fn a_link_is_signed_for_one_method_name_and_moment_by_the_key_alone() {

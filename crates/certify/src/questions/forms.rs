@@ -1,13 +1,17 @@
-//! Forms by which a browser writes an object, without a login and as a policy allows that somebody with one has signed,
-//! which a store need not have. Source: S3 API, PostObject, "Creating a POST policy".
+//! Forms by which a browser writes an object, without a login and as somebody with one has signed that it may, which a
+//! store need not have. Source: S3 API, PostObject, "Creating a POST policy"; Swift's document of the middleware
+//! `formpost`.
+
+use std::time::Duration;
 
 use cosmark_adaptor_api::{Reply, Whom};
 use data_encoding::BASE64;
 use serde_json::json;
 
 use super::access::refusal;
+use super::middleware::{offered, with_key, without_key};
 use super::resources::said;
-use super::{Group, Question, S3, by, difference, pattern, row, stated};
+use super::{Group, Question, S3, SWIFT, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, shut_out, status_of};
 use crate::room::Room;
 
@@ -46,18 +50,38 @@ pub(super) const ROWS: &[Question] = &[
         ),
         by!(conditions),
     ),
+    row(
+        "swift.form",
+        (Group::Errors, SWIFT),
+        (
+            "Does a form that the key of its container has signed write its file, and no other one?",
+            "201 and the bytes; 401 for another length or signature than was signed and an hour later, 400 for a file \
+             that is too large; nothing is written",
+            "Swift, FormPost middleware",
+        ),
+        by!(by_key),
+    ),
 ];
 
 /// What is between the fields, with the certification's own word behind it.
 const BOUNDARY: &str = "cosmark-certify-form-";
+/// What the file is called.
+const FILE: &str = "form.txt";
 /// Least and most bytes of the file.
 const LEAST: usize = 10;
 const MOST: usize = 5000;
+/// Another look at a key that a proxy may know a moment later, and how many.
+const PAUSE: Duration = Duration::from_millis(700);
+const LOOKS: usize = 3;
 /// How long a form is good for, s; an old one was so for as long before.
 const GOOD_S: i64 = 600;
 
 /// A form in the making.
 struct Form {
+    /// The object that it is to write.
+    object: String,
+    /// Where it is sent to: S3's to the bucket, Swift's to what names begin with.
+    target: String,
     fields: Vec<(&'static str, String)>,
     file: Vec<u8>,
 }
@@ -79,7 +103,14 @@ impl Form {
             ("x-amz-meta-form", "one".to_owned()),
         ];
         fields.extend(room.form(&conditions.join(","), ends_in_s)?);
-        Ok(Self { fields, file: pattern(1200, 331) })
+        Ok(Self { object: key.to_owned(), target: String::new(), fields, file: pattern(1200, 331) })
+    }
+
+    /// One that this key of the container signs for names below a prefix.
+    fn of_key(room: &Room, key: &str, label: &str, ends_in_s: i64) -> Result<Self, Finding> {
+        let target = room.key(&format!("form/{label}/"));
+        let fields = room.form_by_key(key, &target, MOST as u64, ends_in_s)?;
+        Ok(Self { object: format!("{target}{FILE}"), target, fields, file: pattern(1100, 334) })
     }
 
     /// Puts another value into a field.
@@ -89,7 +120,7 @@ impl Form {
 
     async fn send(&self, room: &mut Room) -> Result<Reply, Finding> {
         // The listing might not show it.
-        room.written.extend(self.fields.iter().find(|field| field.0 == "key").map(|field| field.1.clone()));
+        room.written.push(self.object.clone());
         let boundary = format!("{BOUNDARY}{}", room.word);
         let mut body = Vec::new();
         for (name, value) in &self.fields {
@@ -98,14 +129,14 @@ impl Form {
             body.extend_from_slice(field.as_bytes());
         }
         let file = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"form.txt\"\r\n\
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{FILE}\"\r\n\
              Content-Type: text/cosmark\r\n\r\n"
         );
         body.extend_from_slice(file.as_bytes());
         body.extend_from_slice(&self.file);
         body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
         let kind = format!("multipart/form-data; boundary={boundary}");
-        room.send(Request::post("", &body).line("content-type", kind).by(Whom::Nobody)).await
+        room.send(Request::post(&self.target, &body).line("content-type", kind).by(Whom::Nobody)).await
     }
 }
 
@@ -133,7 +164,7 @@ async fn write(room: &mut Room) -> Found {
 }
 
 /// Ends the question of who has no such forms: what is refused then says nothing.
-async fn offered(room: &mut Room) -> Result<(), Finding> {
+async fn taken(room: &mut Room) -> Result<(), Finding> {
     let form = Form::signed(room, &room.key("form/good"), GOOD_S)?;
     let reply = form.send(room).await?;
     if reply.is_success() {
@@ -143,21 +174,26 @@ async fn offered(room: &mut Room) -> Result<(), Finding> {
 }
 
 /// Sends forms that have to be refused, and looks whether one was taken all the same.
-async fn refuses(room: &mut Room, all: Vec<(&str, Form)>, right: &str) -> Found {
+async fn refuses(room: &mut Room, all: Vec<(&str, Form)>, statuses: &[u16], right: &str) -> Found {
     let mut others = Vec::new();
     for (what, form) in all {
         let reply = form.send(room).await?;
-        others.extend(shut_out(&reply, what, &[400, 403])?);
-        let key = form.fields.iter().find(|field| field.0 == "key").map(|field| field.1.clone());
-        if room.content(&key.unwrap_or_default()).await?.is_some() {
+        others.extend(shut_out(&reply, what, statuses)?);
+        if room.content(&form.object).await?.is_some() {
             return Ok(Finding::no(format!("{what}: {}, and it was written", status_of(&reply))));
         }
     }
     Ok(said(&others, right))
 }
 
+/// A signature that is none any more, of the same length.
+fn bent_text(signature: &str) -> String {
+    let last = if signature.ends_with('0') { "1" } else { "0" };
+    format!("{}{last}", signature.get(1..).unwrap_or_default())
+}
+
 async fn policy(room: &mut Room) -> Found {
-    offered(room).await?;
+    taken(room).await?;
     let names = ["changed", "bent", "over", "unsigned"].map(|label| room.key(&format!("form/{label}")));
     let mut changed = Form::signed(room, &names[0], GOOD_S)?;
     changed.set("policy", |policy| {
@@ -166,10 +202,7 @@ async fn policy(room: &mut Room) -> Found {
         BASE64.encode(text.as_bytes())
     });
     let mut bent = Form::signed(room, &names[1], GOOD_S)?;
-    bent.set("x-amz-signature", |signature| {
-        let last = if signature.ends_with('0') { "1" } else { "0" };
-        format!("{}{last}", signature.get(1..).unwrap_or_default())
-    });
+    bent.set("x-amz-signature", bent_text);
     let over = Form::signed(room, &names[2], -3600)?;
     let mut unsigned = Form::signed(room, &names[3], GOOD_S)?;
     unsigned.fields.truncate(3);
@@ -179,11 +212,11 @@ async fn policy(room: &mut Room) -> Found {
         ("an hour behind its end", over),
         ("without a policy and a signature", unsigned),
     ];
-    refuses(room, all, "refused, and nothing is written").await
+    refuses(room, all, &[400, 403], "refused, and nothing is written").await
 }
 
 async fn conditions(room: &mut Room) -> Found {
-    offered(room).await?;
+    taken(room).await?;
     let names = ["form/meta", "form/field", "form/large", "form/small"].map(|label| room.key(label));
     let beside = Form::signed(room, &room.key("beside"), GOOD_S)?;
     let mut meta = Form::signed(room, &names[0], GOOD_S)?;
@@ -201,5 +234,50 @@ async fn conditions(room: &mut Room) -> Found {
         ("a file that is too large", large),
         ("a file that is too small", small),
     ];
-    refuses(room, all, "5 are refused, and nothing is written").await
+    refuses(room, all, &[400, 403], "5 are refused, and nothing is written").await
+}
+
+async fn by_key(room: &mut Room) -> Found {
+    offered(room, "formpost").await?;
+    let key = with_key(room).await?;
+    let found = of_container(room, &key).await;
+    without_key(room, found).await
+}
+
+async fn of_container(room: &mut Room, key: &str) -> Found {
+    let good = Form::of_key(room, key, "good", GOOD_S)?;
+    let mut reply = good.send(room).await?;
+    for _ in 0..LOOKS {
+        if reply.status != 401 {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        reply = good.send(room).await?;
+    }
+    match reply.status {
+        200..=299 => {}
+        // Some know no keys of containers, others no digest of this kind.
+        400..=499 | 501 => {
+            return Ok(Finding::differs(format!("a good form is refused by {}", status_of(&reply))));
+        }
+        _ => return Ok(Finding::no(format!("a good form gave {}", status_of(&reply)))),
+    }
+    let now = room.content(&good.object).await?.unwrap_or_default();
+    if let Some(wrong) = difference(&good.file, &now) {
+        return Ok(Finding::no(format!("a good form: {wrong}")));
+    }
+    let mut longer = Form::of_key(room, key, "longer", GOOD_S)?;
+    longer.set("max_file_size", |bytes| format!("1{bytes}"));
+    let mut bent = Form::of_key(room, key, "bent", GOOD_S)?;
+    bent.set("signature", bent_text);
+    let over = Form::of_key(room, key, "over", -3600)?;
+    let mut large = Form::of_key(room, key, "large", GOOD_S)?;
+    large.file = pattern(MOST + 1, 335);
+    let all = vec![
+        ("another length", longer),
+        ("another signature", bent),
+        ("an hour behind its end", over),
+        ("a file that is too large", large),
+    ];
+    refuses(room, all, &[400, 401, 413], "4 others are refused, and nothing is written").await
 }

@@ -122,9 +122,8 @@ async fn newest(room: &mut Room) -> Found {
     Ok(refused(&reply, 404, &[]))
 }
 
-/// Gives the container a key for links; it goes with the container, if not before.
-async fn with_key(room: &mut Room) -> Result<String, Finding> {
-    offered(room, "tempurl").await?;
+/// Gives the container a key for links and forms; it goes with the container, if not before.
+pub(super) async fn with_key(room: &mut Room) -> Result<String, Finding> {
     if !room.owns_container {
         return Err(Finding::not_asked("it needs a container of its own, and one was given"));
     }
@@ -143,7 +142,7 @@ fn random_key() -> io::Result<String> {
 }
 
 /// Takes the key away again, whatever was found with it.
-async fn without_key(room: &mut Room, found: Found) -> Found {
+pub(super) async fn without_key(room: &mut Room, found: Found) -> Found {
     let request = Request::post("", b"").line("x-remove-container-meta-temp-url-key", "x");
     let taken = room.prepare(request).await;
     let finding = found?;
@@ -196,6 +195,7 @@ async fn shut_out(room: &mut Room, all: Vec<(Request, &str)>) -> Found {
 }
 
 async fn read(room: &mut Room) -> Found {
+    offered(room, "tempurl").await?;
     let key = with_key(room).await?;
     let found = reads(room, &key).await;
     let finding = without_key(room, found).await?;
@@ -239,6 +239,7 @@ async fn stays(room: &mut Room, name: &str, content: &[u8], finding: Finding) ->
 }
 
 async fn write(room: &mut Room) -> Found {
+    offered(room, "tempurl").await?;
     let key = with_key(room).await?;
     let found = writes(room, &key).await;
     without_key(room, found).await
@@ -262,6 +263,7 @@ async fn writes(room: &mut Room, key: &str) -> Found {
 }
 
 async fn prefix(room: &mut Room) -> Found {
+    offered(room, "tempurl").await?;
     let key = with_key(room).await?;
     let found = below(room, &key).await;
     without_key(room, found).await

@@ -76,6 +76,7 @@ fn is_not_offered_what_is_not_named(certificate: &Certificate) {
     for id in [
         "any.delete-many",
         "swift.bulk-upload",
+        "swift.form",
         "swift.link.prefix",
         "swift.link.read",
         "swift.link.write",
