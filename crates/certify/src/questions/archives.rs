@@ -1,5 +1,5 @@
-//! Archives that a Swift makes objects of, where its `/info` says so. Source: Swift's document of the middleware `bulk`,
-//! "Extract Archive"; POSIX.1, `pax`, for the form of an archive.
+//! Archives that a Swift makes objects of, where its `/info` says so. Source: Swift's document of the middleware
+//! `bulk`, "Extract Archive"; POSIX.1, `pax`, for the form of an archive.
 
 use cosmark_adaptor_api::Reply;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Versions of a Swift's objects, where its `/info` names them. They are switched on in a container of their own. Source:
-//! Swift's document of the middleware `object_versioning`.
+//! Versions of a Swift's objects, where its `/info` names them. They are switched on in a container of their own.
+//! Source: Swift's document of the middleware `object_versioning`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

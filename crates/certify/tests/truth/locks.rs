@@ -1,4 +1,5 @@
-//! A store with Object Lock, honest and not: it remembers versions and their locks itself, before a store that has none.
+//! A store with Object Lock, honest and not: it remembers versions and their locks itself, before a store that has
+//! none.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
