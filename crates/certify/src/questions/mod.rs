@@ -17,6 +17,7 @@ mod heads;
 mod integrity;
 mod large;
 mod lasting;
+mod lifecycle;
 mod listing;
 pub(crate) mod locks;
 mod middleware;
@@ -158,6 +159,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     resources::ROWS,
     access::ROWS,
     forms::ROWS,
+    lifecycle::ROWS,
     conditional::ROWS,
     heads::ROWS,
     multipart::ROWS,

@@ -12,14 +12,15 @@ async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_i
     let certificate = certified_s3(&store.endpoint(), (store.access_key(), store.secret_key()), &[]).await;
     assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
     let differs: Vec<String> = not_right(&certificate, Answer::Differs).into_keys().collect();
-    // It has no access lists, attributes, CORS, encryption, locks, policies, tags and versions, and says so; a storage
-    // class is any word.
+    // It has no access lists, attributes, CORS, encryption, lifecycle rules, locks, policies, tags and versions, and
+    // says so; a storage class is any word.
     let known = [
         "s3.acl.public",
         "s3.attributes",
         "s3.cors",
         "s3.delete.if-match",
         "s3.error.document",
+        "s3.lifecycle",
         "s3.lock.on",
         "s3.policy.public",
         "s3.range.nonsense",
@@ -124,6 +125,7 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     let differs = not_right(&by_s3, Answer::Differs);
     let others = [
         "s3.form.write",
+        "s3.lifecycle",
         "s3.lock.on",
         "s3.response-headers.others",
         "s3.sse-c.read",

@@ -10,6 +10,7 @@ mod forms;
 mod honest;
 mod liar;
 mod lies;
+mod lifecycle;
 mod links;
 mod locks;
 mod restarted;

@@ -1,0 +1,94 @@
+//! Rules by which a store deletes objects by itself, which it need not have. What they delete takes days; asked is
+//! whether the rules are those that were set. Source: S3 API, PutBucketLifecycleConfiguration.
+
+use std::time::Duration;
+
+use super::access::refusal;
+use super::integrity::md5_base64;
+use super::resources::{another_bucket, said};
+use super::{Group, Question, S3, by, pattern, row};
+use crate::request::{Finding, Found, Request, shut_out, status_of};
+use crate::room::Room;
+use crate::xml;
+
+pub(super) const ROWS: &[Question] = &[row(
+    "s3.lifecycle",
+    (Group::Operations, S3),
+    (
+        "Does a lifecycle rule come back as it was set, until it is deleted, and are rules refused that are none?",
+        "ID, prefix and days; 404 when it is deleted; 400 for 0 days and for two rules of one ID, and the rule stays",
+        "S3 API, PutBucketLifecycleConfiguration and GetBucketLifecycleConfiguration",
+    ),
+    by!(rules),
+)];
+
+/// Rules may take a moment to be known, and to be gone.
+const LOOKS: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(3)];
+/// The rule that is set.
+const RULE: (&str, &str, u32) = ("cosmark-one", "old/", 30);
+
+fn rule((id, prefix, days): (&str, &str, u32)) -> String {
+    format!(
+        "<Rule><ID>{id}</ID><Filter><Prefix>{prefix}</Prefix></Filter><Status>Enabled</Status>\
+         <Expiration><Days>{days}</Days></Expiration></Rule>"
+    )
+}
+
+fn setting(bucket: &str, rules: &str) -> Request {
+    let namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
+    let body = format!("<LifecycleConfiguration xmlns=\"{namespace}\">{rules}</LifecycleConfiguration>");
+    let sum = md5_base64(body.as_bytes());
+    Request::put("", body.as_bytes()).of(bucket).flag("lifecycle").line("content-md5", sum)
+}
+
+/// The rules as texts: ID, prefix and days.
+async fn seen(room: &mut Room, bucket: &str) -> Result<Vec<String>, Finding> {
+    let reply = room.send(Request::get("").of(bucket).flag("lifecycle")).await?;
+    match reply.status {
+        200..=299 => {}
+        404 => return Ok(Vec::new()),
+        _ => return Err(Finding::no(format!("reading the rules gave {}", status_of(&reply)))),
+    }
+    let text = |rule: &Vec<u8>| {
+        let parts = ["ID", "Prefix", "Days"].map(|name| xml::text(rule, name).unwrap_or_default());
+        parts.join(" ")
+    };
+    Ok(xml::parts(&reply.body, "Rule").iter().map(text).collect())
+}
+
+/// Ends the question where the rules do not come to be these.
+async fn come_to_be(room: &mut Room, bucket: &str, right: &[String], when: &str) -> Result<(), Finding> {
+    let mut now = Vec::new();
+    for pause in LOOKS {
+        tokio::time::sleep(pause).await;
+        now = seen(room, bucket).await?;
+        if now == right {
+            return Ok(());
+        }
+    }
+    Err(Finding::no(format!("{when}: the rules are {now:?} where {right:?} is right")))
+}
+
+async fn rules(room: &mut Room) -> Found {
+    let (bucket, _) = another_bucket(room, "rules", &pattern(600, 361)).await?;
+    let reply = room.send(setting(&bucket, &rule(RULE))).await?;
+    if let Some(finding) = refusal("a rule", &reply) {
+        return Ok(finding);
+    }
+    let right = [format!("{} {} {}", RULE.0, RULE.1, RULE.2)];
+    come_to_be(room, &bucket, &right, "set").await?;
+    let twice = [rule(("cosmark-two", "a/", 10)), rule(("cosmark-two", "b/", 20))].concat();
+    let mut others = Vec::new();
+    for (what, rules) in [("0 days", rule(("cosmark-none", "a/", 0))), ("two rules of one ID", twice)] {
+        let reply = room.send(setting(&bucket, &rules)).await?;
+        others.extend(shut_out(&reply, what, &[400])?);
+        come_to_be(room, &bucket, &right, &format!("{what} refused")).await?;
+    }
+    let reply = room.send(Request::delete("").of(&bucket).flag("lifecycle")).await?;
+    if !reply.is_success() {
+        return Ok(Finding::no(format!("it cannot be deleted: {}", status_of(&reply))));
+    }
+    come_to_be(room, &bucket, &[], "deleted").await?;
+    Ok(said(&others, "as it was set, and gone when it was deleted"))
+}
