@@ -8,7 +8,7 @@ use super::operations::late;
 use super::ranges::each_of;
 use super::swift::segments;
 use super::{Group, Question, SWIFT, by, difference, pattern, row, stated};
-use crate::request::{Finding, Found, Request, status_of};
+use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 
 const LARGE: &str = "Swift, Large Object Support";
@@ -25,6 +25,36 @@ pub(super) const ROWS: &[Question] = &[
             LARGE,
         ),
         by!(ranges),
+    ),
+    row(
+        "swift.dlo.ranges",
+        (Group::Ranges, SWIFT),
+        (
+            "Do ranges of a dynamic large object across the borders of segments give these bytes and no others?",
+            "206 and the bytes, each of 6 ranges",
+            LARGE,
+        ),
+        by!(dynamic_ranges),
+    ),
+    row(
+        "swift.slo.part",
+        (Group::Multipart, SWIFT),
+        (
+            "Does a manifest that names a part of a segment give this part of it?",
+            "these bytes of it between the other segments, byte for byte",
+            LARGE,
+        ),
+        by!(part),
+    ),
+    row(
+        "swift.slo.changed",
+        (Group::Multipart, SWIFT),
+        (
+            "Is the read of a manifest refused whose segment is another one since?",
+            "409: bytes that the manifest does not name are never given for it",
+            LARGE,
+        ),
+        by!(changed),
     ),
     row(
         "swift.slo.delete",
@@ -82,10 +112,58 @@ async fn ranges(room: &mut Room) -> Found {
     let (contents, manifest) = segments(room).await?;
     let (key, content) = (room.key("ranges"), contents.concat());
     room.prepare(Request::put(&key, manifest.as_bytes()).query("multipart-manifest", "put")).await?;
+    across_borders(room, &key, &content).await
+}
+
+async fn across_borders(room: &mut Room, key: &str, content: &[u8]) -> Found {
     let last = content.len() - 1;
     // Segments end behind 1000, 2500 and 2800 bytes.
     let all = [(0, 0), (995, 1004), (999, 2500), (1000, 1000), (2490, last), (last, last)];
-    each_of(room, &key, &content, &all).await
+    each_of(room, key, content, &all).await
+}
+
+async fn dynamic_ranges(room: &mut Room) -> Found {
+    let (contents, _) = segments(room).await?;
+    let (key, content) = (room.key("dynamic-ranges"), contents.concat());
+    let manifest = format!("{}/{}", room.container, room.key("segment-"));
+    room.prepare(Request::put(&key, b"").line("x-object-manifest", manifest)).await?;
+    let whole = room.content(&key).await?.unwrap_or_default();
+    // Its segments come from a listing, which may lag.
+    if whole.len() < content.len() {
+        return Ok(late(room, format!("{} of {} bytes are there", whole.len(), content.len())));
+    }
+    across_borders(room, &key, &content).await
+}
+
+async fn part(room: &mut Room) -> Found {
+    let (contents, manifest) = segments(room).await?;
+    let key = room.key("part");
+    let mut rows: serde_json::Value = serde_json::from_str(&manifest).unwrap_or_default();
+    if let Some(row) = rows.get_mut(1) {
+        row["range"] = "200-699".into();
+    }
+    let put = Request::put(&key, rows.to_string().as_bytes()).query("multipart-manifest", "put");
+    let reply = room.send(put).await?;
+    if let Some(finding) = refusal(&reply) {
+        return Ok(finding);
+    }
+    let right = [&contents[0][..], &contents[1][200..700], &contents[2][..]].concat();
+    let now = room.content(&key).await?.unwrap_or_default();
+    Ok(difference(&right, &now).map_or_else(|| Finding::yes("500 of 1500 bytes of a segment"), Finding::no))
+}
+
+async fn changed(room: &mut Room) -> Found {
+    let (contents, manifest) = segments(room).await?;
+    let key = room.key("changed");
+    room.prepare(Request::put(&key, manifest.as_bytes()).query("multipart-manifest", "put")).await?;
+    let segment = room.key("segment-0");
+    room.write(&segment, &pattern(contents[0].len(), 252)).await?;
+    let reply = room.send(Request::get(&key)).await?;
+    Ok(match refused(&reply, 409, &[]) {
+        finding if !reply.is_success() => finding,
+        _ if reply.body == contents.concat() => late(room, "the bytes of before are there".to_owned()),
+        finding => Finding::no(format!("{}, and bytes that it does not name", finding.saw)),
+    })
 }
 
 async fn delete(room: &mut Room) -> Found {

@@ -149,8 +149,11 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
         "swift.list.reverse",
         "swift.list.window",
         "swift.newest",
+        "swift.dlo.ranges",
         "swift.post.keeps",
+        "swift.slo.changed",
         "swift.slo.delete",
+        "swift.slo.part",
         "swift.slo.ranges",
     ];
     assert!(answered.iter().all(|id| is_yes(id)), "{by_swift:#?}");

@@ -59,6 +59,10 @@ pub(super) enum Way {
     KeepsChunkedCoding,
     /// A byte behind the border of a segment is wrong.
     WrongBehindSegment,
+    /// A part of a segment is another one.
+    GivesOtherPart,
+    /// Whatever the segments of a manifest are now is its object.
+    GivesChangedSegments,
     /// The delete of a manifest takes its segments along.
     DeletesSegments,
     /// Objects stay when their time is over.
@@ -228,6 +232,10 @@ fn answered(way: Way, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             codings.for_each(|line| line.1.push_str(",aws-chunked"));
         }
         Way::WrongBehindSegment if is_read("-ranges") && reply.body.len() > 6 => reply.body[6] ^= 1,
+        Way::GivesOtherPart if is_read("-part") && reply.is_success() => reply.body[1000] ^= 1,
+        Way::GivesChangedSegments if is_read("-changed") && reply.status == 409 => {
+            reply = Reply { status: 200, body: vec![1; 2800], ..Reply::default() };
+        }
         Way::PostsLoseTypes if ask.method == "POST" => POSTED.set(true),
         Way::PostsLoseTypes if is_read("-keeps") && POSTED.get() => {
             let kinds = reply.lines.iter_mut().filter(|line| line.0 == "content-type");
@@ -325,7 +333,15 @@ async fn asked_by_swift(store: &Handle, lie: Lie, only: &[&str]) -> Certificate 
 #[tokio::test]
 async fn lies_of_a_swift_about_manifests_windows_and_metadata_are_found() {
     let store = SimStore::start(Behaviour::from_yaml("etag: md5").unwrap(), "127.0.0.1:0").unwrap();
-    let only = ["swift.container.", "swift.copy.", "swift.head.", "swift.list.", "swift.post.", "swift.slo"];
+    let only = [
+        "swift.container.",
+        "swift.copy.",
+        "swift.dlo.",
+        "swift.head.",
+        "swift.list.",
+        "swift.post.",
+        "swift.slo",
+    ];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
         (by(Way::MakesAnew), &["swift.container.again"]),
@@ -335,7 +351,9 @@ async fn lies_of_a_swift_about_manifests_windows_and_metadata_are_found() {
         (by(Way::IgnoresEndMarkers), &["swift.list.reverse", "swift.list.window"]),
         (by(Way::PostsLoseTypes), &["swift.post.keeps"]),
         (by(Way::DeletesSegments), &["swift.slo.delete"]),
-        (by(Way::WrongBehindSegment), &["swift.slo.ranges"]),
+        (by(Way::WrongBehindSegment), &["swift.dlo.ranges", "swift.slo.ranges"]),
+        (by(Way::GivesOtherPart), &["swift.slo.part"]),
+        (by(Way::GivesChangedSegments), &["swift.slo.changed"]),
     ];
     let mut wrong = Vec::new();
     for (lie, wanted) in cases {
