@@ -217,9 +217,11 @@ impl Healthy {
         let band = Band::of(rates)?;
         let within = |rate: &f64| (band.low..=band.high).contains(rate);
         let bytes = seconds.bytes.get(from..to)?.iter().zip(rates).filter(|(_, rate)| within(rate));
-        let bytes: Vec<f64> = bytes.map(|(bytes, _)| *bytes).collect();
+        let (bytes, usual): (Vec<f64>, Vec<f64>) = bytes.unzip();
+        // Pauses that come again and again take of both alike.
+        let bytes = mean(&bytes) * (band.level / mean(&usual));
         let failed = seconds.failed.get(from..to)?.iter().copied().fold(0.0, f64::max);
-        Some(Self { from, to, band, bytes: mean(&bytes), mean: mean(rates), failed })
+        Some(Self { from, to, band, bytes, mean: mean(rates), failed })
     }
 
     fn result(&self) -> HealthyResult {

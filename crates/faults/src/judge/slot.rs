@@ -129,11 +129,13 @@ impl Basis<'_> {
         Shape { ends_above, falls_again }
     }
 
-    /// Seconds in which hardly anything was done. Where chance alone makes such seconds, only those say something that are of a
-    /// dip, or in which more failed than without a fault.
+    /// Seconds in which hardly anything was done. Where there are such seconds by chance or without a fault, only those say
+    /// something that are of a dip, or in which more failed than without a fault.
     fn below_tenth_s(&self, healthy: &Healthy, (from, to): (usize, usize), found: &Found) -> f64 {
         let least = healthy.band.level * TENTH;
-        let may_be_chance = healthy.band.level - least < BY_CHANCE * healthy.band.noise;
+        let own = self.seconds.ok.get(healthy.from..healthy.to).unwrap_or_default();
+        let may_be_chance = healthy.band.level - least < BY_CHANCE * healthy.band.noise
+            || own.iter().any(|rate| *rate < least);
         let is_in_dip = |at: usize| found.dips.iter().any(|dip| (dip.bins.0..dip.bins.1).contains(&at));
         let has_failed =
             |at: usize| self.seconds.failed.get(at).is_some_and(|failed| *failed > healthy.failed);

@@ -253,6 +253,25 @@ fn a_load_that_pauses_every_few_seconds_has_no_slot_void_for_that() {
 }
 
 #[test]
+fn pauses_that_a_store_makes_anyway_are_not_charged_to_a_fault() {
+    let found = judged(
+        &rates(|at| if at % 10 == 0 || (113..118).contains(&at) { 0 } else { 100 }),
+        &[played(100.0)],
+        30,
+    );
+    let slot = &found.slots[0];
+    let near = |figure: Option<f64>, truth: f64| figure.is_some_and(|figure| (figure - truth).abs() <= 1.0);
+    assert!(near(slot.dip_after_s, 13.0) && near(slot.back_after_s, 18.0), "{slot:?}");
+    // A second without a fault is worth nine tenths of one without a pause.
+    let (operations, bytes) = (slot.lost_operations.unwrap(), slot.lost_bytes.unwrap());
+    assert!((operations / 450.0 - 1.0).abs() < 0.05, "{slot:?}");
+    assert!((bytes / operations / 1000.0 - 1.0).abs() < 0.01, "{slot:?}");
+    assert_eq!(slot.below_tenth_s, Some(5.0), "{slot:?}");
+    let quiet = judged(&rates(|at| if at % 10 == 0 { 0 } else { 100 }), &[played(100.0)], 30);
+    assert_eq!((quiet.slots[0].dip, quiet.slots[0].below_tenth_s), (Some(false), Some(0.0)), "{quiet:?}");
+}
+
+#[test]
 fn a_store_that_is_faster_after_a_fault_is_not_called_one_that_is_not_back() {
     let found = judged(
         &rates(|at| match at {

@@ -49,7 +49,8 @@ pub struct HealthyResult {
     pub low_per_s: f64,
     /// Its upper end.
     pub high_per_s: f64,
-    /// Mean of the seconds within the band: what is lost is counted from here.
+    /// Mean of the seconds within the band, less what pauses take that come again and again: what is lost is counted from
+    /// here.
     pub level_per_s: f64,
     /// The same in body bytes.
     pub level_bytes_per_s: f64,

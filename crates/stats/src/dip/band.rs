@@ -14,6 +14,13 @@ const LEAST_SHARE: f64 = 0.01;
 const LEAST_OPERATIONS: f64 = 1.5;
 /// The standard deviation of a normal law in median absolute deviations.
 const NORMAL: f64 = 1.4826;
+/// What pauses take from a second on average counts from here on: in units of noise, and as a share of the median.
+const LEAST_TAKEN: f64 = 0.3;
+const LEAST_TAKEN_SHARE: f64 = 0.003;
+/// And from so many seconds in each half on.
+const LEAST_PAUSES: usize = 2;
+/// And no more of it than so many times what they take in the half that has less of them.
+const MOST_OF_HALF: f64 = 2.0;
 
 /// How a rate is without a fault: the median of its seconds, and three median absolute deviations on either side.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,10 +33,13 @@ pub struct Band {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Mean of the seconds within the band: what a second without a fault is worth.
+    /// Mean of the seconds within the band, less what pauses take that come again and again: what a second without a
+    /// fault is worth.
     pub level: f64,
-    /// How much one second differs from another, as a standard deviation.
+    /// How much one second within the band differs from another, as a standard deviation.
     pub noise: f64,
+    /// The same of all seconds where pauses come again and again; else the noise.
+    pub spread: f64,
     /// How many seconds one independent second is worth: neighbours resemble each other.
     pub memory: f64,
     /// Share of the seconds that lie outside.
@@ -50,10 +60,13 @@ impl Band {
         let half = (DEVIATIONS * deviation).max(LEAST_SHARE * median_rate).max(LEAST_OPERATIONS);
         let (low, high) = (median_rate - half, median_rate + half);
         let within: Vec<f64> = healthy.iter().copied().filter(|rate| (low..=high).contains(rate)).collect();
-        let level = within.iter().sum::<f64>() / real(within.len().max(1));
+        let usual = within.iter().sum::<f64>() / real(within.len().max(1));
         let least = (LEAST_SHARE * median_rate).max(LEAST_OPERATIONS) / DEVIATIONS;
         // Where many seconds are alike the median says nothing of the others.
-        let noise = (NORMAL * deviation).max(spread(&within, level)).max(least);
+        let noise = (NORMAL * deviation).max(spread(&within, usual)).max(least);
+        let least_taken = (LEAST_TAKEN * noise).max(LEAST_TAKEN_SHARE * median_rate);
+        let taken = taken_by_pauses(healthy, usual, (low, high), least_taken);
+        let level = usual - taken;
         let resembling = lag1_autocorrelation(healthy).clamp(0.0, 0.9);
         Some(Self {
             median: median_rate,
@@ -62,11 +75,27 @@ impl Band {
             high,
             level,
             noise,
+            spread: if taken > 0.0 { spread(healthy, level).max(noise) } else { noise },
             memory: (1.0 + resembling) / (1.0 - resembling),
             outside: 1.0 - real(within.len()) / real(healthy.len()),
             quiet_score: 0.0,
         })
     }
+}
+
+/// What pauses take from a second on average that come in both halves of the seconds, 0 where that is less than `least`:
+/// a store that puts its data in order every few seconds does so after a fault, too. A single pause is none of them, nor
+/// is one that is made up for at once.
+fn taken_by_pauses(healthy: &[f64], usual: f64, (low, high): (f64, f64), least: f64) -> f64 {
+    let taken = |part: &[f64]| {
+        let outside = part.iter().filter(|rate| !(low..=high).contains(*rate));
+        outside.map(|rate| usual - rate).sum::<f64>() / real(part.len().max(1))
+    };
+    let (first, second) = healthy.split_at(healthy.len() / 2);
+    let of_half = taken(first).min(taken(second));
+    let pauses = |part: &[f64]| part.iter().filter(|rate| **rate < low).count();
+    let is_rare = pauses(first).min(pauses(second)) < LEAST_PAUSES;
+    if is_rare || of_half < least { 0.0 } else { taken(healthy).min(MOST_OF_HALF * of_half) }
 }
 
 fn spread(values: &[f64], middle: f64) -> f64 {

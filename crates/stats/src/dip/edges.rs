@@ -58,7 +58,7 @@ fn side_after(missing: &[f64], known: usize, skip: usize, band: &Band) -> Option
     let part = missing.get(skip..)?;
     let every = part.len().div_ceil(MOST_POINTS).max(1);
     let points: Vec<f64> = part.chunks(every).map(|one| one.iter().sum::<f64>() / real(one.len())).collect();
-    let noise = band.noise.powi(2) * band.memory / real(every);
+    let noise = band.spread.powi(2) * band.memory / real(every);
     let straight = fit(&points)?;
     let abrupt = abrupt(&points).filter(|one| one.squares <= straight.squares + BEYOND_ABRUPT * noise);
     let best = abrupt.unwrap_or(straight);

@@ -148,7 +148,7 @@ const BEYOND_EDGE: f64 = 4.0;
 
 fn lacks(part: Option<&[f64]>, band: &Band) -> bool {
     part.is_some_and(|part| {
-        part.iter().sum::<f64>() > BEYOND_EDGE * band.noise * (band.memory * real(part.len())).sqrt()
+        part.iter().sum::<f64>() > BEYOND_EDGE * band.spread * (band.memory * real(part.len())).sqrt()
     })
 }
 
@@ -180,7 +180,7 @@ fn depth(missing: &[f64], band: &Band) -> f64 {
     let widest = deep.saturating_sub(2).max(1);
     let by_chance = |width: usize, mean: f64| {
         let done = ((1.0 - mean / band.level) / HARDLY).clamp(0.0, 1.0);
-        DEEPER_BY_CHANCE * band.noise * (band.memory / real(width)).sqrt() * done
+        DEEPER_BY_CHANCE * band.spread * (band.memory / real(width)).sqrt() * done
     };
     let widths = std::iter::successors(Some(widest.min(DEPTH_BINS)), |width| {
         (*width < widest).then(|| (width + (width / 2).max(1)).min(widest))

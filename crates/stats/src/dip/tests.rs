@@ -271,6 +271,71 @@ fn a_healthy_series_has_no_dip() {
 }
 
 #[test]
+fn pauses_that_come_again_and_again_are_no_dip_and_make_none_longer_or_larger() {
+    let mut random = Random::new(21);
+    let (mut false_dips, mut missed, mut late, mut apart) = (0, 0, 0, 0);
+    // Every so many seconds, for how long, how deep; as a store does that puts in order what it has.
+    let pauses = [(10, 1, 0.6), (20, 1, 0.6), (7, 1, 0.3), (10, 2, 0.2), (30, 2, 0.4)];
+    for ((every, pause_s, pause_depth), noise) in
+        pauses.iter().flat_map(|pause| [0.005, 0.03].map(|noise| (*pause, noise)))
+    {
+        let low = 1000.0 * (1.0 - pause_depth);
+        let own = |second: usize| if second % every < pause_s { low } else { 1000.0 };
+        for (length_s, depth) in [(0.0, 0.0), (4.3, 1.0), (8.0, 0.5)].repeat(20) {
+            let begin_s = 112.0 + real(every) * random.unit();
+            let mut lost = 0.0;
+            let of = |second: usize| {
+                let inside = (real(second + 1).min(begin_s + length_s) - real(second).max(begin_s)).max(0.0);
+                lost += own(second) * depth * inside;
+                let chance = normal_quantile(random.unit().clamp(1e-9, 1.0 - 1e-9)) * noise * 1000.0;
+                own(second) * (1.0 - depth * inside) + chance
+            };
+            let series: Vec<f64> = (0..240).map(of).collect();
+            let band = Band::of(&series[..110]).unwrap();
+            let found = find(&series, 110, 240, &band);
+            let Some((from_s, to_s)) = found.extent() else {
+                missed += usize::from(depth > 0.0);
+                continue;
+            };
+            if depth <= 0.0 {
+                false_dips += 1;
+                continue;
+            }
+            late += usize::from((from_s - begin_s).abs().max((to_s - begin_s - length_s).abs()) > 1.0);
+            let one_pause = 1000.0 * pause_depth * real(pause_s);
+            apart += usize::from((found.lost() - lost).abs() > 0.05 * lost + one_pause);
+        }
+    }
+    assert!(false_dips <= 2 && missed == 0, "{false_dips} of 200, {missed} of 400");
+    assert!(late <= 60 && apart <= 8, "{late} and {apart} of 400");
+}
+
+#[test]
+fn a_single_pause_of_healthy_seconds_is_not_what_their_rate_is() {
+    let mut series = vec![1000.0; 200];
+    series[20..26].fill(0.0);
+    series[120..130].fill(300.0);
+    let band = Band::of(&series[..100]).unwrap();
+    assert!((band.level - 1000.0).abs() < 1e-9 && band.spread <= band.noise, "{band:?}");
+    // Nor are two of them, one in each half.
+    let mut two = vec![1000.0; 100];
+    (two[10], two[70]) = (0.0, 0.0);
+    assert!((Band::of(&two).unwrap().level - 1000.0).abs() < 1e-9);
+    // Nor are pauses that are made up for at once.
+    let mut waves = vec![1000.0; 200];
+    for at in (5..100).step_by(10) {
+        waves[at] = 400.0;
+        waves[at + 1] = 1600.0;
+    }
+    assert!((Band::of(&waves[..100]).unwrap().level - 1000.0).abs() < 1e-9);
+    for at in (5..100).step_by(10) {
+        waves[at + 1] = 1000.0;
+    }
+    let band = Band::of(&waves[..100]).unwrap();
+    assert!((band.level - 940.0).abs() < 1e-9 && band.median > 999.0, "{band:?}");
+}
+
+#[test]
 fn arrivals_by_chance_have_no_dip_and_a_short_outage_among_them_is_seen() {
     let mut random = Random::new(11);
     let poisson = |mean: f64, random: &mut Random| {
