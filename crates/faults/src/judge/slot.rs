@@ -110,7 +110,7 @@ impl Basis<'_> {
             Some("no more operations failed than without a fault"),
         );
         slot.below_tenth_s = Some(self.below_tenth_s(healthy, (from, to), &found));
-        self.times(spec, (from, to), &found, slot, unknown);
+        self.times((spec, played), (from, to), (healthy, &found), slot, unknown);
         let ends_above = found.above_s.iter().any(|above| above.1 + LAST_S >= real(to));
         slot.back_after_s = back(spec, played, &found, (real(to), ends_above), unknown);
         let falls_again = slot.back_after_s.is_some_and(|after| {
@@ -123,26 +123,32 @@ impl Basis<'_> {
         }
         let why = "it is not known when redundancy was whole again";
         unknown.add("rebuild_lost_operations", slot.rebuild_lost_operations.is_none(), Some(why));
-        let expected = self.rate_without(healthy) * real(to.saturating_sub(from));
+        let expected = self.rate_without(healthy, played) * real(to.saturating_sub(from));
         let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
         slot.resiliency = (expected > 0.0).then(|| done / expected);
         Shape { ends_above, falls_again }
     }
 
-    /// Seconds in which hardly anything was done. Where there are such seconds by chance or without a fault, only those say
-    /// something that are of a dip, or in which more failed than without a fault.
+    /// Seconds in which hardly anything was done.
     fn below_tenth_s(&self, healthy: &Healthy, (from, to): (usize, usize), found: &Found) -> f64 {
+        let least = healthy.band.level * TENTH;
+        let says_it = self.says_it(healthy, found);
+        let rates = self.seconds.ok.get(from..to).unwrap_or_default();
+        let below = (from..).zip(rates).filter(|(at, rate)| **rate < least && says_it(*at));
+        real(below.count())
+    }
+
+    /// Which seconds with hardly any operations say something of the store. Where there are such seconds by chance or without
+    /// a fault, only those do that are of a dip, or in which more failed than without a fault.
+    fn says_it(&self, healthy: &Healthy, found: &Found) -> impl Fn(usize) -> bool {
         let least = healthy.band.level * TENTH;
         let own = self.seconds.ok.get(healthy.from..healthy.to).unwrap_or_default();
         let may_be_chance = healthy.band.level - least < BY_CHANCE * healthy.band.noise
             || own.iter().any(|rate| *rate < least);
-        let is_in_dip = |at: usize| found.dips.iter().any(|dip| (dip.bins.0..dip.bins.1).contains(&at));
+        let is_in_dip = move |at: usize| found.dips.iter().any(|dip| (dip.bins.0..dip.bins.1).contains(&at));
         let has_failed =
-            |at: usize| self.seconds.failed.get(at).is_some_and(|failed| *failed > healthy.failed);
-        let says_it = |at: usize| !may_be_chance || is_in_dip(at) || has_failed(at);
-        let rates = self.seconds.ok.get(from..to).unwrap_or_default();
-        let below = (from..).zip(rates).filter(|(at, rate)| **rate < least && says_it(*at));
-        real(below.count())
+            move |at: usize| self.seconds.failed.get(at).is_some_and(|failed| *failed > healthy.failed);
+        move |at: usize| !may_be_chance || is_in_dip(at) || has_failed(at)
     }
 
     /// The rate in the slot and some time before it.
@@ -159,9 +165,10 @@ impl Basis<'_> {
         slot.course_per_s = rates.chunks(step).map(|one| (mean(one) * 1e3).round() / 1e3).collect();
     }
 
-    /// Operations per second of the slots without a fault; without any, of the healthy seconds.
-    fn rate_without(&self, healthy: &Healthy) -> f64 {
-        let rates = self.controls.iter().map(|slot| {
+    /// Operations per second of the other slots without a fault; without any, of the healthy seconds.
+    fn rate_without(&self, healthy: &Healthy, own: &Played) -> f64 {
+        let others = self.controls.iter().filter(|slot| !std::ptr::eq(**slot, own));
+        let rates = others.map(|slot| {
             let to = whole(slot.to_s).min(self.end);
             mean(self.seconds.ok.get(whole(slot.from_s)..to).unwrap_or_default())
         });
@@ -180,9 +187,9 @@ impl Basis<'_> {
 
     fn times(
         &self,
-        spec: &FaultSpec,
+        (spec, played): (&FaultSpec, &Played),
         (from, to): (usize, usize),
-        found: &Found,
+        (healthy, found): (&Healthy, &Found),
         slot: &mut SlotResult,
         unknown: &mut Unknown,
     ) {
@@ -191,25 +198,36 @@ impl Basis<'_> {
             let ms = ns as f64 / 1e6;
             ms
         };
-        let in_dip =
-            found.extent().map(|(from_s, to_s)| self.seconds.times(whole(from_s), whole(to_s.ceil())));
-        let enough = in_dip.filter(|times| times.count() >= LEAST_TIMES);
+        let in_dip = found.extent().map(|(from_s, to_s)| (whole(from_s), whole(to_s.ceil())));
+        let (first, last) = in_dip.unwrap_or_else(|| in_force(played));
+        let times = self.seconds.times(first, last);
+        let enough = Some(times).filter(|times| times.count() >= LEAST_TIMES);
         slot.p99_ms = enough.and_then(|times| times.quantile_ns(0.99)).map(ms);
-        let why = if slot.dip == Some(true) {
-            "fewer than 1000 operations were answered in the dip"
-        } else {
-            "the rate did not fall"
+        let within = match (in_dip, &played.landed) {
+            (Some(_), _) => "in the dip",
+            (None, Some(_)) => "while the fault was there",
+            (None, None) => "in the slot",
         };
-        unknown.add("p99_ms", slot.p99_ms.is_none(), Some(why));
+        let why = format!("fewer than 1000 operations were answered {within}");
+        unknown.add("p99_ms", slot.p99_ms.is_none(), Some(&why));
         if let Some(limit) = spec.limit {
+            let says_it = self.says_it(healthy, found);
             let beyond = |second: &usize| {
                 let times = self.seconds.times(*second, *second + 1);
-                times.quantile_ns(0.99).is_none_or(|ns| u128::from(ns) > limit.as_nanos())
+                let p99_ns = times.quantile_ns(0.99);
+                p99_ns.map_or_else(|| says_it(*second), |ns| u128::from(ns) > limit.as_nanos())
             };
             slot.beyond_limit_s = Some(real((from..to).filter(beyond).count()));
         }
         unknown.add("beyond_limit_s", spec.limit.is_none(), Some("the fault has no limit:"));
     }
+}
+
+/// The whole seconds in which a fault was there; of a slot without one, all of its.
+fn in_force(played: &Played) -> (usize, usize) {
+    let landed_s = played.landed.as_ref().map(|landed| landed.0);
+    let (from_s, to_s) = landed_s.zip(played.heal_s).unwrap_or((played.from_s, played.to_s));
+    (whole(from_s.ceil()), whole(to_s))
 }
 
 /// When the rate was back; it has to stay for a while to count. `ends_above`: of the slot's end at `end_s`.

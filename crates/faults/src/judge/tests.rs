@@ -144,6 +144,54 @@ fn seconds_in_which_nothing_came_by_chance_are_none_of_an_outage() {
     assert!(below[0] < 0.5 && (20.0..=21.0).contains(&below[1]), "{below:?}");
 }
 
+#[test]
+fn empty_seconds_that_are_so_by_chance_are_not_beyond_the_limit() {
+    let mut seconds = Seconds::default();
+    for (at, ok) in (0..400_u64).zip(BY_CHANCE.into_iter().cycle()) {
+        let (ok, ms) = match at {
+            200..220 => (0, 10),
+            130..134 => (ok, 500),
+            _ => (ok, 10),
+        };
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &second(ok, 0, ms));
+    }
+    let slots = [vec![played(100.0), played(195.0)]];
+    let result = results(&[spec(stall(), 30)], &slots, &seconds, LOAD, true).remove(0);
+    let beyond: Vec<_> = result.slots.iter().map(|slot| slot.beyond_limit_s.unwrap()).collect();
+    assert!((beyond[0] - 4.0).abs() < 1e-9, "slow ones alone: {beyond:?}");
+    assert!((20.0..=21.0).contains(&beyond[1]), "an outage has no answers: {beyond:?}");
+}
+
+#[test]
+fn a_store_that_is_only_slow_has_the_percentile_of_when_it_was() {
+    let mut seconds = Seconds::default();
+    for at in 0..400_u64 {
+        let ms = if (100..111).contains(&at) { 300 } else { 10 };
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &second(200, 0, ms));
+    }
+    let quiet = Played { from_s: 200.0, to_s: 260.0, ..Played::default() };
+    let specs = [spec(stall(), 30), spec(FaultKind::None, 30)];
+    let found = results(&specs, &[vec![played(100.0)], vec![quiet]], &seconds, LOAD, true);
+    let p99_ms = |at: usize| found[at].slots[0].p99_ms.unwrap();
+    assert_eq!((found[0].slots[0].dip, found[0].slots[0].beyond_limit_s), (Some(false), Some(11.0)));
+    assert!((p99_ms(0) / 300.0 - 1.0).abs() < 0.02 && (p99_ms(1) / 10.0 - 1.0).abs() < 0.02, "{found:?}");
+}
+
+#[test]
+fn a_slot_without_a_fault_is_compared_with_others_and_not_with_itself() {
+    let quiet = |from_s: f64| Played { from_s, to_s: from_s + 60.0, ..Played::default() };
+    let found = |slots: Vec<Played>| {
+        let specs = [spec(FaultKind::None, 30)];
+        results(&specs, &[slots], &three_dips(), LOAD, true).remove(0).slots
+    };
+    let lost = (6000.0 - 1000.0) / 6000.0;
+    let alone = found(vec![quiet(100.0)]);
+    assert!((alone[0].resiliency.unwrap() - lost).abs() < 1e-9, "{alone:?}");
+    let two = found(vec![quiet(100.0), quiet(130.0)]);
+    assert!((two[0].resiliency.unwrap() - lost).abs() < 1e-9, "{two:?}");
+    assert!((two[1].resiliency.unwrap() - 1.0 / lost).abs() < 1e-9, "{two:?}");
+}
+
 /// 100/s; from 100 on 20/s for `low_s` seconds, then 100/s.
 fn one_dip(low_s: u64) -> Seconds {
     let mut seconds = Seconds::default();

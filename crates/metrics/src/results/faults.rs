@@ -99,9 +99,11 @@ pub struct SlotResult {
     pub failed_operations: Option<u64>,
     /// Seconds with less than a tenth of the level.
     pub below_tenth_s: Option<f64>,
-    /// Seconds in which the 99th percentile of the response time was beyond `limit`, or nothing was answered.
+    /// Seconds in which the 99th percentile of the response time was beyond `limit`, or nothing was answered; where so few
+    /// operations come that nothing is answered in some seconds by chance, the latter only in a dip.
     pub beyond_limit_s: Option<f64>,
-    /// 99th percentile of the response time in the dip, in ms.
+    /// 99th percentile of the response time in the dip, in ms; where the rate did not fall, while the fault was there, and of a
+    /// slot without one, of all of it.
     pub p99_ms: Option<f64>,
     /// The rate was back in the band, and stayed there as long as it had to.
     pub back_after_s: Option<f64>,
@@ -109,7 +111,8 @@ pub struct SlotResult {
     pub whole_after_s: Option<f64>,
     /// Operations that were not done between healing and then.
     pub rebuild_lost_operations: Option<f64>,
-    /// Operations of the slot over those of as many seconds without a fault.
+    /// Operations of the slot over those of as many seconds without a fault: of other slots without one, or where there are
+    /// none, before the first slot.
     pub resiliency: Option<f64>,
     /// Steps that somebody beside the store took to heal it.
     pub manual_steps: Option<u32>,
@@ -237,7 +240,7 @@ pub const SLOT_FIGURES: &[SlotFigure] = &[
     row("failed_operations", "operations failed", "count", failed),
     row("below_tenth_s", "below a tenth for", "s", |slot| slot.below_tenth_s),
     row("beyond_limit_s", "beyond the limit for", "s", |slot| slot.beyond_limit_s),
-    row("p99_ms", "99th percentile in the dip", "ms", |slot| slot.p99_ms),
+    row("p99_ms", "99th percentile inside", "ms", |slot| slot.p99_ms),
     row("back_after_s", "back after", "s", |slot| slot.back_after_s),
     row("whole_after_s", "redundancy whole after", "s", |slot| slot.whole_after_s),
     row("rebuild_lost_operations", "operations lost to rebuilding", "count", |slot| {

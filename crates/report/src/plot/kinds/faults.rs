@@ -20,7 +20,7 @@ const COLUMNS: [(&str, &str); 14] = [
     ("lost_bytes", "lost bytes"),
     ("below_tenth_s", "below 10 %"),
     ("beyond_limit_s", "beyond the limit"),
-    ("p99_ms", "p99 in the dip"),
+    ("p99_ms", "p99 inside"),
     ("back_after_s", "back after"),
     ("whole_after_s", "whole after"),
     ("rebuild_lost_operations", "lost to rebuilding"),
@@ -445,7 +445,7 @@ mod tests {
         for (head, of_b) in [
             ("lost bytes", "2.6 MB"),
             ("beyond the limit", "4.0 s"),
-            ("p99 in the dip", "812 ms"),
+            ("p99 inside", "812 ms"),
             ("lost to rebuilding", "31"),
             ("steps to heal", "2"),
         ] {
