@@ -2,7 +2,7 @@
 //! less an allowance; scores are summed up from where the sum was last 0. Source: E. S. Page, "Continuous Inspection
 //! Schemes" (Biometrika 41, 1954).
 
-use super::Band;
+use super::{Band, real};
 
 /// Bins `from..to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,10 @@ const SCORE: f64 = 8.5;
 const BEYOND_QUIET: f64 = 1.3;
 /// And when at least so much of a second's work is lacking.
 const LEAST_LOST: f64 = 0.1;
+/// What counts by itself ends where the rate is seen to be back: in so many seconds it lacks less than half of what it lacked
+/// before, by so many standard deviations of their sum.
+const LEAST_BACK: usize = 5;
+const SURELY_BACK: f64 = 5.0;
 
 fn allowance(band: &Band) -> f64 {
     (ALLOWANCE * band.noise * band.memory.sqrt()).max(LEAST_ALLOWANCE * band.level)
@@ -36,8 +40,9 @@ fn needed(band: &Band) -> f64 {
 /// All stretches of `missing` (level - rate) that are more than chance.
 pub fn find(missing: &[f64], band: &Band) -> Vec<Segment> {
     let needed = needed(band);
+    let noise = band.spread * band.memory.sqrt();
     let mut found: Vec<Segment> = Vec::new();
-    for (segment, score) in stretches(missing, allowance(band), needed) {
+    for (segment, score) in stretches(missing, allowance(band), needed, noise) {
         if score < needed {
             continue;
         }
@@ -52,12 +57,13 @@ pub fn find(missing: &[f64], band: &Band) -> Vec<Segment> {
 
 /// The greatest score of any stretch.
 pub fn greatest(missing: &[f64], band: &Band) -> f64 {
-    let found = stretches(missing, allowance(band), needed(band));
+    let found = stretches(missing, allowance(band), needed(band), f64::INFINITY);
     found.into_iter().map(|(_, score)| score).fold(0.0, f64::max)
 }
 
-/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again: what comes later is another.
-fn stretches(missing: &[f64], allowance: f64, closing: f64) -> Vec<(Segment, f64)> {
+/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again, or has had as much and is
+/// seen to be over in spite of this `noise`: what comes later is another.
+fn stretches(missing: &[f64], allowance: f64, closing: f64, noise: f64) -> Vec<(Segment, f64)> {
     let mut found = Vec::new();
     let mut open: Option<(Segment, f64)> = None;
     let mut sum = 0.0;
@@ -65,9 +71,13 @@ fn stretches(missing: &[f64], allowance: f64, closing: f64) -> Vec<(Segment, f64
         sum += missing - allowance;
         match &mut open {
             Some((segment, most)) => {
+                let (length, since) = (segment.to - segment.from, at + 1 - segment.to);
+                let before = *most / real(length) + allowance;
+                let lacking = sum - *most + allowance * real(since);
+                let is_over = *most >= closing && is_back(before, (lacking, since), noise);
                 if sum > *most {
                     (segment.to, *most) = (at + 1, sum);
-                } else if sum <= 0.0 || *most - sum >= closing {
+                } else if sum <= 0.0 || *most - sum >= closing || is_over {
                     found.extend(open.take());
                     sum = 0.0;
                 }
@@ -80,6 +90,12 @@ fn stretches(missing: &[f64], allowance: f64, closing: f64) -> Vec<(Segment, f64
     found
 }
 
+/// Whether a rate is back that lacked so much a second `before`, and `lacking` in so many seconds since.
+fn is_back(before: f64, (lacking, since): (f64, usize), noise: f64) -> bool {
+    let half = before / 2.0 * real(since);
+    since >= LEAST_BACK && half - lacking > SURELY_BACK * noise * real(since).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,9 +103,24 @@ mod tests {
     #[test]
     fn a_stretch_ends_where_its_score_is_highest() {
         let scores = [4.0, -5.0, 3.0, -3.0, 1.0, 2.0, -2.0, 2.0, -2.0, 1.0, 5.0];
-        let found: Vec<_> =
-            stretches(&scores, 0.0, 9.0).into_iter().map(|(s, sum)| (s.from, s.to, sum)).collect();
+        let found: Vec<_> = stretches(&scores, 0.0, 9.0, f64::INFINITY)
+            .into_iter()
+            .map(|(s, sum)| (s.from, s.to, sum))
+            .collect();
         assert_eq!(found, [(0, 1, 4.0), (2, 3, 3.0), (4, 11, 7.0)]);
+    }
+
+    #[test]
+    fn what_is_surely_over_ends_before_its_score_is_used_up() {
+        let missing = |calm: usize| {
+            let mut missing = vec![50.0; 10];
+            missing.extend(vec![0.0; calm]);
+            missing.extend([50.0; 3]);
+            missing
+        };
+        let parts = |calm: usize, noise: f64| stretches(&missing(calm), 1.0, 12.0, noise).len();
+        assert_eq!((parts(LEAST_BACK - 1, 1.0), parts(LEAST_BACK, 1.0)), (1, 2));
+        assert_eq!((parts(8, 20.0), parts(8, f64::INFINITY)), (1, 1), "by chance, perhaps");
     }
 
     #[test]
@@ -97,7 +128,8 @@ mod tests {
         let mut missing = vec![50.0; 10];
         missing.extend([0.0; 30]);
         missing.extend([50.0; 3]);
-        let found: Vec<_> = stretches(&missing, 1.0, 12.0).into_iter().map(|(s, _)| (s.from, s.to)).collect();
+        let found = stretches(&missing, 1.0, 12.0, f64::INFINITY);
+        let found: Vec<_> = found.into_iter().map(|(s, _)| (s.from, s.to)).collect();
         assert_eq!(found, [(0, 10), (40, 43)]);
     }
 }

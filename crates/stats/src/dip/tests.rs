@@ -271,6 +271,28 @@ fn a_healthy_series_has_no_dip() {
 }
 
 #[test]
+fn two_short_dips_are_two_where_the_rate_was_back_for_some_seconds_between_them() {
+    let mut random = Random::new(31);
+    let mut right = 0;
+    for case in 0..60 {
+        let (noise, gap) = ([0.0, 0.01, 0.02][case % 3], 7 + case % 6);
+        let mut series = vec![1000.0; 200];
+        series[100..105].fill(0.0);
+        series[105 + gap..113 + gap].fill(400.0);
+        for rate in &mut series {
+            *rate += normal_quantile(random.unit().clamp(1e-9, 1.0 - 1e-9)) * noise * 1000.0;
+        }
+        let band = Band::of(&series[..90]).unwrap();
+        let found = find(&series, 90, 200, &band);
+        let back_s = found.back_s(90.0, 5.0, 200.0).unwrap_or_default();
+        let is_right = found.dips.len() == 2 && (back_s - 105.0).abs() <= 1.0;
+        right += usize::from(is_right && (found.depth() - 1.0).abs() < 0.05);
+        assert!((found.lost() / 9_800.0 - 1.0).abs() < 0.05, "{case}: {found:?}");
+    }
+    assert!(right >= 55, "{right} of 60");
+}
+
+#[test]
 fn pauses_that_come_again_and_again_are_no_dip_and_make_none_longer_or_larger() {
     let mut random = Random::new(21);
     let (mut false_dips, mut missed, mut late, mut apart) = (0, 0, 0, 0);
