@@ -10,8 +10,52 @@ use futures_util::future::{join, join_all};
 use super::{AT_ONCE, Field, LISTS, Life, Looked, READS, WRITERS};
 use crate::change::{CHANGES, Change};
 
-/// A miss sooner than that after the acknowledgement draws no look behind it, ns.
-const LEAST_NS: u64 = 1_000_000;
+/// A miss sooner than that after the acknowledgement draws no look behind it.
+const LEAST: Duration = Duration::from_millis(1);
+/// Every other look behind the last miss is up to so many times as late.
+const WIDE: f64 = 3.0;
+const WIDE_SHARE: f64 = 0.5;
+/// Others are up to where the change was seen first behind it, as long as that is by so much later.
+const CLOSE_SHARE: f64 = 0.75;
+const CLOSE_ENOUGH: f64 = 1.005;
+
+/// Where a window ends, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Edge {
+    /// Time of the last miss after the acknowledgement, us.
+    missed_us: u64,
+    /// The first time behind it at which a change was seen.
+    seen_us: Option<u64>,
+}
+
+impl Edge {
+    /// A look so long after the acknowledgement, and whether it missed the change.
+    fn take(&mut self, (after_us, is_stale): (u64, bool)) {
+        if is_stale {
+            self.missed_us = self.missed_us.max(after_us);
+            self.seen_us = self.seen_us.filter(|seen_us| *seen_us > self.missed_us);
+        } else if after_us > self.missed_us {
+            self.seen_us = Some(self.seen_us.map_or(after_us, |seen_us| seen_us.min(after_us)));
+        }
+    }
+
+    fn missed(self) -> Duration {
+        Duration::from_micros(self.missed_us)
+    }
+
+    /// When it is looked behind the last miss, if it is: `which` and `place` are drawn from 0 to below 1. A window that is
+    /// always as long is halved again and again; one that is longer now and then is met by those that look far.
+    fn look_behind(self, which: f64, place: f64) -> Option<Duration> {
+        let missed = Some(self.missed()).filter(|missed| *missed >= LEAST)?;
+        let close = || {
+            let seen = Duration::from_micros(self.seen_us?);
+            let most = seen.as_secs_f64() / missed.as_secs_f64();
+            Some(most.min(WIDE)).filter(|_| which < CLOSE_SHARE && most > CLOSE_ENOUGH)
+        };
+        let most = if which < WIDE_SHARE { Some(WIDE) } else { close() };
+        most.map(|most| missed.mul_f64(1.0 + (most - 1.0) * place))
+    }
+}
 
 impl Field<'_> {
     /// One key.
@@ -76,15 +120,15 @@ impl Field<'_> {
         let all = || looks.iter().flatten();
         let Some(last_us) = all().map(|look| look.0).max() else { return };
         let last_stale_us = all().filter(|look| look.1).map(|look| look.0).max();
-        if let Some(missed_us) = last_stale_us {
-            let mut missed = self.missed_us.borrow_mut();
-            let longest_us = missed.entry(class).or_default();
-            *longest_us = missed_us.max(*longest_us);
-        }
+        let mut edges = self.edges.borrow_mut();
+        let edge = edges.entry(class).or_default();
+        // Misses first: what was seen before the last of them is not behind it.
+        all().filter(|look| look.1).chain(all().filter(|look| !look.1)).for_each(|look| edge.take(*look));
+        drop(edges);
         self.sum(|sums| sums.change(class, last_us, last_stale_us));
     }
 
-    /// Times after an acknowledgement, ns, one in each of as many parts of the axis. For every other change one of them is drawn
+    /// Times after an acknowledgement, ns, one in each of as many parts of the axis. For most changes one of them is drawn
     /// behind the last miss of the class: evenly over the logarithm few looks come to the end of a long window.
     fn times(&self, count: usize, reach: Duration, class: LookClass) -> Vec<u64> {
         let most_ms = (reach.as_secs_f64() * 1e3).max(1.0);
@@ -97,12 +141,10 @@ impl Field<'_> {
             Duration::from_secs_f64(after_ms / 1e3).as_nanos() as u64
         };
         let mut times: Vec<u64> = (0..count).map(one).collect();
-        let missed_us = self.missed_us.borrow().get(&class).copied().unwrap_or_default();
-        let missed_ns = missed_us.saturating_mul(1000);
+        let edge = self.edges.borrow().get(&class).copied().unwrap_or_default();
+        let behind = edge.look_behind(self.draw(), self.draw()).map(|behind| behind.as_nanos() as u64);
         let reach_ns = reach.as_nanos() as u64;
-        if (LEAST_NS..reach_ns).contains(&missed_ns) && self.draw() < 0.5 {
-            let behind_ns =
-                Duration::from_nanos(missed_ns).mul_f64(1.0 + 2.0 * self.draw()).as_nanos() as u64;
+        if let Some(behind_ns) = behind.filter(|_| edge.missed().as_nanos() < reach.as_nanos()) {
             let nearest = times.iter_mut().min_by_key(|at| at.abs_diff(behind_ns));
             nearest.into_iter().for_each(|at| *at = behind_ns.min(reach_ns));
         }
@@ -171,6 +213,36 @@ mod tests {
             kind: Kind::Read,
             outcome: Outcome::Done,
         }
+    }
+
+    /// The last miss after so many looks behind the first, which was at a tenth of the window, as a part of the window.
+    fn found(looks: u32, is_missed: impl Fn(u32) -> bool) -> f64 {
+        let window_us = 4_000_000;
+        let mut edge = Edge::default();
+        edge.take((window_us / 10, true));
+        for look in 0..looks {
+            // Numbers that are spread evenly (the golden section, and the root of 2).
+            let [which, place] = [0.618_034, 0.414_214].map(|step| (f64::from(look) * step).fract());
+            let Some(after) = edge.look_behind(which, place) else { continue };
+            let after_us = after.as_micros() as u64;
+            edge.take((after_us, after_us < window_us && is_missed(look)));
+        }
+        edge.missed().as_secs_f64() / 4.0
+    }
+
+    #[test]
+    fn looks_come_to_the_end_of_a_window_that_is_always_as_long_and_of_one_that_is_not() {
+        let fixed = found(40, |_| true);
+        assert!((0.98..1.0).contains(&fixed), "{fixed}");
+        let now_and_then = found(200, |look| look % 3 == 0);
+        assert!((0.85..1.0).contains(&now_and_then), "{now_and_then}");
+        let (mut edge, none) = (Edge::default(), Edge::default());
+        assert_eq!(none.look_behind(0.1, 0.5), None, "nothing was missed");
+        edge.take((5_000, false));
+        edge.take((9_000, true));
+        assert_eq!(edge.seen_us, None, "it was seen before the last miss");
+        assert_eq!(edge.look_behind(0.9, 0.5), None);
+        assert_eq!(edge.look_behind(0.1, 0.5), Some(Duration::from_millis(18)));
     }
 
     #[test]

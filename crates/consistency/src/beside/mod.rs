@@ -214,7 +214,7 @@ pub async fn beside(
         waiting: Cell::new(0),
         queued: Cell::new(0),
         random: Cell::new(plan.seed),
-        missed_us: RefCell::default(),
+        edges: RefCell::default(),
         next_key: Cell::new(0),
         there: RefCell::default(),
         shared: Cell::new(0),
@@ -264,8 +264,8 @@ struct Field<'a> {
     /// Requests that wait for their connection: while there are any, nothing more is begun, so that looks are seldom late.
     queued: Cell<usize>,
     random: Cell<u64>,
-    /// Time of the last miss after an acknowledgement, us.
-    missed_us: RefCell<BTreeMap<LookClass, u64>>,
+    /// Where windows end, as far as it is known.
+    edges: RefCell<BTreeMap<LookClass, key::Edge>>,
     next_key: Cell<u32>,
     /// What was written and not deleted.
     there: RefCell<BTreeSet<String>>,
