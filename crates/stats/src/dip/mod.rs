@@ -65,7 +65,8 @@ impl Found {
     pub fn back_s(&self, begin_s: f64, keep_s: f64, end_s: f64) -> Option<f64> {
         let stays = |at: f64, next: f64| {
             let cut_s = if next < end_s { 0.0 } else { 1.0 };
-            next - at >= keep_s - cut_s
+            // What lasts to the end was never seen in the band again, however short it has to stay there.
+            next > at && next - at >= keep_s - cut_s
         };
         let outs = &self.out_s;
         let next = |at: f64| outs.iter().map(|out| out.0).filter(|from| *from > at).fold(end_s, f64::min);

@@ -441,6 +441,9 @@ fn too_few_or_empty_seconds_make_no_band_and_no_input_panics() {
     }
     let all_gone = find(&[0.0; 60], 10, 60, &band);
     assert_eq!(all_gone.extent(), Some((10.0, 60.0)));
+    for keep_s in [0.0, 1.0, 5.0] {
+        assert_eq!(all_gone.back_s(10.0, keep_s, 60.0), None, "it is gone to the end");
+    }
 }
 
 #[test]
