@@ -16,7 +16,7 @@ use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
 use crate::act::{Hand, Means, Question, hand};
 use crate::judge::seconds::Seconds;
-use crate::judge::{Played, Stretch, results};
+use crate::judge::{Played, Stretch, mean, results};
 use crate::left::first_line;
 use in_force::{By, InForce};
 use questions::Lacking;
@@ -199,8 +199,10 @@ impl Drop for Player {
     }
 }
 
-/// A rate is steady when the means of two stretches of this many seconds are alike.
+/// A rate is steady when the means of two stretches of this many seconds are alike, or of some seconds more: of a store that
+/// pauses every ten seconds one of two stretches may always have a pause more than the other.
 const STEADY_HALF: usize = 15;
+const STEADY_MORE: usize = 5;
 const STEADY_WITHIN: f64 = 0.05;
 /// How often conditions, proofs and questions are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -493,16 +495,10 @@ impl Stage<'_> {
 
     fn is_steady(&self) -> bool {
         let state = self.shared.state();
-        let rates = &state.seconds.ok;
         // The last second is not over.
-        let end = rates.len().saturating_sub(1);
-        let Some(from) = end.checked_sub(2 * STEADY_HALF) else { return false };
-        if from < whole(self.playing.ramp_s.ceil()) + 2 {
-            return false;
-        }
-        let mean = |from: usize| crate::judge::mean(rates.get(from..from + STEADY_HALF).unwrap_or_default());
-        let (first, second) = (mean(from), mean(from + STEADY_HALF));
-        first > 0.0 && (second / first - 1.0).abs() <= STEADY_WITHIN
+        let end = state.seconds.ok.len().saturating_sub(1);
+        let from = whole(self.playing.ramp_s.ceil()) + 2;
+        state.seconds.ok.get(from..end).is_some_and(is_steady)
     }
 
     fn now_s(&self) -> f64 {
@@ -552,6 +548,16 @@ impl Stage<'_> {
     fn news(&self, kind: EventKind, text: &str) {
         self.shared.news(self.playing.began, self.zero, kind, text);
     }
+}
+
+/// Whether a rate is steady in its last seconds.
+fn is_steady(rates: &[f64]) -> bool {
+    (STEADY_HALF..=STEADY_HALF + STEADY_MORE).any(|half| {
+        let Some(from) = rates.len().checked_sub(2 * half) else { return false };
+        let part = |from: usize| mean(rates.get(from..from + half).unwrap_or_default());
+        let (first, second) = (part(from), part(from + half));
+        first > 0.0 && (second / first - 1.0).abs() <= STEADY_WITHIN
+    })
 }
 
 /// A moment of the wall clock, on the clock that this thread waits by.

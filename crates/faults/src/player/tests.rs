@@ -8,7 +8,7 @@ use cosmark_archive::{Archive, Heal, Timestamp};
 use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultPlace, FaultSpec};
 
-use super::{Player, Playing};
+use super::{Player, Playing, is_steady};
 use crate::act::agent::{Agents, FaultThere, Said, Step, Wish};
 use crate::act::proxy::Proxies;
 
@@ -73,6 +73,22 @@ fn until_over(player: &Player) {
         assert!(Instant::now() < until, "the faults do not end");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_rate_with_pauses_every_few_seconds_becomes_steady_and_one_that_warms_up_does_not() {
+    let pauses = |every: usize, seconds: usize| {
+        let of = |at: usize| if at.is_multiple_of(every) { 0.0 } else { 100.0 };
+        (0..seconds).map(of).collect::<Vec<f64>>()
+    };
+    for every in 3..=20 {
+        let steady = (30..90).filter(|seconds| is_steady(&pauses(every, *seconds))).count();
+        assert!(steady > 0, "every {every} s");
+    }
+    let warming = |at: usize| 20.0 + 80.0 * (at.min(60) as f64) / 60.0;
+    let rates: Vec<f64> = (0..60).map(warming).collect();
+    assert!((0..60).all(|seconds| !is_steady(&rates[..seconds])));
+    assert!(is_steady(&[100.0; 30]) && !is_steady(&[100.0; 29]) && !is_steady(&[0.0; 60]));
 }
 
 #[test]
