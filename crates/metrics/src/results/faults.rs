@@ -86,8 +86,9 @@ pub struct SlotResult {
     pub noticed_after_s: Option<f64>,
     /// The rate fell.
     pub dip_after_s: Option<f64>,
-    /// How far: 1 - the least mean of ten seconds / the level, or of more seconds where ten differ by chance; of a shorter dip, of
-    /// the seconds that lie whole in it. One of less than two seconds may have none, and is at least so deep.
+    /// How far: 1 - the least mean of ten seconds / the level, of more seconds where ten differ by chance, of five where these
+    /// are deeper by more than chance; of a shorter dip, of the seconds that lie whole in it. One of less than two seconds may
+    /// have none, and is at least so deep.
     pub depth: Option<f64>,
     /// Operations that were not done.
     pub lost_operations: Option<f64>,

@@ -29,8 +29,9 @@ pub struct Dip {
     pub from_s: f64,
     /// Where the rate is back.
     pub to_s: f64,
-    /// How far it fell: 1 - the least mean of ten seconds / the level, of more where ten differ by chance; of a shorter dip, of
-    /// the seconds that lie whole in it. One of less than two seconds may have none, and is at least so deep.
+    /// How far it fell: 1 - the least mean of ten seconds / the level, of more where ten differ by chance, of five where these
+    /// are deeper by more than chance; of a shorter dip, of the seconds that lie whole in it. One of less than two seconds may
+    /// have none, and is at least so deep.
     pub depth: f64,
     /// What was not done because of it: the area between the level and the rate.
     pub lost: f64,
@@ -155,6 +156,10 @@ fn lacks(part: Option<&[f64]>, band: &Band) -> bool {
 
 /// Over ten seconds, or what lies whole in a dip that is shorter: its first and last bins are of both.
 const DEPTH_BINS: usize = 10;
+/// What rises slowly is deepest for less than ten seconds: five count instead where they are by so many standard deviations of
+/// their mean deeper, which is more than a hiccup of one second makes.
+const FEW_BINS: usize = 5;
+const DEEPER_IN_FEW: f64 = 8.0;
 /// A longer stretch that is less deep counts instead where so many standard deviations of their means are between the two: of
 /// many stretches chance makes one the deepest.
 const DEEPER_BY_CHANCE: f64 = 5.0;
@@ -181,10 +186,12 @@ fn depth(missing: &[f64], band: &Band) -> f64 {
     let widest = deep.saturating_sub(2).max(1);
     let by_chance = |width: usize, mean: f64| {
         let done = ((1.0 - mean / band.level) / HARDLY).clamp(0.0, 1.0);
-        DEEPER_BY_CHANCE * band.spread * (band.memory / real(width)).sqrt() * done
+        let apart = if width < DEPTH_BINS { DEEPER_IN_FEW } else { DEEPER_BY_CHANCE };
+        apart * band.spread * (band.memory / real(width)).sqrt() * done
     };
-    let widths = std::iter::successors(Some(widest.min(DEPTH_BINS)), |width| {
-        (*width < widest).then(|| (width + (width / 2).max(1)).min(widest))
+    let widths = std::iter::successors(Some(widest.min(FEW_BINS)), |width| {
+        let next = if *width < DEPTH_BINS { DEPTH_BINS } else { width + width / 2 };
+        (*width < widest).then(|| next.min(widest))
     });
     let depths = widths.map(|width| {
         let mean = most_of(width);

@@ -226,6 +226,26 @@ fn noise_makes_no_dip_deeper_than_it_was() {
 }
 
 #[test]
+fn a_dip_that_is_deepest_for_five_seconds_is_as_deep_as_it_was_then() {
+    let mut random = Random::new(41);
+    let mut apart = 0;
+    for case in 0..100 {
+        let shape = if case % 2 == 0 {
+            Shape::Rising { hold_s: 5.0, rise_s: 20.0 }
+        } else {
+            Shape::Stepped { before_s: 8.0, deep_s: 6.0, after_s: 10.0, little: 0.5 }
+        };
+        let (begin_s, depth) = (100.0 + random.unit(), 0.4 + 0.2 * random.unit());
+        let planted = Planted { level: 1000.0, noise: 0.01, begin_s, depth, shape };
+        let (series, _) = planted.series(200, &mut random);
+        let band = Band::of(&series[..90]).unwrap();
+        let found = find(&series, 90, 200, &band).depth();
+        apart += usize::from((found / depth - 1.0).abs() > 0.05);
+    }
+    assert!(apart <= 8, "{apart} of 100 have another depth");
+}
+
+#[test]
 fn an_outage_within_a_dip_is_whole_however_much_few_operations_differ_by_chance() {
     // 5/s as chance has them; for 70 s the half of it, and for twelve of these nothing.
     let by_chance = [6.0_f64, 4.0, 9.0, 3.0, 5.0, 0.0, 7.0, 8.0, 2.0, 6.0];
