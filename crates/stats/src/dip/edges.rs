@@ -4,7 +4,7 @@
 //! as it is.
 
 use super::segments::Segment;
-use super::{Band, real};
+use super::{Band, real, whole};
 
 /// Seconds beyond the stretch that are looked at.
 const CONTEXT: usize = 30;
@@ -14,9 +14,16 @@ const MOST_POINTS: usize = 160;
 const MOST_LEFT: f64 = 2.5;
 /// And, where there is hardly any noise, so much of the depth squared.
 const MOST_LEFT_OF_DEPTH: f64 = 0.0016;
+/// That is looked at on the side itself and in so many points behind it, at least so many of all: beyond its end any fit
+/// is good, and would speak for one that passes over a step.
+const BEHIND: usize = 3;
+const LEAST_POINTS: usize = 14;
 /// A straight side has to leave so many times the noise's variance less than one that ends at once: it has more ways to
 /// follow the noise.
 const BEYOND_ABRUPT: f64 = 4.0;
+
+/// One that looks at less of a dip has to leave so many times the noise's variance less of that.
+const BEYOND_FARTHER: f64 = 12.0;
 
 /// From where on a side is looked at: where the dip is last deeper than this share of its depth.
 const PARTS: [f64; 4] = [0.9, 0.6, 0.3, 0.1];
@@ -50,11 +57,49 @@ fn lowest(missing: &[f64], segment: Segment) -> usize {
 /// Where what is missing has come to nothing, in bins from the first; `None` where no straight side describes it. `known`
 /// is where the stretch ends.
 fn side(missing: &[f64], known: usize, band: &Band) -> Option<f64> {
+    let noise = band.spread.powi(2) * band.memory;
+    let mut found: Option<Side> = None;
     // Only the last part of a long dip says how it ends: the less of it, the simpler its shape.
-    PARTS.iter().find_map(|part| side_after(missing, known, last_above(missing, known, *part), band))
+    for part in PARTS {
+        let skip = last_above(missing, known, part);
+        if found.as_ref().is_some_and(|found| found.skip == skip) {
+            continue;
+        }
+        let Some(nearer) = side_after(missing, known, skip, band) else { continue };
+        // A line may pass over steps: whoever describes the last of them better is right about where they end.
+        let is_better = found.as_ref().is_none_or(|found| {
+            let to = (whole(nearer.end.ceil()) + BEHIND).max(skip + LEAST_POINTS);
+            let [own, other] = [&nearer, found].map(|side| side.leaves(missing, skip, to));
+            own + BEYOND_FARTHER * noise < other
+        });
+        if is_better {
+            found = Some(nearer);
+        }
+    }
+    found.map(|found| found.end)
 }
 
-fn side_after(missing: &[f64], known: usize, skip: usize, band: &Band) -> Option<f64> {
+/// A side that describes the series.
+struct Side {
+    fit: Fit,
+    /// Bins before its first point, and those of each.
+    skip: usize,
+    every: usize,
+    /// Where it has come to nothing, in bins from the first.
+    end: f64,
+}
+
+impl Side {
+    /// What it leaves of these bins, squared and summed up.
+    fn leaves(&self, missing: &[f64], from: usize, to: usize) -> f64 {
+        let part = missing.get(from..to.min(missing.len())).unwrap_or_default();
+        let place = |at: usize| (real(at.saturating_sub(self.skip)) + 0.5) / real(self.every);
+        let lacks = |at: usize| self.fit.depth * self.fit.share(place(at));
+        (from..).zip(part).map(|(at, value)| (value - lacks(at)).powi(2)).sum()
+    }
+}
+
+fn side_after(missing: &[f64], known: usize, skip: usize, band: &Band) -> Option<Side> {
     let part = missing.get(skip..)?;
     let every = part.len().div_ceil(MOST_POINTS).max(1);
     let points: Vec<f64> = part.chunks(every).map(|one| one.iter().sum::<f64>() / real(one.len())).collect();
@@ -63,12 +108,13 @@ fn side_after(missing: &[f64], known: usize, skip: usize, band: &Band) -> Option
     let abrupt = abrupt(&points).filter(|one| one.squares <= straight.squares + BEYOND_ABRUPT * noise);
     let best = abrupt.unwrap_or(straight);
     let allowed = (MOST_LEFT * noise).max(MOST_LEFT_OF_DEPTH * best.depth.powi(2));
-    let left = best.squares / real(points.len().max(1));
+    let left = best.left(&points);
     // The last of the points may stand for fewer seconds than the others.
     let end = (real(skip) + best.end * real(every)).min(real(missing.len()));
     // A side cannot end far from where the rate is known to be back.
     let near = (end - real(known)).abs() <= real(CONTEXT);
-    (left <= allowed && best.depth > 0.0 && near).then_some(end)
+    let is_so = left <= allowed && best.depth > 0.0 && near;
+    is_so.then_some(Side { fit: best, skip, every, end })
 }
 
 /// Where the dip is last deeper than this share of its depth, less a few seconds of what is before.
@@ -84,12 +130,32 @@ fn last_above(missing: &[f64], known: usize, share: f64) -> usize {
 }
 
 struct Fit {
+    /// Where a straight side begins, in points; `None` where it ends at once.
+    begin: Option<f64>,
     /// Where the side comes to nothing, in points.
     end: f64,
     /// Height of the plateau.
     depth: f64,
     /// What the fit leaves, squared and summed up.
     squares: f64,
+}
+
+impl Fit {
+    /// What it leaves of a point of the side, squared, on average.
+    fn left(&self, points: &[f64]) -> f64 {
+        let count = (whole(self.end.ceil()) + BEHIND).max(LEAST_POINTS).min(points.len());
+        let part = points.iter().take(count).enumerate();
+        let squares = part.map(|(at, value)| (value - self.depth * self.share(real(at) + 0.5)).powi(2));
+        squares.sum::<f64>() / real(count.max(1))
+    }
+
+    /// How much of the depth is lacking there, in points: the middle of the first one is at a half.
+    fn share(&self, at: f64) -> f64 {
+        match self.begin {
+            Some(begin) => height(at, begin, self.end),
+            None => (self.end - at.floor()).clamp(0.0, 1.0),
+        }
+    }
 }
 
 /// A plateau up to a point, then a straight line to nothing, then nothing: every pair of points is tried.
@@ -109,7 +175,8 @@ fn fit(points: &[f64]) -> Option<Fit> {
             }
             let squares = (total - product * product / weight).max(0.0);
             if best.as_ref().is_none_or(|best| squares < best.squares) {
-                best = Some(Fit { end: real(end), depth: product / weight, squares });
+                let (begin, end) = (Some(real(begin)), real(end));
+                best = Some(Fit { begin, end, depth: product / weight, squares });
             }
         }
     }
@@ -135,7 +202,7 @@ fn abrupt(points: &[f64]) -> Option<Fit> {
         let beside = squared - depth * sum + (last - share * depth).powi(2);
         let squares = (beside + after - last * last).max(0.0);
         if best.as_ref().is_none_or(|best| squares < best.squares) {
-            best = Some(Fit { end: whole + share, depth, squares });
+            best = Some(Fit { begin: None, end: whole + share, depth, squares });
         }
     }
     best

@@ -15,6 +15,8 @@ enum Shape {
     Falling { fall_s: f64, hold_s: f64 },
     /// A little down, all of it, and a little again.
     Stepped { before_s: f64, deep_s: f64, after_s: f64, little: f64 },
+    /// At once all of it, then half of it, then a little.
+    Stairs { deep_s: f64, half_s: f64, little_s: f64, little: f64 },
 }
 
 impl Shape {
@@ -24,6 +26,7 @@ impl Shape {
             Self::Rising { hold_s, rise_s } => hold_s + rise_s,
             Self::Falling { fall_s, hold_s } => fall_s + hold_s,
             Self::Stepped { before_s, deep_s, after_s, .. } => before_s + deep_s + after_s,
+            Self::Stairs { deep_s, half_s, little_s, .. } => deep_s + half_s + little_s,
         }
     }
 
@@ -49,6 +52,11 @@ impl Shape {
                     little
                 }
             }
+            Self::Stairs { deep_s, half_s, little, .. } => match t {
+                t if t < deep_s => 1.0,
+                t if t < deep_s + half_s => 0.5,
+                _ => little,
+            },
         }
     }
 }
@@ -132,7 +140,7 @@ fn planted_dips_of_any_depth_length_and_shape_are_found_within_a_second_and_five
             Shape::Box { .. } => (0.0, 0.0),
             Shape::Rising { rise_s, .. } => (0.0, rise_s),
             Shape::Falling { fall_s, .. } => (fall_s, 0.0),
-            Shape::Stepped { .. } => (0.0, 0.0),
+            Shape::Stepped { .. } | Shape::Stairs { .. } => (0.0, 0.0),
         };
         let wrong = (from_s - begin_s).abs() > side(fall_s) || (to_s - end_s).abs() > side(rise_s);
         late += usize::from(wrong);
@@ -198,6 +206,27 @@ fn a_dip_that_is_shallow_before_and_after_it_is_deep_is_timed_from_where_it_bega
         assert!((found.lost() / lost - 1.0).abs() < 0.1, "{} of {lost}: {planted:?}", found.lost());
     }
     assert!(late <= 30, "{late} of 200 begin or end elsewhere");
+}
+
+#[test]
+fn a_dip_that_comes_back_by_steps_is_over_when_the_last_of_them_is() {
+    let mut random = Random::new(43);
+    let mut late = 0;
+    for case in 0..150 {
+        let long = |random: &mut Random| 8.0 + 12.0 * random.unit();
+        let (deep_s, half_s, little_s) = (long(&mut random), long(&mut random), long(&mut random));
+        let little = 0.15 + 0.15 * random.unit();
+        let shape = Shape::Stairs { deep_s, half_s, little_s, little };
+        let (begin_s, depth) = (95.0 + random.unit(), 0.7 + 0.3 * random.unit());
+        let noise = [0.01, 0.02, 0.03][case % 3];
+        let planted = Planted { level: 1000.0, noise, begin_s, depth, shape };
+        let (series, _) = planted.series(220, &mut random);
+        let band = Band::of(&series[..85]).unwrap();
+        let (from_s, to_s) = find(&series, 85, 220, &band).extent().unwrap();
+        let end_s = begin_s + shape.length_s();
+        late += usize::from((from_s - begin_s).abs() > 1.0 || (to_s - end_s).abs() > 1.0);
+    }
+    assert!(late <= 12, "{late} of 150 begin or end elsewhere");
 }
 
 #[test]
