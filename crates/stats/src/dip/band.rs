@@ -14,6 +14,12 @@ const LEAST_SHARE: f64 = 0.01;
 const LEAST_OPERATIONS: f64 = 1.5;
 /// The standard deviation of a normal law in median absolute deviations.
 const NORMAL: f64 = 1.4826;
+/// Seconds are opposed to others from this correlation on. It is looked at as many seconds later as fit so often into all of
+/// them, up to a minute later; fewer seconds than these show no period.
+const OPPOSED: f64 = -0.5;
+const LEAST_PERIODS: usize = 4;
+const MOST_LAG: usize = 60;
+const LEAST_TO_SWING: usize = 40;
 /// What pauses take from a second on average counts from here on: in units of noise, and as a share of the median.
 const LEAST_TAKEN: f64 = 0.3;
 const LEAST_TAKEN_SHARE: f64 = 0.003;
@@ -67,7 +73,7 @@ impl Band {
         let least_taken = (LEAST_TAKEN * noise).max(LEAST_TAKEN_SHARE * median_rate);
         let taken = taken_by_pauses(healthy, usual, (low, high), least_taken);
         let level = usual - taken;
-        let resembling = lag1_autocorrelation(healthy).clamp(0.0, 0.9);
+        let resembling = if swings(healthy) { 0.0 } else { lag1_autocorrelation(healthy).clamp(0.0, 0.9) };
         Some(Self {
             median: median_rate,
             deviation,
@@ -81,6 +87,20 @@ impl Band {
             quiet_score: 0.0,
         })
     }
+}
+
+/// Whether a rate goes up and down in a period of its own, as where a store does something else every few seconds: seconds
+/// resemble those before them then, and yet what they lack does not add up, for soon they are opposed to these.
+fn swings(healthy: &[f64]) -> bool {
+    let middle = healthy.iter().sum::<f64>() / real(healthy.len().max(1));
+    let apart: Vec<f64> = healthy.iter().map(|rate| rate - middle).collect();
+    let all: f64 = apart.iter().map(|apart| apart * apart).sum();
+    let is_opposed = |lag: usize| {
+        let products = apart.iter().zip(apart.iter().skip(lag)).map(|(one, later)| one * later);
+        products.sum::<f64>() < OPPOSED * all
+    };
+    let mut lags = 2..=MOST_LAG.min(healthy.len() / LEAST_PERIODS);
+    healthy.len() >= LEAST_TO_SWING && all > 0.0 && lags.any(is_opposed)
 }
 
 /// What pauses take from a second on average that come in both halves of the seconds, 0 where that is less than `least`:

@@ -382,6 +382,39 @@ fn pauses_that_come_again_and_again_are_no_dip_and_make_none_longer_or_larger() 
 }
 
 #[test]
+fn a_dip_of_a_rate_that_swings_in_a_period_of_its_own_is_found_as_it_was() {
+    let mut random = Random::new(47);
+    let (mut false_dips, mut right) = (0, 0);
+    for case in 0..60 {
+        let period = [5.0, 10.0, 20.0][case % 3];
+        let (phase, is_square) = (period * random.unit(), case % 2 == 0);
+        let swing = |second: usize| {
+            let turn = (real(second) + phase) / period;
+            if is_square {
+                0.05 * (turn.fract() - 0.5).signum()
+            } else {
+                0.1 * (turn * std::f64::consts::TAU).sin()
+            }
+        };
+        let of = |second: usize| {
+            let chance = normal_quantile(random.unit().clamp(1e-9, 1.0 - 1e-9)) * 0.01;
+            1000.0 * (1.0 + swing(second) + chance)
+        };
+        let mut series: Vec<f64> = (0..260).map(of).collect();
+        let band = Band::of(&series[..100]).unwrap();
+        false_dips += usize::from(!find(&series, 100, 260, &band).dips.is_empty());
+        let lost: f64 = series[150..170].iter().map(|rate| rate * 0.3).sum();
+        series[150..170].iter_mut().for_each(|rate| *rate *= 0.7);
+        let found = find(&series, 100, 260, &band);
+        let Some((from_s, to_s)) = found.extent() else { continue };
+        let is_timed = (from_s - 150.0).abs().max((to_s - 170.0).abs()) <= 1.5;
+        let is_as_large = (found.lost() / lost - 1.0).abs() < 0.08 && (found.depth() - 0.3).abs() < 0.06;
+        right += usize::from(is_timed && is_as_large);
+    }
+    assert!(false_dips <= 2 && right >= 46, "{false_dips} and {right} of 60");
+}
+
+#[test]
 fn a_single_pause_of_healthy_seconds_is_not_what_their_rate_is() {
     let mut series = vec![1000.0; 200];
     series[20..26].fill(0.0);
