@@ -40,6 +40,9 @@ const LAST_S: f64 = 5.0;
 const TENTH: f64 = 0.1;
 const BY_CHANCE: f64 = 3.0;
 
+/// What is lost over some time is more than chance from so many standard deviations of its sum on.
+const LEAST_ERRORS: f64 = 2.0;
+
 /// A 99th percentile needs ten operations beyond it.
 const LEAST_TIMES: u64 = 1000;
 
@@ -90,7 +93,6 @@ impl Basis<'_> {
         unknown: &mut Unknown,
     ) -> Shape {
         let (from, to) = (whole(played.from_s), whole(played.to_s).min(self.end));
-        let level = healthy.band.level;
         let rates = &self.seconds.ok;
         let found = find(rates, from, to, &healthy.band);
         slot.dip = Some(!found.dips.is_empty());
@@ -118,8 +120,8 @@ impl Basis<'_> {
             found.dips.iter().any(|dip| dip.from_s >= back_s)
         });
         if let (Some(healed), Some(whole_s)) = (played.healed_s, played.whole_s) {
-            let part = rates.get(whole(healed)..whole(whole_s).min(self.end)).unwrap_or_default();
-            slot.rebuild_lost_operations = Some(part.iter().map(|rate| level - rate).sum::<f64>().max(0.0));
+            slot.rebuild_lost_operations =
+                Some(self.lost_beyond_chance(healthy, (whole(healed), whole(whole_s))));
         }
         let why = "it is not known when redundancy was whole again";
         unknown.add("rebuild_lost_operations", slot.rebuild_lost_operations.is_none(), Some(why));
@@ -127,6 +129,16 @@ impl Basis<'_> {
         let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
         slot.resiliency = (expected > 0.0).then(|| done / expected);
         Shape { ends_above, falls_again }
+    }
+
+    /// What was not done in these seconds; 0 where chance explains it, theirs and that of the level.
+    fn lost_beyond_chance(&self, healthy: &Healthy, (from, to): (usize, usize)) -> f64 {
+        let band = &healthy.band;
+        let rates = self.seconds.ok.get(from..to.min(self.end)).unwrap_or_default();
+        let lost = rates.iter().map(|rate| band.level - rate).sum::<f64>();
+        let (count, known) = (real(rates.len()), real(healthy.to - healthy.from).max(1.0));
+        let by_chance = band.spread * (band.memory * (count + count * count / known)).sqrt();
+        if lost > LEAST_ERRORS * by_chance { lost } else { 0.0 }
     }
 
     /// Seconds in which hardly anything was done.

@@ -110,7 +110,7 @@ pub struct SlotResult {
     pub back_after_s: Option<f64>,
     /// Redundancy was whole again.
     pub whole_after_s: Option<f64>,
-    /// Operations that were not done between healing and then.
+    /// Operations that were not done between healing and then; 0 where chance explains what is missing.
     pub rebuild_lost_operations: Option<f64>,
     /// Operations of the slot over those of as many seconds without a fault: of other slots without one, or where there are
     /// none, before the first slot.
