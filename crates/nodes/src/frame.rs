@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cosmark_metrics::nodes::machines::BOOT;
+
 use crate::quantity as q;
 use crate::reading::Reading;
 use crate::{groups, links};
@@ -21,7 +23,11 @@ pub const FILES: &[&str] = &[
     "/proc/pressure/cpu",
     "/proc/pressure/io",
     "/proc/pressure/memory",
+    BOOT_ID,
 ];
+
+/// A number that the kernel draws when it starts, for nobody else. Source: random(4).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Files by their path.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +65,7 @@ impl Frame {
                 "/proc/pressure/cpu" => pressure(text, &q::CPU_PRESSURE, None, &mut reading),
                 "/proc/pressure/io" => pressure(text, &q::IO_PRESSURE, Some(&q::IO_STALL), &mut reading),
                 "/proc/pressure/memory" => pressure(text, &q::MEMORY_PRESSURE, None, &mut reading),
+                BOOT_ID => start(text, &mut reading),
                 path => self.other(path, text, ticks_per_s, &mut reading),
             }
         }
@@ -158,6 +165,14 @@ fn processors(text: &str, ticks_per_s: f64, reading: &mut Reading) {
         reading.add(&q::CPU_IO_WAIT, name, second(5));
         reading.add(&q::CPU_INTERRUPTS, name, interrupts);
         reading.add(&q::CPU_STEAL, name, second(8));
+    }
+}
+
+/// `0f5a8b4c-7a1e-4c0d-9b1f-2d3e4f5a6b7c`.
+fn start(text: &str, reading: &mut Reading) {
+    let number = text.trim();
+    if number.len() == 36 && number.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
+        reading.add(&q::MACHINE, &format!("{BOOT}{number}"), 1.0);
     }
 }
 
@@ -316,6 +331,18 @@ mod tests {
                 ("tasks_runnable", String::new(), 3.0),
             ]
         );
+    }
+
+    #[test]
+    fn a_machine_is_called_by_the_start_of_its_kernel() {
+        let number = "0f5a8b4c-7a1e-4c0d-9b1f-2d3e4f5a6b7c";
+        let found = read(BOOT_ID, &format!("{number}\n"));
+        assert_eq!(found, [("machine", format!("boot {number}"), 1.0)]);
+        assert_eq!(read(BOOT_ID, "0f5a8b4c"), []);
+        // As ssh sends it.
+        let mut frame = Frame::default();
+        frame.add_line(&format!("{BOOT_ID}:{number}"));
+        assert_eq!(frame.read(0).samples.len(), 1);
     }
 
     #[test]

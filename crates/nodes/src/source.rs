@@ -1,9 +1,11 @@
 //! The table of ways to a machine's figures, and from a node of a workload to its collector.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{Key, KeyKind, Settings, times_without_unit};
+use cosmark_metrics::nodes::machines::SOURCE;
 use cosmark_workload::model::ConfigValue;
 use cosmark_workload::model::nodes::NodeSpec;
 
@@ -232,6 +234,25 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
     }
 }
 
+/// What a machine is called by whom its figures are asked of, where that is an exporter or a server. It is a number, since an
+/// address is nobody's business who reads results.
+#[must_use]
+pub fn asked_of(node: &NodeSpec) -> Option<String> {
+    let kind = node.source.kind.to_ascii_lowercase();
+    let text = |key: &str| {
+        // A repeated key: the last one holds.
+        let entry = node.source.config.entries.iter().rfind(|entry| entry.key.eq_ignore_ascii_case(key))?;
+        match &entry.value {
+            ConfigValue::Text(text) => Some(text.as_str()),
+            _ => None,
+        }
+    };
+    let url = text("url").filter(|_| ["prometheus", "promql"].contains(&kind.as_str()))?;
+    let mut hasher = DefaultHasher::new();
+    (kind.as_str(), url, text("select")).hash(&mut hasher);
+    Some(format!("{SOURCE}{:016x}", hasher.finish()))
+}
+
 fn login(settings: &Settings) -> Login<'_> {
     let [token, username, password, ca] =
         ["token", "username", "password", "ca"].map(|key| settings.get(key));
@@ -256,6 +277,25 @@ mod tests {
     fn source(yaml: &str) -> Result<Source, String> {
         let text = format!("storage: {{type: mock}}\nnodes:\n  - {{name: n, {yaml}}}\n");
         Source::of(&cosmark_workload::parse_target(&text).0.unwrap().nodes[0])
+    }
+
+    #[test]
+    fn who_is_asked_by_one_url_is_called_by_one_name() {
+        let called = |yaml: &str| {
+            let text = format!("storage: {{type: mock}}\nnodes:\n  - {{name: n, {yaml}}}\n");
+            asked_of(&cosmark_workload::parse_target(&text).0.unwrap().nodes[0])
+        };
+        let exporter = "type: prometheus, url: 'http://h:9100/metrics'";
+        let name = called(exporter).unwrap();
+        assert!(name.starts_with(SOURCE) && !name.contains("9100"), "{name}");
+        assert_eq!(called(&format!("{exporter}, interval: 5s")).as_ref(), Some(&name));
+        assert_ne!(called("type: prometheus, url: 'http://i:9100/metrics'").as_ref(), Some(&name));
+        let of = |select: &str| called(&format!("type: promql, url: 'http://h:9090', select: '{select}'"));
+        assert_eq!(of("instance=\"a\""), of("instance=\"a\""));
+        assert_ne!(of("instance=\"a\""), of("instance=\"b\""));
+        for other in ["type: local", "type: ssh, host: h", "type: recon, url: 'http://h:6200/recon'"] {
+            assert_eq!(called(other), None, "{other}");
+        }
     }
 
     #[test]

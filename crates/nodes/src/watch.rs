@@ -5,16 +5,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cosmark_metrics::NodeResult;
 use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, NodesSeen};
+use cosmark_metrics::{NodeResult, QuantityResult};
 use cosmark_workload::model::nodes::NodeSpec;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::collect::local::{self, LocalReader};
 use crate::collect::{News, now_ns, set_by_ns};
+use crate::quantity as q;
 use crate::reading::Reading;
-use crate::source::Source;
+use crate::source::{Source, asked_of};
 use crate::{figures, links};
 
 /// Samples that are held of one machine, some hundred bytes each; beyond, every second reading goes, and of those to
@@ -78,6 +79,8 @@ struct Watched {
     missing: Option<String>,
     /// Interfaces whose speed the workload says, bytes per second.
     links: Vec<(String, f64)>,
+    /// What the machine is called by whom its figures are asked of.
+    asked_of: Option<String>,
 }
 
 /// A stretch of time in which nothing came of a machine, by the clock of the readings.
@@ -119,7 +122,8 @@ impl NodeWatch {
         let watched = nodes.iter().map(|node| {
             let (name, role) = (node.name.clone(), node.role.clone());
             let name = NodeName { name, role, source: node.source.kind.to_ascii_lowercase() };
-            Watched { links: node.links.clone(), ..Watched::new(name, shift_ns) }
+            let (links, asked_of) = (node.links.clone(), asked_of(node));
+            Watched { links, asked_of, ..Watched::new(name, shift_ns) }
         });
         let of_agents = agents.iter().map(|agent| {
             let (name, role) = (agent.name.clone(), agent.role.clone());
@@ -256,6 +260,7 @@ impl Watched {
             gaps: Vec::new(),
             missing: None,
             links: Vec::new(),
+            asked_of: None,
         }
     }
 
@@ -354,7 +359,11 @@ impl Watched {
 
     #[expect(clippy::cast_precision_loss, reason = "milliseconds between two clocks")]
     fn over(&mut self, from_ns: u64, to_ns: u64) -> NodeResult {
-        let figures = figures::over(&self.readings, from_ns, to_ns);
+        let mut figures = figures::over(&self.readings, from_ns, to_ns);
+        if let Some(unit) = self.asked_of.clone().filter(|_| !figures.quantities.is_empty()) {
+            let quantity = q::MACHINE.id.to_owned();
+            figures.quantities.push(QuantityResult { quantity, unit, mean: 1.0, highest: 1.0 });
+        }
         let usual_s = figures.seen.map_or(0.0, |seen| seen.2);
         let lost = self.lost().map(str::to_owned).or_else(|| self.silence(from_ns, to_ns, usual_s));
         let covered_share = figures.seen.map_or(0.0, |seen| self.covered_share(from_ns, to_ns, seen));

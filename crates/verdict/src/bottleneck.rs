@@ -3,6 +3,7 @@
 
 mod inside;
 mod volumes;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,8 @@ use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, LoopKind, NodeResult, OperationResult, ResourceKind,
     SATURATED_SHARE, STOPPED_SHARE, Waiting,
 };
+
+pub(crate) use self::whole::Machines;
 
 /// Stages of fewer loads are no ladder.
 const LEAST_STEPS: usize = 3;
@@ -82,13 +85,13 @@ fn by_client(stage: &StageRecord, unit: &Unit) -> Option<f64> {
 
 /// Of a machine's processors, what neither the client nor the daemons whose threads are looked at nor interrupts took; `None`
 /// where no daemon is named, or where it is not known what the client took.
-fn by_others(stage: &StageRecord, unit: &Unit) -> Option<f64> {
+fn by_others(stage: &StageRecord, unit: &Unit, machines: &Machines) -> Option<f64> {
     let node = stage.nodes.iter().find(|node| node.name == unit.node)?;
     let of = |kind: ResourceKind| node.units.iter().filter(move |one| one.kind == kind).map(|one| one.busy);
     let sum = |row: &q::Quantity| -> f64 {
         node.quantities.iter().filter(|one| one.quantity == row.id).map(|one| one.mean).sum()
     };
-    let (all, daemons) = (of(ResourceKind::Core).sum::<f64>(), sum(&q::DAEMONS_BUSY));
+    let (all, daemons) = (of(ResourceKind::Core).sum::<f64>(), machines.daemons_busy(stage, &unit.node));
     if unit.kind != ResourceKind::Machine || daemons <= 0.0 {
         return None;
     }
@@ -198,44 +201,6 @@ fn quotas_of_unknown_use(node: &NodeResult) -> impl Iterator<Item = (&str, Optio
     })
 }
 
-/// Without what a machine that is read by two ways has twice: by the node that is listed first, unless only the other
-/// one tells of daemons and quotas, which go with their processors.
-fn each_once(stages: &[&StageRecord], mut units: Vec<Unit>) -> Vec<Unit> {
-    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for stage in stages {
-        for (first, second) in machines::same(&stage.nodes) {
-            let names = (stage.nodes[first].name.as_str(), stage.nodes[second].name.as_str());
-            *seen.entry(names).or_default() += 1;
-        }
-    }
-    let has =
-        |node: &str, kind: ResourceKind| units.iter().any(|unit| unit.node == node && unit.kind == kind);
-    let has_daemons = |node: &str| has(node, ResourceKind::Thread) || has(node, ResourceKind::CpuQuota);
-    // By chance two machines are as busy in one stage or another.
-    let pairs = seen.into_iter().filter(|(_, times)| times * 2 > stages.len());
-    let pairs =
-        pairs.map(
-            |((first, second), _)| {
-                if has_daemons(second) && !has_daemons(first) { (second, first) } else { (first, second) }
-            },
-        );
-    let pairs: Vec<(&str, &str)> = pairs.collect();
-    let is_twice = |unit: &Unit| {
-        let of_a_machine = matches!(
-            unit.kind,
-            ResourceKind::Machine
-                | ResourceKind::Core
-                | ResourceKind::Disk
-                | ResourceKind::NetworkReceive
-                | ResourceKind::NetworkTransmit
-        );
-        of_a_machine && pairs.iter().any(|(one, other)| *other == unit.node && has(one, unit.kind))
-    };
-    let twice: BTreeSet<Unit> = units.iter().filter(|unit| is_twice(unit)).cloned().collect();
-    units.retain(|unit| !twice.contains(unit));
-    units
-}
-
 /// A client that others stop and continue (`cpulimit`, a machine that is frozen for moments) is neither busy nor ready to run:
 /// only its pauses show it. A tail that they moved says nothing of what limits the rate.
 fn is_paused(run: &RunRecord, stage: &StageRecord) -> bool {
@@ -260,7 +225,9 @@ fn is_paused(run: &RunRecord, stage: &StageRecord) -> bool {
 pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: BTreeSet<Unit> =
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
-    let units = each_once(stages, units.into_iter().collect());
+    let units: Vec<Unit> = units.into_iter().collect();
+    let machines = Machines::of(stages, &units);
+    let units = machines.each_once(units);
     let usage_in = |nodes: &[NodeResult]| -> Vec<Usage> {
         let mut seen: BTreeMap<Unit, Usage> = BTreeMap::new();
         for (unit, usage) in units_of(nodes) {
@@ -305,7 +272,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
                 continue;
             }
             own.by_client = by_client(stage, unit);
-            own.by_others = by_others(stage, unit);
+            own.by_others = by_others(stage, unit, &machines);
         }
         Some(Step {
             throughput_per_s,
@@ -321,12 +288,12 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     });
     let steps = steps.collect();
     let idle = usage_in(&run.idle_nodes).into_iter().map(|usage| usage.busy).collect();
-    volumes::left_out(Ladder { units, idle, steps })
+    volumes::left_out(Ladder { units: machines.with_roles(units), idle, steps })
 }
 
 fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
     let ladder = ladder(run, stages);
-    let found = diagnose(&ladder);
+    let found = diagnose(&Machines::of(stages, &ladder.units).joined(&ladder));
     let said = say(&ladder, &found);
     let text = with_what_else(said.text, &ladder, &found, stages);
     let (word, named, confidence) = match &found.answer {
@@ -389,11 +356,17 @@ fn with_what_else(text: String, ladder: &Ladder, found: &Diagnosis, stages: &[&S
     let silent = silent(stages).filter(|_| is_open);
     let inside = inside::inside(ladder, stages).filter(|_| is_open);
     let short = short_of_memory(ladder, stages).filter(|_| may_be_memory);
+    let twice = whole::perhaps_twice(stages).filter(|_| is_open || may_be_twice(&found.answer));
     // Machines that are listed need not be.
     let is_listed =
         found.answer == Answer::NothingMeasured && found.unmeasured.is_empty() && silent.is_some();
     let first = Some(text).filter(|_| !is_listed);
-    first.into_iter().chain(inside).chain(silent).chain(short).collect::<Vec<_>>().join("; ")
+    first.into_iter().chain(inside).chain(silent).chain(short).chain(twice).collect::<Vec<_>>().join("; ")
+}
+
+/// A name that a machine could have got, or taken from another, because it was counted twice.
+fn may_be_twice(answer: &Answer) -> bool {
+    matches!(answer, Answer::Named { .. } | Answer::Several(_))
 }
 
 /// Tasks that wait for memory in so much of the time, and in so many times as much as at the lowest load, are held up by it.

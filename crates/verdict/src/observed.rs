@@ -9,7 +9,7 @@ use cosmark_capacity::model::{ClassLoad, Load, Observed};
 use cosmark_metrics::nodes::{machines, quantity as q};
 use cosmark_metrics::{LoopKind, NodeResult};
 
-use crate::bottleneck::{groups, ladder, load_of, measuring};
+use crate::bottleneck::{Machines, groups, ladder, load_of, measuring};
 
 /// Loads that were measured together.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,7 @@ fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
         stages.iter().flat_map(|stage| measuring(stage)).map(|op| op.op.clone()).collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
     let ladder = ladder(run, stages);
+    let machines = Machines::of(stages, &ladder.units);
     // A step for each stage: none is here without a load.
     let loads = stages.iter().zip(ladder.steps).map(|(stage, step)| Load {
         classes: kinds.iter().map(|kind| class_of(stage, kind)).collect(),
@@ -54,7 +55,8 @@ fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
         usage: step.usage,
     });
     let loads = loads.collect();
-    let observed = Observed { units: ladder.units, idle: ladder.idle, classes: kinds, loads };
+    let observed =
+        Observed { units: machines.as_wholes(ladder.units), idle: ladder.idle, classes: kinds, loads };
     let closed = || stages.iter().filter(|stage| !is_open(stage));
     let mut pauses: Vec<f64> = closed().filter_map(|stage| pause_of(stage)).collect();
     pauses.sort_by(f64::total_cmp);
@@ -63,18 +65,18 @@ fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
         observed,
         most_workers: closed().map(|stage| workers_of(stage)).max().unwrap_or(0),
         think_s: pauses.get(pauses.len() / 2).copied().unwrap_or(0.0),
-        drawn: drawn_at(run, stages),
+        drawn: drawn_at(run, stages, &machines),
     }
 }
 
-fn drawn_at(run: &RunRecord, stages: &[&StageRecord]) -> Vec<Drawn> {
+fn drawn_at(run: &RunRecord, stages: &[&StageRecord], machines: &Machines) -> Vec<Drawn> {
     let loads = stages.iter().filter_map(|stage| Some((load_of(stage)?.0, stage.nodes.as_slice())));
     let all = loads.chain([(0.0, run.idle_nodes.as_slice())]);
-    all.map(|(rate_per_s, nodes)| Drawn { rate_per_s, watts_each: watts_each(nodes) }).collect()
+    all.map(|(rate_per_s, nodes)| Drawn { rate_per_s, watts_each: watts_each(nodes, machines) }).collect()
 }
 
 /// By role, what one machine drew on average: joules of all its packages per second.
-fn watts_each(nodes: &[NodeResult]) -> BTreeMap<String, f64> {
+fn watts_each(nodes: &[NodeResult], by_role: &Machines) -> BTreeMap<String, f64> {
     let watts = |node: &NodeResult| {
         let packages = node.quantities.iter().filter(|one| one.quantity == q::ENERGY.id);
         packages.map(|one| one.mean).reduce(|a, b| a + b)
@@ -82,7 +84,7 @@ fn watts_each(nodes: &[NodeResult]) -> BTreeMap<String, f64> {
     let mut roles: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for node in machines::distinct(nodes, |node| watts(node).is_some()) {
         if let Some(watts) = watts(node).filter(|_| node.is_covered()) {
-            let sums = roles.entry(node.role.clone()).or_default();
+            let sums = roles.entry(by_role.role_of(node).to_owned()).or_default();
             *sums = (sums.0 + watts, sums.1 + 1.0);
         }
     }

@@ -1,5 +1,7 @@
-//! Which nodes are one machine that is read by two ways, and which clients run on it: known by when it was booted, its
-//! memory, and how busy all its processors were.
+//! Which nodes are one machine, listed twice or read by two ways, and which clients run on it: known by what only it is called,
+//! else by when it was booted, its memory, and how busy all its processors were.
+
+use std::collections::BTreeSet;
 
 use super::quantity as q;
 use crate::{ClientRecord, NodeResult, ResourceKind};
@@ -46,17 +48,80 @@ impl Marks {
     }
 }
 
-/// Places of two nodes that are one machine, the earlier first. Only those that are read by different ways: nobody
-/// names a machine twice for the same.
-#[must_use]
-pub fn same(nodes: &[NodeResult]) -> Vec<(usize, usize)> {
+/// What [`q::MACHINE`] calls the start of a machine's kernel that is running, before its number.
+pub const BOOT: &str = "boot ";
+/// And the exporter or server that its figures come from.
+pub const SOURCE: &str = "source ";
+
+/// What a machine is called by [`q::MACHINE`].
+struct Names<'a> {
+    boots: BTreeSet<&'a str>,
+    sources: BTreeSet<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn of(node: &'a NodeResult) -> Self {
+        let all = node.quantities.iter().filter(|one| one.quantity == q::MACHINE.id);
+        let all: Vec<&'a str> = all.map(|one| one.unit.as_str()).collect();
+        let that_begin = |kind: &str| -> BTreeSet<&'a str> {
+            all.iter().filter_map(|name: &&'a str| name.strip_prefix(kind)).collect()
+        };
+        Self { boots: that_begin(BOOT), sources: that_begin(SOURCE) }
+    }
+
+    /// Whether two nodes are one machine by these; `None` where they do not say.
+    fn are_of_one(&self, other: &Self) -> Option<bool> {
+        if !self.boots.is_empty() && !other.boots.is_empty() {
+            return Some(!self.boots.is_disjoint(&other.boots));
+        }
+        // Another address may lead to the same machine.
+        (!self.sources.is_disjoint(&other.sources)).then_some(true)
+    }
+}
+
+/// What is known of whether two nodes are one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Same,
+    /// They are read by one way, are as machines that are one would be, and nothing says that they are.
+    Perhaps,
+    Others,
+}
+
+fn compared(nodes: &[NodeResult]) -> Vec<(usize, usize, Known)> {
     let marks: Vec<Option<Marks>> = nodes.iter().map(Marks::of_node).collect();
-    let is_same = |first: usize, second: usize| {
-        nodes[first].source != nodes[second].source
-            && marks[first].zip(marks[second]).is_some_and(|(first, second)| first.fit(second))
+    let names: Vec<Names<'_>> = nodes.iter().map(Names::of).collect();
+    let known = |first: usize, second: usize| {
+        let fit = marks[first].zip(marks[second]).map(|(first, second)| first.fit(second));
+        let has_one_way = nodes[first].source == nodes[second].source;
+        match (names[first].are_of_one(&names[second]), fit) {
+            (None, Some(true)) if has_one_way => Known::Perhaps,
+            // A container may be shown memory and processors of its own.
+            (Some(true), None | Some(true)) | (None, Some(true)) => Known::Same,
+            _ => Known::Others,
+        }
     };
     let pairs = (0..nodes.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
-    pairs.filter(|(first, second)| is_same(*first, *second)).collect()
+    pairs.map(|(first, second)| (first, second, known(first, second))).collect()
+}
+
+fn pairs(nodes: &[NodeResult], wanted: Known) -> Vec<(usize, usize)> {
+    let all = compared(nodes).into_iter().filter(|(.., known)| *known == wanted);
+    all.map(|(first, second, _)| (first, second)).collect()
+}
+
+/// Places of two nodes that are one machine, the earlier first. Those that are read by one way only where the machine is called
+/// by a name: machines that were made together may be alike in all else.
+#[must_use]
+pub fn same(nodes: &[NodeResult]) -> Vec<(usize, usize)> {
+    pairs(nodes, Known::Same)
+}
+
+/// Places of two nodes that are read by one way and may be one machine: nothing tells them apart, and nothing says that they
+/// are one.
+#[must_use]
+pub fn perhaps_same(nodes: &[NodeResult]) -> Vec<(usize, usize)> {
+    pairs(nodes, Known::Perhaps)
 }
 
 /// One node of each machine: the first that `tells` what is asked for, or the first.
@@ -132,6 +197,37 @@ mod tests {
         assert_eq!(same(&other[..3]), [], "it has other memory");
         other[2].quantities.clear();
         assert_eq!(same(&other[..3]), [], "it does not say");
+    }
+
+    #[test]
+    fn a_machine_that_is_listed_twice_for_one_way_is_one_where_its_name_says_so() {
+        let called = |name: &str, busy: f64| {
+            let mut found = node("ssh", 1e9, busy);
+            let unit = name.to_owned();
+            found.quantities.push(QuantityResult {
+                quantity: "machine".to_owned(),
+                unit,
+                mean: 1.0,
+                highest: 1.0,
+            });
+            found
+        };
+        let nodes = [called("boot a", 0.5), called("boot b", 0.5), called("boot a", 0.52)];
+        assert_eq!((same(&nodes), perhaps_same(&nodes)), (vec![(0, 2)], vec![]));
+        // A container that is shown processors of its own.
+        let nodes = [called("boot a", 0.2), called("boot a", 0.7)];
+        assert_eq!((same(&nodes), perhaps_same(&nodes)), (vec![], vec![]));
+        // Without a name nobody knows; by one exporter it is the same, by another address perhaps.
+        let nodes = [node("ssh", 1e9, 0.5), node("ssh", 1e9, 0.5)];
+        assert_eq!((same(&nodes), perhaps_same(&nodes)), (vec![], vec![(0, 1)]));
+        let nodes = [called("source 1", 0.5), called("source 1", 0.5), called("source 2", 0.5)];
+        assert_eq!((same(&nodes), perhaps_same(&nodes)), (vec![(0, 1)], vec![(0, 2), (1, 2)]));
+        // Two ways to one machine, of which another kernel says that it is none.
+        let mut nodes = [called("boot a", 0.5), called("boot b", 0.5)];
+        nodes[1].source = "agent".to_owned();
+        assert_eq!(same(&nodes), []);
+        nodes[1].quantities[2].unit = "boot a".to_owned();
+        assert_eq!(same(&nodes), [(0, 1)]);
     }
 
     #[test]

@@ -98,6 +98,7 @@ quantities! {
     CPU_RUN_QUEUE: Core Saturation Counter "cpu_run_queue_s" "Seconds that tasks were ready to run here and did not, all tasks together.";
     CPU_PRESSURE: Machine Saturation Counter "cpu_pressure_s" "Seconds in which some task waited for a processor (PSI some).";
     BOOT_TIME: Machine Amount Gauge "boot_time_s" "When the machine was booted, seconds since 1970.";
+    MACHINE: Machine Amount Gauge "machine" "1; what only this machine is called: the number of its kernel's start, or the exporter that it is read from.";
     TASKS_RUNNABLE: Machine Saturation Gauge "tasks_runnable" "Tasks that run or are ready to.";
     IO_PRESSURE: Machine Saturation Counter "io_pressure_s" "Seconds in which some task waited for input or output (PSI some).";
     IO_STALL: Machine Saturation Counter "io_stall_s" "Seconds in which all tasks waited for input or output (PSI full).";

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use super::*;
-use crate::quantity as q;
 
 fn nodes(yaml: &str) -> Vec<NodeSpec> {
     cosmark_workload::parse_target(&format!("storage: {{type: mock}}\nnodes:\n{yaml}")).0.unwrap().nodes

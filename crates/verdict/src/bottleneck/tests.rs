@@ -370,6 +370,81 @@ fn a_machine_that_is_read_by_two_ways_has_its_parts_once() {
     assert_eq!(of(&run).len(), 3, "two machines");
 }
 
+/// The same machine as two nodes that are read by one way, each with a daemon of another role; `called` is its name, where it
+/// has one.
+fn listed_twice(called: Option<&str>) -> RunRecord {
+    let mut run = on_one_machine(&["ssh", "ssh"], 2e9);
+    let RunRecord { stages, idle_nodes, .. } = &mut run;
+    let listed = [("web", "proxy", "proxy-server/7"), ("disks", "storage", "object-server/9")];
+    for nodes in stages.iter_mut().map(|stage| &mut stage.nodes).chain([idle_nodes]) {
+        for (node, (name, role, thread)) in nodes.iter_mut().zip(listed) {
+            node.name = name.to_owned();
+            node.role = role.to_owned();
+            let half = node.units[0].busy / 2.0;
+            node.units.push(unit(ResourceKind::Thread, thread, half, 0.0));
+            let figure = |quantity: &str, unit: &str, mean: f64| QuantityResult {
+                quantity: quantity.to_owned(),
+                unit: unit.to_owned(),
+                mean,
+                highest: mean,
+            };
+            node.quantities.extend(called.map(|called| figure("machine", called, 1.0)));
+            node.quantities.push(figure("daemons_busy_s", "", half));
+        }
+    }
+    run
+}
+
+#[test]
+fn a_machine_that_is_listed_for_two_roles_has_its_parts_once_and_the_daemons_of_both() {
+    let run = listed_twice(Some("boot 1"));
+    let stages: Vec<&StageRecord> = run.stages.iter().collect();
+    let ladder = ladder(&run, &stages);
+    let said = |units: &[Unit]| -> Vec<String> {
+        units.iter().map(|unit| format!("{} {} {}", unit.node, unit.role, unit.kind.word())).collect()
+    };
+    let expected = ["disks storage thread", "web proxy+storage processors", "web proxy thread"];
+    assert_eq!(said(&ladder.units), expected);
+    let machines = Machines::of(&stages, &ladder.units);
+    // Threads of both are processor time of that machine, and more of it is more of the whole.
+    assert!(machines.joined(&ladder).units.iter().all(|unit| unit.node == "web"));
+    let wholes = machines.as_wholes(ladder.units.clone());
+    assert!(wholes.iter().all(|unit| (unit.node.as_str(), unit.role.as_str()) == ("web", "proxy+storage")));
+    let last = stages[4];
+    let half = last.nodes[0].units[1].busy;
+    assert!((machines.daemons_busy(last, "web") - 2.0 * half).abs() < 1e-9);
+    let found = &bottlenecks(&run)[0];
+    assert_eq!(
+        (found.answer.as_str(), found.units.as_slice()),
+        ("named", ["web processors cpu".to_owned()].as_slice())
+    );
+    assert!(found.text.contains("the processors of web (proxy+storage)"), "{}", found.text);
+}
+
+#[test]
+fn a_machine_that_may_be_listed_twice_is_said_to_where_nothing_tells() {
+    let found = &bottlenecks(&listed_twice(None))[0];
+    assert_eq!(found.answer, "several", "{}", found.text);
+    assert!(found.text.contains("whether web and disks are one machine cannot be known"), "{}", found.text);
+    let found = &bottlenecks(&listed_twice(Some("boot 1")))[0];
+    assert!(!found.text.contains("cannot be known"), "{}", found.text);
+}
+
+/// Both entries ask for the same daemons: each thread is there once.
+#[test]
+fn daemons_that_two_nodes_of_a_machine_show_count_once() {
+    let mut run = listed_twice(Some("boot 1"));
+    for node in run.stages.iter_mut().flat_map(|stage| &mut stage.nodes) {
+        node.units[1].name = "osd/7".to_owned();
+    }
+    let stages: Vec<&StageRecord> = run.stages.iter().collect();
+    let ladder = ladder(&run, &stages);
+    let threads = ladder.units.iter().filter(|unit| unit.kind == ResourceKind::Thread).count();
+    assert_eq!(threads, 1, "{:?}", ladder.units);
+    let busy = Machines::of(&stages, &ladder.units).daemons_busy(stages[4], "disks");
+    assert!((busy - stages[4].nodes[0].units[1].busy).abs() < 1e-9, "{busy}");
+}
+
 #[test]
 fn what_neither_the_client_nor_a_named_daemon_took_of_a_machine_is_known_where_daemons_are_named() {
     let with = |source: &str, daemons: f64, client: Option<f64>| {
