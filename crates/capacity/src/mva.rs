@@ -5,6 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use self::linearizer::linearized;
+
+mod linearizer;
+
 /// A place that operations visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Station {
@@ -29,12 +33,15 @@ pub struct Solution {
 
 /// More states than these are approximated.
 const MOST_STATES: usize = 2_000_000;
-/// An approximation of something else is not corrected by more than these: of so many operations it is near anyway.
+/// Approximations are corrected by what is known of a population with no more states than these: of more operations, and of
+/// what is served in turn, which is solved a hundred times for one answer.
+const MOST_LIKE: usize = 200_000;
 const MOST_CORRECTED: usize = 20_000;
 
 /// A closed network: `population[c]` workers of class c, each with `think_s[c]` seconds between two operations. Exact for one
-/// server a station, where the states can be counted; else by Schweitzer's approximation (within a few percent). Several
-/// servers are approximated after Seidmann: a fast server and a delay. `None` where the arguments do not fit together.
+/// server a station, where the states can be counted; else approximated, and corrected by how far that is off for a smaller
+/// population (within a few percent). Several servers are approximated after Seidmann: a fast server and a delay. `None` where
+/// the arguments do not fit together.
 #[must_use]
 pub fn closed(stations: &[Station], population: &[u32], think_s: &[f64]) -> Option<Solution> {
     closed_in_turn(stations, population, think_s, 0.0)
@@ -75,8 +82,8 @@ pub fn closed_in_turn(
     let states = states.map_or(usize::MAX, |states| states.saturating_mul(alike.demands_s.len()));
     let (rates, queues) = match in_turn > 0.0 {
         false if states <= MOST_STATES => exact(&alike, population, &think),
-        true if states <= MOST_CORRECTED => corrected(&alike, population, &think, in_turn),
-        _ => schweitzer(&alike, population, &think, in_turn),
+        false => nearly_exact(&alike, population, &think, MOST_LIKE),
+        true => corrected(&alike, population, &think, in_turn),
     };
     let queues: Vec<f64> = alike.which.iter().map(|at| queues[*at]).collect();
     Some(solution(stations, population, think_s, rates, &queues))
@@ -176,28 +183,79 @@ fn exact(alike: &Alike, population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f
     (rates, queues[(states - 1) * stations..].to_vec())
 }
 
+/// The population with the most states that may be counted, which is like this one: its small classes are as they are, its large
+/// ones smaller. `None` where one operation of each class has more.
+fn countable(population: &[u32], stations: usize, most: usize) -> Option<Vec<u32>> {
+    let is_few = |largest: u32| {
+        let each = population.iter().map(|many| (*many).min(largest) as usize + 1);
+        each.fold(stations.max(1), usize::saturating_mul) <= most
+    };
+    let (mut low, mut high) = (1, population.iter().copied().max()?.max(1));
+    if !is_few(low) {
+        return None;
+    }
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if is_few(middle) { low = middle } else { high = middle - 1 }
+    }
+    Some(population.iter().map(|many| (*many).min(low)).collect())
+}
+
+/// Throughput of each class and the queue at each station where the states are too many to count: approximated after Chandy and
+/// Neuse, and corrected by how far that is off for the largest population like this one that has no more states than `most`. Of
+/// a class that is smaller there that is less: such a class is the better approximated the more there are of it.
+fn nearly_exact(alike: &Alike, population: &[u32], think_s: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
+    let like = countable(population, alike.demands_s.len(), most);
+    if like.as_deref() == Some(population) {
+        return exact(alike, population, think_s);
+    }
+    let (mut rates, mut queues) = linearized(alike, population, think_s);
+    if let Some(like) = like {
+        let (near_rates, near_queues) = linearized(alike, &like, think_s);
+        let (exact_rates, exact_queues) = exact(alike, &like, think_s);
+        let part = |(many, like): (&u32, &u32)| (f64::from(*like) / f64::from((*many).max(1))).powi(2);
+        let parts: Vec<f64> = population.iter().zip(&like).map(part).collect();
+        let whole = parts.iter().copied().fold(0.0, f64::max);
+        let correct = |one: &mut f64, exact: f64, near: f64, part: f64| {
+            *one *= if near > 0.0 { 1.0 + (exact / near - 1.0) * part } else { 1.0 };
+        };
+        for (at, rate) in rates.iter_mut().enumerate() {
+            correct(rate, exact_rates[at], near_rates[at], parts[at]);
+        }
+        for (at, queue) in queues.iter_mut().enumerate() {
+            correct(queue, exact_queues[at], near_queues[at], whole);
+        }
+    }
+    keep_to_bounds(alike, population, think_s, &mut rates);
+    (rates, queues)
+}
+
 /// The approximation of what is served in turn, in the proportion in which the same approximation is off where nothing is: a class
 /// of few operations beside one of many is off by a fifth. Exact where all classes cost alike, however they are served.
 fn corrected(alike: &Alike, population: &[u32], think_s: &[f64], in_turn: f64) -> (Vec<f64>, Vec<f64>) {
     let (mut rates, mut queues) = schweitzer(alike, population, think_s, in_turn);
     let (plain_rates, plain_queues) = schweitzer(alike, population, think_s, 0.0);
-    let (exact_rates, exact_queues) = exact(alike, population, think_s);
-    let correct = |all: &mut [f64], plain: &[f64], exact: &[f64]| {
-        for ((one, plain), exact) in all.iter_mut().zip(plain).zip(exact) {
-            *one *= if *plain > 0.0 { exact / plain } else { 1.0 };
+    let (near_rates, near_queues) = nearly_exact(alike, population, think_s, MOST_CORRECTED);
+    let correct = |all: &mut [f64], plain: &[f64], near: &[f64]| {
+        for ((one, plain), near) in all.iter_mut().zip(plain).zip(near) {
+            *one *= if *plain > 0.0 { near / plain } else { 1.0 };
         }
     };
-    correct(&mut rates, &plain_rates, &exact_rates);
-    correct(&mut queues, &plain_queues, &exact_queues);
-    // No class does more than if it was alone, and no station works more than all of the time.
+    correct(&mut rates, &plain_rates, &near_rates);
+    correct(&mut queues, &plain_queues, &near_queues);
+    keep_to_bounds(alike, population, think_s, &mut rates);
+    (rates, queues)
+}
+
+/// No class does more than if it was alone, and no station works more than all of the time.
+fn keep_to_bounds(alike: &Alike, population: &[u32], think_s: &[f64], rates: &mut [f64]) {
     for (class, rate) in rates.iter_mut().enumerate() {
         let own_s: Vec<f64> = alike.demands_s.iter().map(|demands_s| demands_s[class]).collect();
         *rate = rate.min(f64::from(population[class]) / (think_s[class] + alike.sum(&own_s)));
     }
-    let work = |demands_s: &Vec<f64>| demands_s.iter().zip(&rates).map(|(d, x)| d * x).sum::<f64>();
+    let work = |demands_s: &Vec<f64>| demands_s.iter().zip(rates.iter()).map(|(d, x)| d * x).sum::<f64>();
     let busiest = alike.demands_s.iter().map(work).fold(1.0, f64::max);
     rates.iter_mut().for_each(|rate| *rate /= busiest);
-    (rates, queues)
 }
 
 /// The next population in the order of the states: the first class runs fastest.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use cosmark_capacity::demand::fit;
-use cosmark_capacity::mva::{Station, bounds, closed, open};
+use cosmark_capacity::mva::{Station, bounds, closed, closed_in_turn, open};
 use cosmark_capacity::regression::of_classes;
 
 fn single(demands: &[f64]) -> Vec<Station> {
@@ -40,6 +40,34 @@ fn stations_that_are_alike_are_solved_exactly_however_many_there_are() {
     let solved = closed(&stations, &[64], &[0.0]).unwrap();
     assert!(solved.busy[7] > 0.4 && solved.queue[7] > 100.0 * solved.queue[6], "{}", solved.queue[7]);
     near(solved.queue.iter().sum::<f64>(), 64.0);
+}
+
+/// One operation, or three, beside thousands of another kind at two stations that these keep as busy: of all that is approximated
+/// this is off the most, by a fifth.
+#[test]
+fn few_operations_beside_thousands_do_what_they_do_also_where_states_are_too_many_to_count() {
+    let rates = |demands: [[f64; 2]; 2], few: u32, many: u32, in_turn: f64| {
+        let stations = demands.map(|demands_s| Station { demands_s: demands_s.into(), servers: 1 });
+        closed_in_turn(&stations, &[few, many], &[4e-3; 2], in_turn).unwrap().throughput_per_s
+    };
+    let off = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+    let (balanced, nearly) = ([[1e-3, 3e-3], [2e-4, 3e-3]], [[1e-3, 2.99e-3], [2e-4, 3e-3]]);
+    // Where the states of what is served in turn come to 20 000.
+    for (few, many) in [(1, 4_999), (3, 2_499)] {
+        for demands in [balanced, nearly] {
+            for in_turn in [1e-9, 0.5] {
+                let (before, after) =
+                    (rates(demands, few, many, in_turn), rates(demands, few, many + 1, in_turn));
+                assert!(off(&before, &after) < 2e-3, "{few} {many} {in_turn}: {before:?} {after:?}");
+            }
+            // Far beyond, against what is exact.
+            let (said, exact) = (rates(demands, few, 20_000, 1e-9), rates(demands, few, 20_000, 0.0));
+            assert!(off(&said, &exact) < 0.04, "{few}: {said:?} {exact:?}");
+        }
+    }
+    // Where those of all else come to two million.
+    let (before, after) = (rates(nearly, 1, 499_999, 0.0), rates(nearly, 1, 500_000, 0.0));
+    assert!(off(&before, &after) < 5e-3, "{before:?} {after:?}");
 }
 
 /// R. Jain, The Art of Computer Systems Performance Analysis (1991), table 34.1: a timesharing system of a processor (16
