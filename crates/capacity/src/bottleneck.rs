@@ -9,6 +9,7 @@
 //! for utilisation and saturation of each resource.
 
 mod cheaper;
+mod creeping;
 
 pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
@@ -188,6 +189,8 @@ pub struct Diagnosis {
     pub busiest_at_plateau: Option<f64>,
     /// Units that may have been full at the plateau: how busy they were there was not measured.
     pub unmeasured: Vec<usize>,
+    /// By which share throughput still grew with the last step, where the named unit was full long before.
+    pub still_grew: Option<f64>,
 }
 
 impl Diagnosis {
@@ -216,15 +219,20 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
         skewed: skewed.clone(),
         busiest_at_plateau: None,
         unmeasured: Vec::new(),
+        still_grew: None,
     };
     // Steps at which the client was full say nothing; the others may suffice.
     let steps: Vec<&Step> = all.iter().filter(|step| step.client_clear).copied().collect();
-    let Some(plateau) = plateau(&steps).filter(|plateau| !is_exceeded(&all, *plateau)) else {
-        if steps.len() < all.len() {
-            return nothing(Answer::Client);
-        }
-        return nothing(last_growth(&steps).map_or(Answer::TooFewSteps, Answer::NotReached));
+    let unreached = || match steps.len() < all.len() {
+        true => nothing(Answer::Client),
+        false => nothing(last_growth(&steps).map_or(Answer::TooFewSteps, Answer::NotReached)),
     };
+    let reached = plateau(&steps);
+    let full = if reached.is_some() { Vec::new() } else { creeping::full_since_half(ladder, &steps) };
+    // What it comes to is no less than the best step then: by a lower one its ceiling would be too easily met.
+    let best = steps.iter().map(|step| step.throughput_per_s).reduce(f64::max);
+    let reached = reached.or(best.filter(|_| !full.is_empty()));
+    let Some(plateau) = reached.filter(|plateau| !is_exceeded(&all, *plateau)) else { return unreached() };
     let level = level(&steps);
     let mut candidates: Vec<Candidate> =
         (0..ladder.units.len()).filter_map(|unit| candidate(ladder, unit, plateau, &steps, &level)).collect();
@@ -234,15 +242,25 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
         answer: Answer::NothingMeasured,
         plateau_per_s: Some(plateau),
         candidates,
-        skewed,
+        skewed: skewed.clone(),
         busiest_at_plateau: busiest.reduce(f64::max),
         unmeasured: unmeasured(ladder, &level),
+        still_grew: last_growth(&steps).filter(|_| !full.is_empty()),
     };
     found.answer = answer(ladder, &found, plateau, &steps, &level);
     // A unit that is full says itself that more workers would not have helped.
     if matches!(found.answer, Answer::Unexplained | Answer::Limit(_)) && lacks_workers(&steps) {
         found.answer = Answer::NotReached(last_growth(&steps).unwrap_or_default());
     }
+    if full.is_empty() {
+        return found;
+    }
+    // Where throughput is not level, nothing else is named than what has been full since half of that load.
+    let Answer::Named { units, confidence } = &mut found.answer else { return unreached() };
+    if !units.iter().any(|unit| full.contains(unit)) {
+        return unreached();
+    }
+    *confidence = Confidence::Medium.min(*confidence);
     found
 }
 

@@ -29,6 +29,8 @@ const GROWS: f64 = 0.85;
 const LONG_PLATEAU: f64 = 1.9;
 /// A group that is stopped in fewer of its periods than this had processor time left.
 pub(crate) const LEAST_THROTTLED: f64 = 0.5;
+/// One that is stopped in this share of them has none, whatever is left of each processor's slice.
+pub(crate) const STOPPED: f64 = 0.9;
 /// A queue that is shorter than this holds nobody up.
 const LEAST_QUEUE: f64 = 0.05;
 /// Nor does what waits for less of the time.

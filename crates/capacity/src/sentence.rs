@@ -49,7 +49,10 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
                 Confidence::Low => format!(
                     "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured"
                 ),
-                Confidence::Medium => format!("{name}: the bottleneck {numbers}, with medium confidence"),
+                Confidence::Medium => format!(
+                    "{name}: the bottleneck {numbers}, with medium confidence{}",
+                    diagnosis.still_grew.map(still_grew).unwrap_or_default()
+                ),
                 Confidence::High => format!("{name}: the bottleneck {numbers}"),
             }
         }
@@ -102,6 +105,14 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             "no machine of the store was measured: list them under `nodes:`".to_owned()
         }
     }
+}
+
+/// Of a unit that is named although throughput is not level.
+fn still_grew(grew: f64) -> String {
+    format!(
+        "; throughput still grew by {} with the last step, and it has had nothing left since half of that load",
+        percent(grew)
+    )
 }
 
 /// So near to a whole number is one: noise, and what operations wait for each other inside.

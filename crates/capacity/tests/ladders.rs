@@ -222,6 +222,77 @@ fn throughput_that_creeps_up_under_a_quota_that_stops_its_group_in_every_period_
     assert!(matches!(diagnose(&gateway(165.0)).answer, Answer::NotReached(_)));
 }
 
+/// A store of one thread, of which an operation takes 3.2 ms beside 1 ms elsewhere: rates of 12 loads, and from which of them on
+/// the thread is full.
+fn of_one_thread(rates: [f64; 12], full_from: f64) -> Ladder {
+    let loads = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0];
+    let step = |(in_flight, rate): (f64, f64)| {
+        let busy = if in_flight >= full_from { 0.995 } else { (rate * 3.2e-3).min(0.96) };
+        let waiting = Some(Waiting::Share(0.001));
+        Step {
+            throughput_per_s: rate,
+            in_flight,
+            service_s: in_flight / rate,
+            client_clear: true,
+            usage: vec![Usage { busy: Some(busy), waiting, ..Usage::default() }],
+            ..Step::default()
+        }
+    };
+    let unit =
+        Unit { node: "s1".into(), role: "store".into(), kind: Kind::Thread, name: "plain-store/7".into() };
+    let steps = loads.into_iter().zip(rates).map(step).collect();
+    Ladder { units: vec![unit], idle: vec![Some(0.001)], steps }
+}
+
+/// One rate of each ladder, and from which load on the thread is full: the last step is 11 % more than the one before.
+const CREEPING: [f64; 12] =
+    [90.0, 150.0, 185.0, 260.0, 290.0, 300.0, 305.0, 302.0, 308.0, 304.0, 309.0, 343.0];
+
+#[test]
+fn a_thread_that_has_been_full_since_half_of_the_load_is_named_though_the_last_step_came_to_more() {
+    let ladder = of_one_thread(CREEPING, 12.0);
+    let found = diagnose(&ladder);
+    assert_eq!(ladder.plateau(), None, "{found:?}");
+    let Answer::Named { units, confidence } = &found.answer else { panic!("{found:?}") };
+    assert_eq!((units.as_slice(), *confidence), ([0].as_slice(), Confidence::Medium), "{found:?}");
+    let (plateau, ceiling) = (found.plateau_per_s.unwrap(), found.candidates[0].ceiling_per_s());
+    assert!((ceiling / plateau - 1.0).abs() < 0.1, "{ceiling} for {plateau}");
+    let said = text(&ladder);
+    assert!(said.contains("still grew by 11 % with the last step"), "{said}");
+}
+
+#[test]
+fn a_thread_that_is_full_at_too_few_loads_or_at_any_is_not_named_while_throughput_grows() {
+    let unnamed = |ladder: &Ladder| {
+        let found = diagnose(ladder);
+        assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
+        assert_eq!((found.still_grew, found.plateau_per_s), (None, None));
+    };
+    // Full at the last loads only, and a thread that looks for work all the time, in a store that a lock holds back.
+    unnamed(&of_one_thread(CREEPING, 48.0));
+    unnamed(&of_one_thread(CREEPING, 1.0));
+    // A thread that is not full.
+    unnamed(&of_one_thread(CREEPING, 100.0));
+    // A load that doubles throughput is no chance.
+    let mut growing = CREEPING;
+    growing[11] = 400.0;
+    unnamed(&of_one_thread(growing, 12.0));
+    // Another unit that is full beside it as long.
+    let mut ladder = of_one_thread(CREEPING, 12.0);
+    let disk = Unit { node: "s2".into(), role: "disks".into(), kind: Kind::Disk, name: "sda".into() };
+    ladder.units.push(disk);
+    ladder.idle.push(Some(0.0));
+    for step in &mut ladder.steps {
+        let thread = step.usage[0];
+        step.usage.push(Usage { waiting: Some(Waiting::Queue(step.in_flight)), ..thread });
+    }
+    unnamed(&ladder);
+    // Where the client was full at one of the loads, more is not known of the store.
+    let mut ladder = of_one_thread(CREEPING, 100.0);
+    ladder.steps[10].client_clear = false;
+    assert_eq!(diagnose(&ladder).answer, Answer::Client);
+}
+
 /// Closed loads of a machine of 16 processors and a disk: throughput, and how busy the processors are.
 fn beside_a_disk(loads: &[(f64, f64, f64)], disk_s: f64) -> Ladder {
     let step = |(workers, rate, busy): &(f64, f64, f64)| {

@@ -9,14 +9,12 @@
 use super::{Against, BUSY, Candidate, IDLE, MEETS, family};
 use crate::ladder::{FULL, Kind, Ladder, Step, Unit};
 use crate::number::real;
-use crate::saturation::{LEAST_THROTTLED, Waits, awake, stopped};
+use crate::saturation::{LEAST_THROTTLED, STOPPED, Waits, awake, stopped};
 
 /// The ceiling that is predicted from the low steps may be exceeded so many times.
 const MOST: f64 = 1.5;
 /// The same of a quota that is seen to stop its group where it is full and not before.
 const MOST_OF_STOPPED: f64 = 4.0;
-/// Share of its periods in which a quota has to stop its group for that.
-const STOPPED: f64 = 0.9;
 /// Of the plateau, what every step has to come to at which the unit was full already. What is only never idle while
 /// operations are under way (one that looks for work all the time, a disk that serves many at once) is full long before.
 const ONCE_FULL: f64 = 0.7;

@@ -1,0 +1,40 @@
+//! Throughput that still grows a little with the last step, by luck or because more is done at once, while a thread or a quota of
+//! processor time has had nothing left since half of that load. By the utilisation law such a unit lets through what it lets
+//! through, whatever the last step adds. Source: Denning and Buzen (1978), section 3.
+
+use crate::ladder::{FULL, Kind, Ladder, Step};
+use crate::saturation::{STOPPED, awake, stopped};
+
+/// Over the steps at which a unit is full there are so many at least, the load grows so many times, and throughput no more than
+/// chance and batches let it.
+const LEAST_STEPS: usize = 3;
+const LOAD: f64 = 2.0;
+const GROWN: f64 = 1.2;
+
+/// Threads and quotas that were full at all of the highest loads, from half of the highest on at least, and nowhere where much
+/// less was done: one that looks for work all the time is full long before it does what it can.
+pub(super) fn full_since_half(ladder: &Ladder, steps: &[&Step]) -> Vec<usize> {
+    let is_one = |unit: &usize| {
+        let kind = ladder.units[*unit].kind;
+        let is_full = |step: &&&Step| is_full(*unit, kind, step);
+        let at_end = steps.iter().rev().take_while(is_full).count();
+        let first = steps.get(steps.len() - at_end).filter(|_| at_end >= LEAST_STEPS);
+        let rates = steps.iter().filter(is_full).map(|step| step.throughput_per_s);
+        let (least, most) = rates.fold((f64::INFINITY, 0.0_f64), |(a, b), rate| (a.min(rate), b.max(rate)));
+        let is_more = first.zip(steps.last()).is_some_and(|(a, b)| b.in_flight >= a.in_flight * LOAD);
+        is_more && most <= least * GROWN
+    };
+    (0..ladder.units.len()).filter(is_one).collect()
+}
+
+fn is_full(unit: usize, kind: Kind, step: &Step) -> bool {
+    let busy = step.usage.get(unit).and_then(|usage| usage.busy);
+    match kind {
+        // One that is not given a processor at once has something to do all the same.
+        Kind::Thread => awake(unit, step).or(busy).is_some_and(|share| share >= FULL),
+        Kind::CpuQuota => {
+            busy.is_some_and(|busy| busy >= FULL) || stopped(unit, &[step]).any(|share| share >= STOPPED)
+        }
+        _ => false,
+    }
+}
