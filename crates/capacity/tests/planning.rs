@@ -376,6 +376,64 @@ fn a_limit_that_nobody_looked_at_and_demands_that_change_predict_nothing() {
     assert_eq!(Planner::of(&Observed::default()).unwrap_err(), Cannot::TooFewLoads(0));
 }
 
+/// A store of so many proxies, by theory: the first is full at 500/s, and a disk at 833/s.
+fn healthy(proxies: usize) -> Vec<Station> {
+    let station = |seconds: f64, servers| Station { demands_s: vec![seconds], servers };
+    let mut all = vec![station(2e-3 / proxies as f64, 1); proxies];
+    all.extend([station(0.5e-3, 1), station(1.2e-3, 1), station(4e-3, 0)]);
+    all
+}
+
+/// A ladder against it, each number of which was measured with so much noise, by itself.
+fn measured(noise: f64, seed: u64) -> Observed {
+    let mut random = Random::new(seed);
+    let mut noisy = move |value: f64| {
+        let normal = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        value * (1.0 + noise * normal)
+    };
+    let load = |workers: usize| {
+        let solved = closed(&healthy(1), &[u32::try_from(workers).unwrap()], &[0.0]).unwrap();
+        let rate_per_s = noisy(solved.throughput_per_s[0]);
+        let service_s = workers as f64 / rate_per_s;
+        let busy = solved.busy.iter().take(3).map(|busy| noisy(*busy).min(1.0));
+        Load {
+            classes: vec![ClassLoad { rate_per_s, bytes_each: 4096.0, service_s }],
+            in_flight: workers as f64,
+            client_clear: true,
+            usage: busy.map(|busy| Usage { busy: Some(busy), ..Usage::default() }).collect(),
+            ..Load::default()
+        }
+    };
+    observed(&["read"], units(), LOADS.into_iter().map(load).collect())
+}
+
+#[test]
+fn noise_of_five_percent_is_no_cost_that_changes_and_intervals_hold_what_comes() {
+    let truth = closed(&healthy(2), &[48], &[0.0]).unwrap().throughput_per_s[0];
+    let (mut refused, mut held, mut of_loads, mut held_loads) = (0, 0, 0, 0);
+    for seed in 0..40 {
+        let seen = measured(0.05, seed);
+        let mut asked = wanted(48);
+        asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 2)]);
+        match Planner::of(&seen).and_then(|planner| planner.predict(&asked)) {
+            Ok(said) => {
+                let range = said.throughput_per_s;
+                near(range.value, truth, 0.15, "two proxies");
+                held += i32::from(range.low <= truth && truth <= range.high);
+            }
+            Err(_) => refused += 1,
+        }
+        for one in hold_out(&seen).unwrap_or_default() {
+            let range = one.throughput_per_s;
+            of_loads += 1;
+            held_loads += i32::from((range.low..=range.high).contains(&one.load.rate_per_s()));
+        }
+    }
+    assert!(refused <= 4, "{refused} of 40 refused");
+    assert!(held >= 34, "{held} of {} held", 40 - refused);
+    assert!(of_loads >= 90 && held_loads * 10 >= of_loads * 8, "{held_loads} of {of_loads} held out");
+}
+
 /// A ladder against a store whose proxy's operations cost other times the more are under way.
 fn changing(cost_ms: impl Fn(f64) -> f64, seed: u64) -> Vec<Load> {
     let load = |many: usize| {
