@@ -126,6 +126,8 @@ pub enum Against {
     DemandChanges,
     /// Most of what it was busy with is there without any operation.
     BusyAnyway,
+    /// One of several processors that are nearly as busy: work goes to whichever has time, so that all of them are full or none.
+    SharesWork,
 }
 
 /// How sure the name is.
@@ -344,6 +346,9 @@ fn candidate(
     if busy_at_plateau.is_some_and(|busy| demand.seconds * plateau < OWN * busy) {
         against.push(Against::BusyAnyway);
     }
+    if shares_work(ladder, unit, beyond(level)) {
+        against.push(Against::SharesWork);
+    }
     let (when_full, predicted) = (None, None);
     let mut found =
         Candidate { unit, demand, busy_at_plateau, by_client, waits, when_full, predicted, against };
@@ -355,6 +360,23 @@ fn candidate(
         found.predicted = ceiling::of_unit(ladder, unit, plateau * PREDICTED_FROM, in_flight);
     }
     Some(found)
+}
+
+/// The other processors of its machine are busy, too, most of the time. What is bound to one leaves the others idle.
+fn shares_work(ladder: &Ladder, unit: usize, steps: &[&Step]) -> bool {
+    let own = &ladder.units[unit];
+    if own.kind != Kind::Core {
+        return false;
+    }
+    let all = ladder.units.iter().enumerate();
+    let others = all.filter(|(at, other)| *at != unit && other.kind == Kind::Core && other.node == own.node);
+    let others: Vec<usize> = others.map(|(at, _)| at).collect();
+    let busy = |step: &&Step| {
+        let seen = others.iter().filter_map(|at| step.usage.get(*at)?.busy);
+        seen.collect::<Vec<f64>>()
+    };
+    let busy: Vec<f64> = steps.iter().flat_map(busy).collect();
+    !busy.is_empty() && busy.iter().sum::<f64>() >= IDLE * real(busy.len())
 }
 
 fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], level: &[&Step]) -> Answer {

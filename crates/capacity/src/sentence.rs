@@ -271,7 +271,13 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     let plateau = diagnosis.plateau_per_s.unwrap_or(1.0);
     let away = |one: &Candidate| (one.demand.ceiling_per_s() / plateau).ln().abs();
     let has_time = |one: &Candidate| {
-        let left = [Against::NotBusy, Against::NotFull, Against::NotMeasured, Against::BusyAnyway];
+        let left = [
+            Against::NotBusy,
+            Against::NotFull,
+            Against::NotMeasured,
+            Against::BusyAnyway,
+            Against::SharesWork,
+        ];
         one.against.iter().any(|why| left.contains(why))
     };
     let finite = diagnosis.candidates.iter().filter(|one| one.demand.ceiling_per_s().is_finite());
@@ -288,6 +294,7 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Against::NothingWaits => "what waits for it does not grow with the load".to_owned(),
         Against::BusyAnyway => "it is busy without any operation".to_owned(),
         Against::DemandChanges => "what an operation costs it changes with the load".to_owned(),
+        Against::SharesWork => "other processors are nearly as busy and take work from it".to_owned(),
     });
     let why: Vec<String> = why.collect();
     if why.is_empty() {

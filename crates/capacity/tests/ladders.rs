@@ -354,6 +354,46 @@ fn processors_that_slow_each_other_down_are_named_themselves_or_nothing_is() {
     }
 }
 
+/// Workers that let in five operations of 10 ms each, on a machine whose first processor is full then, and whose second is this
+/// much as busy.
+fn of_two_cores(second: f64) -> Ladder {
+    let step = |workers: f64| {
+        let rate = (workers * 100.0).min(500.0);
+        let busy = |share: f64| Usage { busy: Some(share * rate / 500.0), ..Usage::default() };
+        Step {
+            throughput_per_s: rate,
+            in_flight: workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: vec![busy(1.0), busy(second), busy(f64::midpoint(1.0, second))],
+            ..Step::default()
+        }
+    };
+    let unit = |kind, name: &str| Unit { node: "s1".into(), role: "storage".into(), kind, name: name.into() };
+    let units = vec![unit(Kind::Core, "cpu0"), unit(Kind::Core, "cpu1"), unit(Kind::Machine, "cpu")];
+    let steps = [1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(step).into();
+    Ladder { units, idle: vec![Some(0.0); 3], steps }
+}
+
+#[test]
+fn one_full_processor_is_the_limit_of_what_is_bound_to_it_and_not_where_others_take_its_work() {
+    let named = |second: f64| match diagnose(&of_two_cores(second)).answer {
+        Answer::Named { units, .. } => units,
+        answer => {
+            assert_eq!(answer, Answer::Unexplained, "{second}");
+            Vec::new()
+        }
+    };
+    for second in [0.0, 0.3, 0.6] {
+        assert_eq!(named(second), [0], "{second}");
+    }
+    // Interrupts that only one of them gets make it busier than the other.
+    for second in [0.75, 0.85, 0.92] {
+        assert_eq!(named(second), [0; 0], "{second}");
+    }
+    assert_eq!(named(1.0), [2], "the machine");
+}
+
 /// Of a unit: its machine, its kind, how busy it is without load, and at each of four loads how busy it is and what waits for it.
 type Seen = (&'static str, Kind, f64, [f64; 4], [Waiting; 4]);
 

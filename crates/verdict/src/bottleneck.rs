@@ -480,6 +480,7 @@ fn candidate(ladder: &Ladder, one: &Candidate, plateau_per_s: f64) -> Option<Can
         Against::NothingWaits => "what waits for it does not grow with the load",
         Against::BusyAnyway => "most of what it is busy with is there without any operation",
         Against::DemandChanges => "what an operation costs it changes with the load",
+        Against::SharesWork => "other processors of its machine are nearly as busy and take work from it",
     });
     Some(CandidateResult {
         node: unit.node.clone(),
