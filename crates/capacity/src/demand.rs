@@ -5,7 +5,7 @@ use cosmark_stats::special::t_critical;
 
 use crate::ladder::{Kind, Ladder};
 use crate::number::real;
-use crate::regression::{Line, of_classes};
+use crate::regression::{Line, is_noise, of_classes};
 
 /// What one operation costs one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +58,8 @@ const LEAST_LOADED: usize = 4;
 
 /// A step may lie this far from the line, in shares of the unit, before the demand is called not constant.
 const LARGEST_RESIDUAL: f64 = 0.05;
+/// The same where steps lie about the line as noise does.
+const LARGEST_OF_NOISE: f64 = 0.12;
 
 /// Fits a line through (X, U). `None` where there are fewer than two points, or their X are all alike. Two points have no
 /// interval: nothing is left to judge the line by.
@@ -75,7 +77,11 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Demand> {
         true => line.squares / degrees * t_critical(0.05, degrees).powi(2),
         false => 0.0,
     };
-    let residual = points.iter().map(|(x, u)| (u - line.at(*x)).abs()).fold(0.0, f64::max);
+    let residuals: Vec<f64> = points.iter().map(|(x, u)| u - line.at(*x)).collect();
+    let residual = residuals.iter().map(|one| one.abs()).fold(0.0, f64::max);
+    let rates: Vec<f64> = points.iter().map(|point| point.0).collect();
+    let is_near = residual <= LARGEST_RESIDUAL;
+    let constant = is_near || (residual <= LARGEST_OF_NOISE && is_noise(&rates, &residuals));
     let error = line.error(more);
     Some(Demand {
         seconds: line.slope.max(0.0),
@@ -83,7 +89,7 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Demand> {
         high: (line.slope + error).max(0.0),
         idle: line.idle.clamp(0.0, 1.0),
         residual,
-        constant: residual <= LARGEST_RESIDUAL,
+        constant,
         steps: points.len(),
         waking: 0.0,
         full_between_per_s: line.full_between(more),

@@ -4,6 +4,7 @@
 //! Some Problems in Interval Estimation (Journal of the Royal Statistical Society B 16, 1954).
 
 use cosmark_stats::linear::solve;
+use cosmark_stats::special::t_critical;
 
 use crate::number::real;
 
@@ -239,6 +240,49 @@ fn told_apart(columns: &[Vec<f64>]) -> bool {
 
 /// The least share of a column that must lie outside of what the others explain.
 const NEARLY: f64 = 0.05;
+
+/// Of fewer points nobody can tell noise from what changes with the load.
+const LEAST_OF_NOISE: usize = 7;
+/// Of noise the squares of the differences of neighbours come to twice those of the residuals, of what changes with the load to
+/// a part of them.
+const LEAST_DIFFERENT: f64 = 1.0;
+
+/// What is left of points beside a line is noise: neighbours differ as much from each other as from the line, and no curve lies
+/// nearer by more than chance would have it. The points in the order of the load. Source: J. von Neumann, Distribution of the
+/// Ratio of the Mean Square Successive Difference to the Variance (Annals of Mathematical Statistics 12, 1941).
+pub(crate) fn is_noise(x: &[f64], residuals: &[f64]) -> bool {
+    let squares = dot(residuals, residuals);
+    let differences: f64 = residuals.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    x.len() >= LEAST_OF_NOISE && differences >= LEAST_DIFFERENT * squares && !bends(x, residuals)
+}
+
+fn bends(x: &[f64], residuals: &[f64]) -> bool {
+    let most = x.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let level = vec![1.0; x.len()];
+    let scaled: Vec<f64> = x.iter().map(|one| one / most).collect();
+    let line = without(&scaled, &[&level]);
+    let squared: Vec<f64> = scaled.iter().map(|one| one * one).collect();
+    let curve = without(&squared, &[&level, &line]);
+    let left = without(residuals, &[&level, &line]);
+    let length = dot(&curve, &curve);
+    if length <= f64::EPSILON {
+        return false;
+    }
+    let gained = dot(&left, &curve).powi(2) / length;
+    let degrees = real(x.len()) - 3.0;
+    gained * degrees > t_critical(0.05, degrees).powi(2) * (dot(&left, &left) - gained)
+}
+
+/// What of a column is no part of others, each of which has nothing of those before it.
+fn without(column: &[f64], others: &[&[f64]]) -> Vec<f64> {
+    let mut rest = column.to_vec();
+    for other in others {
+        let length = dot(other, other);
+        let along = if length > 0.0 { dot(&rest, other) / length } else { 0.0 };
+        rest.iter_mut().zip(*other).for_each(|(left, x)| *left -= along * x);
+    }
+    rest
+}
 
 /// The value below which this share of an ordered list lies, between two neighbours where it falls there.
 #[must_use]

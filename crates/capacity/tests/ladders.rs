@@ -354,6 +354,38 @@ fn processors_that_slow_each_other_down_are_named_themselves_or_nothing_is() {
     }
 }
 
+#[test]
+fn noise_of_a_tenth_is_no_cost_that_changes_and_a_curve_is() {
+    // Ten low loads, each with an error of 11 % of how busy the disk is, and four beyond.
+    let with = |times: &dyn Fn(usize, f64) -> f64| {
+        let low = (0..10_u8).map(|at| (f64::from(at + 1) * 0.12, f64::from(at + 1) * 30.0));
+        let steps: Vec<Step> = low
+            .chain([4.0, 8.0, 16.0, 32.0].map(|workers| (workers, 500.0)))
+            .map(|(in_flight, throughput_per_s)| Step {
+                throughput_per_s,
+                in_flight,
+                service_s: in_flight / throughput_per_s,
+                client_clear: true,
+                ..Step::default()
+            })
+            .collect();
+        let mut ladder = with_disk(steps, 500.0);
+        for (at, step) in ladder.steps.iter_mut().enumerate().take(10) {
+            step.usage[0].busy =
+                Some(step.throughput_per_s / 500.0 * times(at, step.throughput_per_s / 500.0));
+        }
+        diagnose(&ladder)
+    };
+    let signs = [1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0];
+    let found = with(&|at: usize, _: f64| 1.0 + 0.11 * signs[at]);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert!(found.candidates[0].demand.residual > 0.05, "{found:?}");
+    // As far from a line, but by a cost that doubles and falls again.
+    let found = with(&|_: usize, work: f64| 1.0 + (work * 5.0).sin() * 0.5);
+    assert!(!found.candidates[0].demand.constant, "{found:?}");
+    assert_eq!(found.answer, Answer::Unexplained, "{found:?}");
+}
+
 /// Workers that let in five operations of 10 ms each, on a machine whose first processor is full then, and whose second is this
 /// much as busy.
 fn of_two_cores(second: f64) -> Ladder {

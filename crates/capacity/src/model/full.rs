@@ -2,12 +2,11 @@
 //! what an operation costs without a line through other loads. Source: Denning and Buzen (1978), section 3.
 
 use cosmark_stats::bootstrap::Random;
-use cosmark_stats::special::t_critical;
 
 use super::{LARGEST_RESIDUALS, LEAST_LOADS, Load, MATTERS, Observed, Row};
 use crate::ladder::{FULL, Kind, Usage};
 use crate::number::real;
-use crate::regression::Plane;
+use crate::regression::{Plane, is_noise};
 
 /// Of the highest load, the share from which on (and at [`LEAST_LOADS`] at least) a unit has to be full for its costs to be
 /// those of these loads.
@@ -115,55 +114,12 @@ pub(super) fn is_constant(rows: &[Row], plane: &Plane) -> bool {
 
 /// Loads may lie so far from the plane, as in [`LARGEST_RESIDUALS`], where that is noise.
 const SCATTERED: (f64, f64) = (0.1, 0.2);
-/// Of fewer rows nobody can tell noise from what changes with the load.
-const LEAST_SCATTERED: usize = 7;
-/// Of noise the squares of the differences of neighbours come to twice those of the residuals, of what changes with the load to
-/// a part of them. Source: J. von Neumann, Distribution of the Ratio of the Mean Square Successive Difference to the Variance
-/// (Annals of Mathematical Statistics 12, 1941).
-const LEAST_DIFFERENT: f64 = 1.0;
 
-/// All that was seen lies about the plane by chance: neighbours by load as far from each other as from it, and on no curve. Only
-/// of one kind of operation, whose loads are in one order.
+/// All that was seen lies about the plane by chance. Only of one kind of operation, whose loads are in one order.
 fn is_scattered(rows: &[Row], plane: &Plane) -> bool {
     let is_far = plane.deviation() > SCATTERED.0 || plane.farthest() > SCATTERED.1;
-    if is_far || plane.costs.len() != 1 || rows.len() < LEAST_SCATTERED {
-        return false;
-    }
-    let squares: f64 = plane.residuals.iter().map(|own| own * own).sum();
-    let differences = plane.residuals.windows(2).map(|pair| (pair[1] - pair[0]).powi(2));
     let work: Vec<f64> = rows.iter().map(|row| plane.work(&row.0)).collect();
-    differences.sum::<f64>() >= LEAST_DIFFERENT * squares && !bends(&work, &plane.residuals)
-}
-
-/// A curve lies nearer to what was seen than the line by more than chance would have it.
-fn bends(work: &[f64], residuals: &[f64]) -> bool {
-    let level = vec![1.0; work.len()];
-    let line = without(work, &[&level]);
-    let squared: Vec<f64> = work.iter().map(|one| one * one).collect();
-    let curve = without(&squared, &[&level, &line]);
-    let left = without(residuals, &[&level, &line]);
-    let (along, length) = (dot(&left, &curve), dot(&curve, &curve));
-    if length <= f64::EPSILON {
-        return false;
-    }
-    let gained = along.powi(2) / length;
-    let degrees = real(work.len()) - 3.0;
-    gained * degrees > t_critical(0.05, degrees).powi(2) * (dot(&left, &left) - gained)
-}
-
-/// What of a column is no part of others, each of which has nothing of those before it.
-fn without(column: &[f64], others: &[&[f64]]) -> Vec<f64> {
-    let mut rest = column.to_vec();
-    for other in others {
-        let length = dot(other, other);
-        let along = if length > 0.0 { dot(&rest, other) / length } else { 0.0 };
-        rest.iter_mut().zip(*other).for_each(|(left, x)| *left -= along * x);
-    }
-    rest
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    !is_far && plane.costs.len() == 1 && is_noise(&work, &plane.residuals)
 }
 
 /// All that was seen lies near the plane.
