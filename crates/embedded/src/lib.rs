@@ -15,6 +15,7 @@
 mod digest;
 mod error;
 mod fault;
+mod heads;
 mod home;
 mod keys;
 mod protocol;

@@ -19,12 +19,12 @@ use hyper_util::rt::TokioIo;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use s3s::service::S3Service;
 use s3s::{Body, S3Error, S3ErrorCode};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::Error;
+use crate::heads::{HEAD_PATIENCE, HeadClock, Heard};
 
 /// Connections that wait to be accepted; the system may allow less (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
@@ -115,6 +115,7 @@ async fn accept(listener: tokio::net::TcpListener, front: Front, mut stopped: wa
         };
         match accepted {
             Ok((stream, _)) => {
+                let _ = stream.set_nodelay(true);
                 let (front, stopped, alive) = (front.clone(), stopped.clone(), alive.clone());
                 tokio::spawn(async move {
                     connection(stream, front, stopped).await;
@@ -128,10 +129,16 @@ async fn accept(listener: tokio::net::TcpListener, front: Front, mut stopped: wa
     let _ = timeout(GRACE, all_gone.recv()).await;
 }
 
-/// No time limit on idle connections: a client that keeps some for later is not wrong, and each costs only itself.
-async fn connection(stream: TcpStream, front: Front, mut stopped: watch::Receiver<bool>) {
-    let _ = stream.set_nodelay(true);
-    let mut connection = http1::Builder::new().serve_connection(TokioIo::new(stream), front);
+/// No time limit on idle connections: a client that keeps some for later is not wrong, and each costs only itself. A head
+/// that has begun has one.
+async fn connection<S>(stream: S, front: Front, mut stopped: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let clock = HeadClock::default();
+    let mut builder = http1::Builder::new();
+    builder.timer(clock.clone()).header_read_timeout(HEAD_PATIENCE);
+    let mut connection = builder.serve_connection(TokioIo::new(Heard::new(stream, clock)), front);
     {
         let mut stop = pin!(stopped.wait_for(|stop| *stop));
         let mut stopping = false;
@@ -145,7 +152,7 @@ async fn connection(stream: TcpStream, front: Front, mut stopped: watch::Receive
             }
         }
     }
-    let stream = connection.into_parts().io.into_inner();
+    let stream = connection.into_parts().io.into_inner().into_inner();
     tokio::select! {
         () = linger(stream) => {}
         _ = stopped.wait_for(|stop| *stop) => {}
@@ -154,7 +161,7 @@ async fn connection(stream: TcpStream, front: Front, mut stopped: watch::Receive
 
 /// Lets a client that still sends its body read the answer. Closing at once would reset the connection, and with it
 /// the answer that says what was wrong.
-async fn linger(mut stream: TcpStream) {
+async fn linger<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
     if stream.shutdown().await.is_err() {
         return;
     }
@@ -210,4 +217,71 @@ fn spoiled() -> Response<Body> {
         *response.status_mut() = hyper::StatusCode::INTERNAL_SERVER_ERROR;
         response
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use s3s::service::S3ServiceBuilder;
+    use tokio::io::DuplexStream;
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+    use crate::protocol::Protocol;
+    use crate::store::Store;
+
+    const FIRST_HALF: &[u8] = b"GET / HTTP/1.1\r\nHost: ";
+    const SECOND_HALF: &[u8] = b"x\r\n\r\n";
+    const NEARLY: Duration = Duration::from_secs(59);
+
+    fn front(place: &tempfile::TempDir) -> Front {
+        let store = Arc::new(Store::open(place.path(), None).unwrap());
+        Front::new(S3ServiceBuilder::new(Protocol::new(store)).build())
+    }
+
+    async fn answered(client: &mut DuplexStream) {
+        let mut head = [0; 9];
+        client.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 ");
+        // What is left of the answer comes at once.
+        let mut rest = vec![0; 16 << 10];
+        while timeout(Duration::from_secs(1), client.read(&mut rest))
+            .await
+            .is_ok_and(|read| read.unwrap() > 0)
+        {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_has_begun_ends_within_a_minute_and_a_connection_without_one_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (mut client, server) = tokio::io::duplex(64 << 10);
+        let (_stop, stopped) = watch::channel(false);
+        let served = tokio::spawn(connection(server, front(&place), stopped));
+        for idle in [NEARLY, Duration::from_secs(3600), Duration::from_millis(61_500)] {
+            sleep(idle).await;
+            client.write_all(FIRST_HALF).await.unwrap();
+            sleep(NEARLY).await;
+            client.write_all(SECOND_HALF).await.unwrap();
+            answered(&mut client).await;
+        }
+        assert!(!served.is_finished());
+        let begun = Instant::now();
+        client.write_all(FIRST_HALF).await.unwrap();
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+        let took = begun.elapsed();
+        assert!(took >= HEAD_PATIENCE && took < HEAD_PATIENCE + Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_comes_drop_by_drop_is_cut_too() {
+        let place = tempfile::tempdir().unwrap();
+        let (mut client, server) = tokio::io::duplex(64 << 10);
+        let (_stop, stopped) = watch::channel(false);
+        let served = tokio::spawn(connection(server, front(&place), stopped));
+        for byte in FIRST_HALF.iter().cycle().take(10) {
+            let _ = client.write_all(&[*byte]).await;
+            sleep(Duration::from_secs(10)).await;
+        }
+        assert!(served.is_finished());
+    }
 }
