@@ -138,6 +138,12 @@ impl Tally {
         }
     }
 
+    /// Whether a snapshot is of a work of the stage, and of no more operations than that has.
+    pub fn knows(&self, snapshot: &Snapshot) -> bool {
+        let work = self.works.get(usize::from(snapshot.work));
+        work.is_some_and(|work| snapshot.ops.len() <= work.window.len())
+    }
+
     /// Adds a snapshot of `driver`; `start_ns` is the common instant on the same clock.
     pub fn add(&mut self, driver: usize, snapshot: &Snapshot, start_ns: u64, stage: &Stage) {
         self.add_to_driver(driver, snapshot, start_ns);
@@ -340,6 +346,15 @@ mod tests {
                 "{step_ms}: {rows:?}"
             );
         }
+    }
+
+    #[test]
+    fn only_works_and_operations_of_the_stage_are_known() {
+        let tally = Tally::new(&stage(), 1, false);
+        let own = ended(0, 5_000, 1);
+        assert!(tally.knows(&own) && tally.knows(&Snapshot { ops: Vec::new(), ..own.clone() }));
+        assert!(!tally.knows(&Snapshot { work: 1, ..own.clone() }));
+        assert!(!tally.knows(&Snapshot { ops: vec![OpSnapshot::default(); 2], ..own }));
     }
 
     #[test]

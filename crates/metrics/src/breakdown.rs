@@ -203,6 +203,16 @@ impl SizeClasses {
         }
     }
 
+    /// The sums of all classes that have their own.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &PartSums> {
+        self.split.values()
+    }
+
+    /// Failures of each class.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &u64> {
+        self.failed.values()
+    }
+
     /// All classes with something in them; empty unless successes of several sizes occurred.
     #[must_use]
     pub fn several(&self) -> Vec<(SizeClass, PartSums)> {

@@ -7,6 +7,7 @@
 //! only ever read from merged histograms.
 
 mod breakdown;
+mod credible;
 mod health;
 mod latency;
 pub mod nodes;

@@ -35,6 +35,8 @@ impl Phase {
 
 /// How many different protocol codes one operation counts by name; the rest is counted as `other`.
 const MOST_CODES: usize = 64;
+/// The same of all drivers and slices together.
+const MOST_CODES_OF_ALL: usize = 1024;
 
 /// The sum of one operation's samples over some time, some workers, some drivers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -296,7 +298,7 @@ impl OpSnapshot {
         self.unfinished_age.merge(unfinished_age);
         self.wire.merge(wire);
         self.time.merge(time);
-        for (endpoint, sums) in (1..).zip(endpoints) {
+        for (endpoint, sums) in (1..=u16::MAX).zip(endpoints) {
             self.endpoint_mut(endpoint).merge(sums);
         }
         self.merge_errors(errors, codes);
@@ -307,7 +309,9 @@ impl OpSnapshot {
             *self.errors.entry(*outcome).or_default() += count;
         }
         for (code, count) in codes {
-            *self.codes.entry(code.clone()).or_default() += count;
+            let is_known = self.codes.len() < MOST_CODES_OF_ALL || self.codes.contains_key(code);
+            let code: &str = if is_known { code } else { "other" };
+            *self.codes.entry(code.to_owned()).or_default() += count;
         }
     }
 

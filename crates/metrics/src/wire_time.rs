@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::is_nothing;
 use crate::{Latency, Sample, WireTimes};
 
+/// Reasons that are counted one by one; there are a few.
+const MOST_REASONS: usize = 64;
+
 /// The sum of the successes that were stamped. Each stands for as many operations as it was drawn from, and is counted so
 /// often in the distributions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -56,7 +59,9 @@ impl WireSums {
         self.added.merge(added);
         self.stamped += stamped;
         for (reason, count) in unstamped {
-            *self.unstamped.entry(reason.clone()).or_default() += count;
+            let is_known = self.unstamped.len() < MOST_REASONS || self.unstamped.contains_key(reason);
+            let reason: &str = if is_known { reason } else { "other reasons" };
+            *self.unstamped.entry(reason.to_owned()).or_default() += count;
         }
     }
 

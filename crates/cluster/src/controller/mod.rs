@@ -3,6 +3,7 @@
 //! message: the same events lead to the same decisions, and then it continues live.
 
 mod clocks;
+mod credible;
 mod journal;
 mod lessor;
 mod nats_link;

@@ -12,13 +12,15 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::RemoteError;
+use super::credible::Sayings;
 use super::lessor::LeaseWords;
 use super::publisher::Publisher;
 use crate::nats::names::{About, all_of, read};
-use crate::nats::{Bus, Message, Registry};
+use crate::nats::{Bus, Message, Registry, open_signed};
 
-/// Events of one driver and step that may wait for an earlier one.
+/// Events of one driver and step that may wait for an earlier one, and their bytes.
 const MOST_STASHED: usize = 8192;
+const MOST_STASHED_BYTES: usize = 256 << 20;
 /// How often silence is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -40,7 +42,10 @@ struct Station {
     /// When its step began, or it was heard of, or the connection came back.
     heard: Instant,
     is_lost: bool,
+    /// The last step that it has an order for.
+    ordered: Option<u32>,
     order: Order,
+    sayings: Sayings,
     /// What it has to do next, and since when.
     task: Task,
     since: Instant,
@@ -85,22 +90,44 @@ const BEAT_GAP: Duration = Duration::from_secs(7);
 #[derive(Default)]
 struct Order {
     next: u64,
-    stash: BTreeMap<u64, (Option<i64>, DriverEvent)>,
+    stash: BTreeMap<u64, Early>,
+    stashed_bytes: usize,
+}
+
+/// An event that came before its turn, as it came: read it may take hundreds of times the memory.
+struct Early {
+    past: Option<i64>,
+    payload: Vec<u8>,
 }
 
 impl Order {
-    /// What can be handed on now that this event is there, in order.
-    fn enter(&mut self, seq: u64, past: Option<i64>, event: DriverEvent) -> Vec<(Option<i64>, DriverEvent)> {
-        if seq < self.next || self.stash.len() >= MOST_STASHED && seq != self.next {
-            return Vec::new();
+    /// True when it is this event's turn; one that is early is put aside.
+    fn enter(&mut self, seq: u64, past: Option<i64>, payload: Vec<u8>) -> bool {
+        if seq == self.next {
+            // The same may have come early, too, and is not needed twice.
+            drop(self.take_early());
+            self.next = seq + 1;
+            return true;
         }
-        self.stash.entry(seq).or_insert((past, event));
-        let mut ready = Vec::new();
-        while let Some(next) = self.stash.remove(&self.next) {
-            self.next += 1;
-            ready.push(next);
+        let has_room = self.stash.len() < MOST_STASHED && self.stashed_bytes < MOST_STASHED_BYTES;
+        if seq > self.next && has_room && !self.stash.contains_key(&seq) {
+            self.stashed_bytes += payload.len();
+            self.stash.insert(seq, Early { past, payload });
         }
-        ready
+        false
+    }
+
+    /// The event whose turn it is now, if it came early.
+    fn next_early(&mut self) -> Option<Early> {
+        let early = self.take_early()?;
+        self.next += 1;
+        Some(early)
+    }
+
+    fn take_early(&mut self) -> Option<Early> {
+        let early = self.stash.remove(&self.next)?;
+        self.stashed_bytes = self.stashed_bytes.saturating_sub(early.payload.len());
+        Some(early)
     }
 }
 
@@ -153,7 +180,9 @@ impl Router {
             recipient: None,
             heard: Instant::now(),
             is_lost: false,
+            ordered: None,
             order: Order::default(),
+            sayings: Sayings::default(),
             task: Task::Wait,
             since: Instant::now(),
             beats_since: Instant::now(),
@@ -206,7 +235,7 @@ impl Reception {
         if let Some(station) = self.0.stations().get_mut(driver) {
             station.step = Some(step);
             station.recipient = Some(recipient);
-            station.order = Order::default();
+            (station.order, station.sayings) = (Order::default(), Sayings::default());
             station.heard = Instant::now();
             station.is_lost = false;
             (station.task, station.since) = (Task::Prepare, Instant::now());
@@ -268,11 +297,18 @@ impl Shared {
                         message.version()
                     );
                     let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
-                    return self.hand_on(driver, vec![(past, DriverEvent::Refused(failure))]).await;
+                    return self.hand_on(driver, past, DriverEvent::Refused(failure)).await;
                 }
                 match decode::<Event>(&message.payload) {
-                    Ok(event) => self.enter(driver, event, past).await,
+                    Ok(event) => self.enter(driver, event, past, message.unix_ns, message.payload).await,
                     Err(error) => self.tell(format!("driver {driver}: {error}")),
+                }
+            }
+            Some((_, About::Order(driver))) => {
+                if let Ok(order) = open_signed(&message.payload, |key| key == self.me)
+                    && let Some(station) = self.stations().get_mut(driver)
+                {
+                    station.ordered = station.ordered.max(order.envelope.step);
                 }
             }
             Some((_, About::Control)) if message.is_by(&self.me) => {
@@ -285,12 +321,17 @@ impl Shared {
         }
     }
 
-    async fn enter(&self, driver: &str, event: Event, past: Option<i64>) {
+    async fn enter(&self, driver: &str, event: Event, past: Option<i64>, unix_ns: i64, payload: Vec<u8>) {
         let Event { step, seq, event } = event;
+        if !self.is_ordered(driver, step) {
+            return self.tell(format!(
+                "driver {driver} speaks of step {step}, for which it has no order: that is not counted"
+            ));
+        }
         if !self.wait_for(driver, step).await {
             return;
         }
-        let ready = {
+        {
             let mut stations = self.stations();
             let Some(station) = stations.get_mut(driver) else { return };
             if past.is_none() {
@@ -304,9 +345,45 @@ impl Shared {
                 DriverEvent::Health(_) => {}
                 _ => station.since = Instant::now(),
             }
-            station.order.enter(seq, past, event)
-        };
-        self.hand_on(driver, ready).await;
+            if !station.order.enter(seq, past, payload) {
+                return;
+            }
+        }
+        let mut next = Some((past, event));
+        while let Some((past, event)) = next {
+            let event = self.credible(driver, unix_ns, event);
+            self.hand_on(driver, past, event).await;
+            next = self.next_early(driver);
+        }
+    }
+
+    /// Whether a driver may have something to say of a step: an order for it stands before that in the stream.
+    fn is_ordered(&self, driver: &str, step: u32) -> bool {
+        let stations = self.stations();
+        let station = stations.get(driver);
+        station.is_some_and(|station| station.step.max(station.ordered).is_some_and(|last| step <= last))
+    }
+
+    /// The next event of a driver, if it came before its turn.
+    fn next_early(&self, driver: &str) -> Option<(Option<i64>, DriverEvent)> {
+        let Early { past, payload } = self.stations().get_mut(driver)?.order.next_early()?;
+        // It was read before.
+        decode::<Event>(&payload).ok().map(|read| (past, read.event))
+    }
+
+    /// The event, or that the driver is refused for it.
+    fn credible(&self, driver: &str, unix_ns: i64, event: DriverEvent) -> DriverEvent {
+        let mut stations = self.stations();
+        let is_credible =
+            stations.get_mut(driver).is_none_or(|station| station.sayings.are_credible(unix_ns, &event));
+        if is_credible {
+            return event;
+        }
+        let text = format!(
+            "driver {driver} speaks of times that have not come, or of sums that no load makes: use the same Cosmark \
+             there, and see whether somebody else has its key"
+        );
+        DriverEvent::Refused(Failure { work: String::new(), class: FailureClass::Driver, text })
     }
 
     /// Waits until the step has begun here, too: while a run is taken up, its stream is ahead of it. False when it is over.
@@ -325,32 +402,29 @@ impl Shared {
         }
     }
 
-    async fn hand_on(&self, driver: &str, events: Vec<(Option<i64>, DriverEvent)>) {
-        for (past, event) in events {
-            let stage = match self.stations().get(driver).and_then(|station| station.recipient.as_ref()) {
-                Some(Recipient::Stage(sender)) => Some(sender.clone()),
-                Some(Recipient::Trigger(sender)) => {
-                    if let DriverEvent::Triggered(report) = event {
-                        let _ = sender.try_send(report);
-                    }
-                    continue;
+    async fn hand_on(&self, driver: &str, past: Option<i64>, event: DriverEvent) {
+        let stage = match self.stations().get(driver).and_then(|station| station.recipient.as_ref()) {
+            Some(Recipient::Stage(sender)) => sender.clone(),
+            Some(Recipient::Trigger(sender)) => {
+                if let DriverEvent::Triggered(report) = event {
+                    let _ = sender.try_send(report);
                 }
-                None => return,
-            };
-            let Some(stage) = stage else { return };
-            let is_last = matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_));
-            let gone = stage.send(past, event).await.is_err();
-            if (gone || is_last)
-                && let Some(station) = self.stations().get_mut(driver)
-            {
-                station.recipient = None;
+                return;
             }
+            None => return,
+        };
+        let is_last = matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_));
+        let gone = stage.send(past, event).await.is_err();
+        if (gone || is_last)
+            && let Some(station) = self.stations().get_mut(driver)
+        {
+            station.recipient = None;
         }
     }
 
     async fn lose(&self, driver: &str, step: u32, silent_ms: u64, late: Option<String>, past: Option<i64>) {
         if self.wait_for(driver, step).await {
-            self.hand_on(driver, vec![(past, DriverEvent::Lost { silent_ms, late })]).await;
+            self.hand_on(driver, past, DriverEvent::Lost { silent_ms, late }).await;
         }
     }
 
@@ -360,7 +434,7 @@ impl Shared {
         let names: Vec<String> = self.stations().keys().cloned().collect();
         let failure = Failure { work: String::new(), class: FailureClass::Driver, text: text.to_owned() };
         for name in names {
-            self.hand_on(&name, vec![(None, DriverEvent::Refused(failure.clone()))]).await;
+            self.hand_on(&name, None, DriverEvent::Refused(failure.clone())).await;
         }
     }
 
@@ -426,12 +500,31 @@ mod tests {
             let mut order = Order::default();
             let mut heard = Vec::new();
             for seq in deliveries {
-                for (_, event) in order.enter(seq, None, DriverEvent::Told { up_to_ns: seq }) {
-                    let DriverEvent::Told { up_to_ns } = event else { unreachable!() };
-                    heard.push(up_to_ns);
+                if order.enter(seq, None, seq.to_be_bytes().to_vec()) {
+                    heard.push(seq);
+                    while let Some(early) = order.next_early() {
+                        heard.push(u64::from_be_bytes(early.payload.try_into().unwrap()));
+                    }
                 }
             }
             prop_assert_eq!(heard, (0..count).collect::<Vec<_>>());
+            prop_assert_eq!(order.stashed_bytes, 0);
         }
+    }
+
+    #[test]
+    fn events_that_come_early_are_put_aside_up_to_a_bound() {
+        let mut order = Order::default();
+        for seq in 1..2000 {
+            assert!(!order.enter(seq, None, vec![0; 1 << 20]));
+        }
+        assert_eq!(order.stash.len(), MOST_STASHED_BYTES >> 20);
+        assert!(order.enter(0, None, Vec::new()));
+        let mut count = 0;
+        while order.next_early().is_some() {
+            count += 1;
+        }
+        assert_eq!((count, order.stashed_bytes), (MOST_STASHED_BYTES >> 20, 0));
+        assert!(!order.enter(3, None, Vec::new()), "its turn is over");
     }
 }

@@ -437,6 +437,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
 
     fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot, observer: &mut dyn Observer) {
         let Some(launch) = self.peers.get(driver).and_then(|peer| peer.launch.as_ref()) else { return };
+        if !self.tally.knows(snapshot) {
+            return;
+        }
         observer.slice(&SliceNews {
             stage: &self.stage,
             index: self.index,
