@@ -10,7 +10,7 @@ use std::time::Duration;
 use cosmark_metrics::{Latency, OpSnapshot, Phase};
 use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use jiff::Timestamp;
 
@@ -20,6 +20,9 @@ use crate::regular;
 
 /// Name of the file in a run directory.
 pub const FILE_NAME: &str = "histograms.hlog";
+
+/// Nothing in a log lasts longer, or begins later after its base time: three hundred years, as in the other tables of a run.
+const LONGEST: Duration = Duration::from_secs(10_000_000_000);
 
 /// A longer line is damage: a histogram of all 30 000 buckets needs less.
 const MOST_LINE_BYTES: u64 = 4 << 20;
@@ -300,6 +303,7 @@ impl HistogramLog {
         while let Some(line) = self.read_line()? {
             match IntervalLogIterator::new(&line).next() {
                 Some(Ok(LogEntry::Interval(entry))) => {
+                    self.check_times(&entry)?;
                     let tag = entry.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
                     each(&tag, entry.start_timestamp(), entry.duration());
                 }
@@ -308,6 +312,14 @@ impl HistogramLog {
             }
         }
         Ok(())
+    }
+
+    /// Whoever reads a log may add its times up as they are.
+    fn check_times(&self, entry: &IntervalLogHistogram<'_>) -> Result<(), ArchiveError> {
+        if entry.start_timestamp().max(entry.duration()) <= LONGEST {
+            return Ok(());
+        }
+        Err(self.damaged("no run is so long".to_owned()))
     }
 
     fn damaged(&self, problem: String) -> ArchiveError {
@@ -346,6 +358,7 @@ impl HistogramLog {
         if !wanted(&tag) {
             return Ok(None);
         }
+        self.check_times(&entry)?;
         let bytes = BASE64
             .decode(entry.encoded_histogram().as_bytes())
             .map_err(|error| self.damaged(format!("not base64: {error}")))?;
@@ -431,6 +444,26 @@ mod tests {
         let mut encoder = ZlibEncoder::new(bytes, Compression::fast());
         encoder.write_all(plain).unwrap();
         encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn times_that_no_run_has_are_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = BASE64.encode(&encoded());
+        let most = u64::MAX;
+        for (start, length, is_good) in [
+            ("1.5".to_owned(), "10.0".to_owned(), true),
+            ("9999999999.9".to_owned(), "9999999999.9".to_owned(), true),
+            (format!("{most}.999"), "1.0".to_owned(), false),
+            ("1.0".to_owned(), format!("{most}.999"), false),
+            ("10000000001.0".to_owned(), "1.0".to_owned(), false),
+        ] {
+            let line = format!("Tag=m.read.response,{start},{length},1.0,{text}\n");
+            std::fs::write(dir.path().join(FILE_NAME), line).unwrap();
+            let entries: Result<Vec<_>, _> = HistogramLog::open(dir.path()).unwrap().collect();
+            assert_eq!(entries.is_ok(), is_good, "{start} {length}");
+            assert_eq!(HistogramLog::marks(dir.path(), |_, _, _| {}).is_ok(), is_good, "{start} {length}");
+        }
     }
 
     #[test]

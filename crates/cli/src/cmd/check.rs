@@ -140,7 +140,7 @@ fn recorded(workload: &Workload, beside: &Path) -> Vec<String> {
             Ok(found) => println!(
                 "  {name}: {} in {}, recorded in {}",
                 units::count(found.count, "arrival"),
-                units::clock(Duration::from_secs_f64(found.last_s)),
+                units::clock(Duration::try_from_secs_f64(found.last_s).unwrap_or_default()),
                 file.path
             ),
             Err(RecordedProblem::Missing(why)) => println!(

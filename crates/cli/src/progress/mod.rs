@@ -114,7 +114,7 @@ pub fn of_verdict(verdict: &Verdict) -> (String, String) {
 
 /// Such as `d2 since 00:08`.
 fn missing(records: &[MissingRecord]) -> Vec<String> {
-    let since = |record: &MissingRecord| units::clock(Duration::from_secs_f64(record.from_s.max(0.0)));
+    let since = |record: &MissingRecord| units::clock(Duration::from_secs_f64(record.from_s.clamp(0.0, 1e9)));
     records.iter().map(|record| format!("{} since {}", record.driver, since(record))).collect()
 }
 
@@ -320,6 +320,9 @@ mod tests {
             };
             describe(&progress, &OpSnapshot::default(), 1.0)
         };
+        // The record of another's run, or of a controller, may say anything.
+        let long_ago = MissingRecord { from_s: 1e300, ..lost.clone() };
+        assert!(line(vec![long_ago]).contains("missing d2 since 277777:"));
         assert!(line(vec![lost]).ends_with("errors 0  missing d2 since 00:08"));
         assert!(line(Vec::new()).ends_with("errors 0"));
     }

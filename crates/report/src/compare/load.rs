@@ -298,7 +298,8 @@ fn add_times(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> 
         for op in &mut stage.operations {
             if let (Some(batches), Some(window_s)) = (&mut op.batches, op.window_s) {
                 // A slice may be missing at the front.
-                let length = Duration::from_secs_f64(window_s.min(1e9)).saturating_sub(grid.width / 100);
+                let length = Duration::try_from_secs_f64(window_s.min(1e9)).unwrap_or_default();
+                let length = length.saturating_sub(grid.width / 100);
                 batches.close(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
             }
         }
