@@ -5,7 +5,7 @@ pub mod filesystems;
 mod older;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::frame::{READ_AGAIN, device_of};
 use crate::quantity::{self as q, Quantity};
@@ -16,8 +16,8 @@ use crate::reading::Reading;
 pub struct Series {
     /// Name of the metric.
     pub name: String,
-    /// Labels in the order given.
-    pub labels: Vec<(String, String)>,
+    /// Labels in the order given; the samples of a series share them.
+    pub labels: Arc<[(String, String)]>,
     /// Its value.
     pub value: f64,
     /// When it was true, milliseconds since 1970, where the exporter says so.
@@ -90,7 +90,7 @@ fn series(line: &str) -> Option<Series> {
         Some(stamp) => Some(millis(stamp)?),
         None => None,
     };
-    words.next().is_none().then(|| Series { name: name.to_owned(), labels, value, at_ms })
+    words.next().is_none().then(|| Series { name: name.to_owned(), labels: labels.into(), value, at_ms })
 }
 
 /// Whole milliseconds in the older format, seconds with a fraction in OpenMetrics: nobody lives in the year 30 000.

@@ -58,6 +58,8 @@ impl Login<'_> {
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Exporters of large clusters answer with some megabytes.
 const MOST_BYTES: u64 = 64 << 20;
+/// Values of an answer in JSON.
+const MOST_VALUES: usize = 8 << 20;
 /// What the words of the TLS library mean to whoever set the server up.
 const TLS_HINTS: &[(&str, &str)] = &[
     ("UnknownIssuer", "; give the file of its certificate, or of who signed that, as `ca`"),
@@ -146,7 +148,7 @@ impl HttpSource {
     /// What a server says of why it answers as it does.
     fn reason(&self, said: &str) -> String {
         // Prometheus puts it into JSON.
-        let answer: Option<Value> = serde_json::from_str(said).ok();
+        let answer = json_of(said);
         let reason = answer.as_ref().and_then(|answer| answer.get("error")?.as_str());
         let said = self.words(reason.unwrap_or(said));
         if said.is_empty() { said } else { format!(": {said}") }
@@ -208,6 +210,14 @@ impl HttpSource {
         };
         Err(format!(" answers {status}{hint}"))
     }
+}
+
+/// The JSON of an answer; `None` for what is none, and for more values than any server has to say: each takes many times
+/// the memory of the byte or two that it takes on its way.
+pub fn json_of(text: &str) -> Option<Value> {
+    let begins_a_value = |byte: &u8| matches!(*byte, b',' | b':' | b'[' | b'{');
+    let values = text.bytes().filter(begins_a_value).count();
+    if values > MOST_VALUES { None } else { serde_json::from_str(text).ok() }
 }
 
 /// `Fri, 27 Nov 2026 16:45:09 GMT` (RFC 9110, section 5.6.7), seconds since 1970.
@@ -323,6 +333,16 @@ pub(crate) mod tests {
         );
         assert!(login(Some("t"), Some("u"), None).is_err() && login(None, None, Some("p")).is_err());
         assert!(login(None, Some("a:b"), None).is_err());
+    }
+
+    #[test]
+    fn json_of_more_values_than_any_server_has_to_say_is_not_read() {
+        assert_eq!(super::json_of("[1, {\"a\": 2}]"), Some(serde_json::json!([1, {"a": 2}])));
+        assert_eq!(super::json_of("[1,"), None);
+        for value in ["0", "[]", "{\"\":0}"] {
+            let bomb = format!("[{}0]", format!("{value},").repeat(super::MOST_VALUES + 1));
+            assert_eq!(super::json_of(&bomb), None);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use cosmark_workload::units::shown;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll};
+use super::http::{HttpSource, Login, json_of, poll};
 use super::{News, now_ns};
 use crate::filesystems::none_of;
 use crate::prometheus::{self, Series, filesystems};
@@ -75,17 +75,15 @@ impl Coming {
 }
 
 impl Seen {
-    /// Whether this is the first time that a series is seen at this time or later.
-    fn is_new(&mut self, series: &[(String, String)], at_ms: u64) -> bool {
-        let mut hasher = DefaultHasher::new();
-        series.hash(&mut hasher);
-        let known = self.by_series.get(&hasher.finish()).copied();
+    /// Whether this is the first time that a series ([`number_of`]) is seen at this time or later.
+    fn is_new(&mut self, series: u64, at_ms: u64) -> bool {
+        let known = self.by_series.get(&series).copied();
         if known.is_none() && self.by_series.len() >= MOST_SERIES {
             return false;
         }
         let is_new = known.is_none_or(|known| at_ms > known);
         if is_new {
-            self.by_series.insert(hasher.finish(), at_ms);
+            self.by_series.insert(series, at_ms);
             self.newest_ms = Some(self.newest_ms.map_or(at_ms, |newest| newest.max(at_ms)));
         }
         is_new
@@ -137,7 +135,8 @@ const UNKNOWN_SILENCE_S: u64 = 90;
 const MOST_WARNINGS: usize = 2;
 /// Times beyond this have no nanoseconds in 63 bits; it is in the year 2255.
 const LATEST_S: f64 = 9e9;
-/// More series are not one store's.
+/// No name that is asked for is longer, and more series are not one store's.
+const LONGEST_NAME: usize = 200;
 const MOST_SERIES: usize = 200_000;
 
 impl Server {
@@ -227,7 +226,7 @@ impl Server {
     fn query(&self, query: &str) -> Result<(Value, Option<String>), String> {
         let text = self.http.ask(&self.query_url, "application/json", Some(&[("query", query)]))?;
         let mut answer: Value =
-            serde_json::from_str(&text).map_err(|_| self.no("does not answer as a Prometheus server"))?;
+            json_of(&text).ok_or_else(|| self.no("does not answer as a Prometheus server"))?;
         if answer.get("status").and_then(Value::as_str) != Some("success") {
             let why = answer.get("error").and_then(Value::as_str).unwrap_or("no reason given");
             return Err(self.no(&format!("refuses the question: {}", self.http.words(why))));
@@ -244,8 +243,12 @@ impl Server {
             let Some(metric) = one.get("metric").and_then(Value::as_object) else { continue };
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let name = metric.get("__name__").map(text).unwrap_or_default();
-            let labels: Vec<(String, String)> =
+            if name.len() > LONGEST_NAME {
+                continue;
+            }
+            let labels: Arc<[(String, String)]> =
                 metric.iter().map(|(key, value)| (key.clone(), text(value))).collect();
+            let series = number_of(&labels);
             if name.starts_with("node_") {
                 instances.extend(metric.get("instance").map(text));
             }
@@ -253,11 +256,11 @@ impl Server {
                 let at_ms = point.get(0).and_then(Value::as_f64).and_then(whole_millis);
                 let value = point.get(1).and_then(Value::as_str).and_then(|text| text.parse().ok());
                 let (Some(at_ms), Some(value)) = (at_ms, value) else { continue };
-                if !seen.is_new(&labels, at_ms) {
+                if !seen.is_new(series, at_ms) {
                     continue;
                 }
-                let series = Series { name: name.clone(), labels: labels.clone(), value, at_ms: None };
-                scrapes.entry(at_ms).or_default().push(series);
+                let one = Series { name: name.clone(), labels: Arc::clone(&labels), value, at_ms: None };
+                scrapes.entry(at_ms).or_default().push(one);
             }
         }
         if instances.len() > 1 {
@@ -289,6 +292,12 @@ fn partial(answer: &Value) -> Option<String> {
     }
     let is_partial = answer.get("isPartial").and_then(Value::as_bool) == Some(true);
     is_partial.then(|| "answers with a part of what it has: one of its stores is away".to_owned())
+}
+
+fn number_of(labels: &[(String, String)]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    labels.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// `1700000000.123` seconds.
@@ -546,12 +555,12 @@ mod tests {
     #[test]
     fn a_server_whose_clock_is_set_back_is_heard_again() {
         let mut seen = Seen::default();
-        let series = [("instance".to_owned(), "s1".to_owned())];
-        assert!(seen.is_new(&series, 5_000_000));
+        let series = number_of(&[("instance".to_owned(), "s1".to_owned())]);
+        assert!(seen.is_new(series, 5_000_000));
         seen.follow_clock(4_995_000);
-        assert!(!seen.is_new(&series, 4_996_000), "servers behind one address differ by a little");
+        assert!(!seen.is_new(series, 4_996_000), "servers behind one address differ by a little");
         seen.follow_clock(1_400_000);
-        assert!(seen.is_new(&series, 1_399_000));
+        assert!(seen.is_new(series, 1_399_000));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use cosmark_workload::logins::without_logins;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, Login, poll};
+use super::http::{HttpSource, Login, json_of, poll};
 use super::{News, now_ns};
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
@@ -62,7 +62,7 @@ impl Recon {
         for (path, field, quantity) in ASKED {
             let url = format!("{}/{path}", self.url);
             let text = self.http.ask(&url, "application/json", None)?;
-            let answer: Option<Value> = serde_json::from_str(&text).ok();
+            let answer = json_of(&text);
             match answer.as_ref().and_then(|answer| answer.get(field)) {
                 Some(Value::Number(number)) => reading.add(quantity, "", number.as_f64().unwrap_or(f64::NAN)),
                 // No daemon has counted it yet.
@@ -84,7 +84,7 @@ impl Recon {
     /// What a server answers that knows of this; the others tell the rest all the same.
     fn more(&self, path: &str) -> Option<Value> {
         let text = self.http.ask(&format!("{}/{path}", self.url), "application/json", None).ok()?;
-        serde_json::from_str(&text).ok()
+        json_of(&text)
     }
 
     /// How full its devices are. One that is not mounted has no numbers.

@@ -57,7 +57,7 @@ mod tests {
     fn placed(stamps: &mut Stamps, times_ms: &[f64], later_ms: i64, date_s: Option<i64>) -> Vec<Option<f64>> {
         let one = |at_ms: &f64| Series {
             name: "a".to_owned(),
-            labels: Vec::new(),
+            labels: Default::default(),
             value: 1.0,
             at_ms: Some(*at_ms),
         };
