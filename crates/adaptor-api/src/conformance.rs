@@ -306,6 +306,7 @@ pub async fn listing_pages_through_all_names(
             page_size: Some(3),
             delimiter: None,
             want_names: true,
+            holds_all: false,
         };
         let page = client.list(request, &mut Marks::default()).await?;
         counted += page.count;

@@ -434,6 +434,7 @@ impl Room {
                 page_size,
                 delimiter,
                 want_names: true,
+                holds_all: false,
             };
             let result = within(self.patience, self.client.list(request, &mut marks)).await;
             let result = self.operated(what.clone(), began, result);

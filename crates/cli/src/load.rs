@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cosmark_archive::known_datasets;
 use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
+use cosmark_workload::encoding::text_of;
 use cosmark_workload::{Diagnostic, Environment, Format, Severity, Target, Workload};
 
 use crate::diagnose;
@@ -59,12 +60,8 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::usage(format!("{shown} is larger than 64 MiB: that is no workload")));
     }
-    String::from_utf8(bytes).map_err(|bad| {
-        let line =
-            bad.as_bytes()[..bad.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count()
-                + 1;
-        Problem::usage(format!("{shown}, line {line}: not UTF-8; save the file in UTF-8"))
-    })
+    text_of(bytes)
+        .map_err(|line| Problem::usage(format!("{shown}, line {line}: not UTF-8; save the file in UTF-8")))
 }
 
 /// Reads and checks a workload file; shows all mistakes. `catalog` says what there is, and whose code may be loaded to know it.

@@ -8,6 +8,7 @@ pub mod check;
 pub mod convert;
 pub mod diagnostics;
 pub mod document;
+pub mod encoding;
 pub mod keys;
 pub mod leftovers;
 pub mod logins;

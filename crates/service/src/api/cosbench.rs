@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::string::FromUtf8Error;
 
 use axum::extract::multipart::MultipartError;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequest, Multipart, Request, State};
@@ -151,11 +150,10 @@ fn unread(cause: &MultipartError) -> Box<Response> {
     })
 }
 
-/// A workload in another encoding, which COSBench took for that of its machine.
-fn not_utf8(cause: &FromUtf8Error) -> Box<Response> {
-    let good = cause.as_bytes().get(..cause.utf8_error().valid_up_to()).unwrap_or_default();
-    let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
-    Box::new(text(StatusCode::OK, format!("line {line} of the file is not UTF-8; save the file in UTF-8\n")))
+/// A workload in an encoding that is not read, by the line where that shows.
+fn not_read(line: usize) -> Box<Response> {
+    let why = format!("line {line} of the file is not UTF-8, nor what its declaration names; save the file in UTF-8\n");
+    Box::new(text(StatusCode::OK, why))
 }
 
 async fn try_submit(app: &Shared, from: SocketAddr, mut request: Request) -> Result<Response, Box<Response>> {
@@ -184,7 +182,7 @@ async fn try_submit(app: &Shared, from: SocketAddr, mut request: Request) -> Res
         match name.as_str() {
             "config" => {
                 let bytes = field.bytes().await.map_err(|cause| unread(&cause))?;
-                let source = String::from_utf8(bytes.into()).map_err(|cause| not_utf8(&cause))?;
+                let source = cosmark_workload::encoding::text_of(bytes.into()).map_err(not_read)?;
                 submission = Some(Submission { source, file_name, ..Submission::default() });
             }
             "username" | "password" => {
