@@ -82,6 +82,8 @@ fn a_run_is_watched_listed_tagged_exported_and_drawn() {
     let mut run = cosmark(home);
     run.args(["run", "w.xml", "--oplog", "--threads", "1", "--metrics-listen", "127.0.0.1:0"]);
     run.args(["--remote-write", "http://127.0.0.1:1"]);
+    // A proxy of the environment would see the login of each receiver.
+    run.envs(["http_proxy", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:1"))).env_remove("NO_PROXY");
     run.args(["--otlp", &format!("http://{address}"), "--influx", &format!("http://{address}/write?db=x")]);
     let mut child = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);

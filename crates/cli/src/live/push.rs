@@ -175,8 +175,12 @@ fn now_ns() -> i128 {
 }
 
 fn agent(secure: bool) -> Agent {
-    let mut config =
-        Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false).max_redirects(0);
+    let mut config = Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .http_status_as_error(false)
+        // A login goes where the user said, and nowhere else.
+        .proxy(None)
+        .max_redirects(0);
     if secure {
         let found = rustls_native_certs::load_native_certs();
         let roots: Vec<Certificate<'static>> =
