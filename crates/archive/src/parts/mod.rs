@@ -7,6 +7,7 @@ pub mod column;
 mod group;
 mod join;
 pub mod names;
+mod pages;
 pub mod read;
 pub mod rows;
 

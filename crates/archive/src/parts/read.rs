@@ -10,6 +10,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::column::{Column, Described};
+use super::pages::are_bearable;
 use super::rows::{GroupRows, Rows};
 use super::{EPOCH_UNIX_NS, files_of};
 use crate::ArchiveError;
@@ -34,6 +35,8 @@ pub struct Expected<R: 'static> {
 struct Open {
     path: PathBuf,
     file: SerializedFileReader<File>,
+    /// The same, for a look at what stands where.
+    raw: File,
     described: Vec<Described>,
     /// Row groups that were begun.
     begun: usize,
@@ -108,7 +111,8 @@ impl<R> TableReader<R> {
 
 impl Open {
     fn new<R>(path: PathBuf, expected: &Expected<R>) -> Result<Self, ArchiveError> {
-        let file = regular::open(&path).map_err(ArchiveError::io("read", &path))?;
+        let raw = regular::open(&path).map_err(ArchiveError::io("read", &path))?;
+        let file = raw.try_clone().map_err(ArchiveError::io("read", &path))?;
         let file = guarded(|| SerializedFileReader::new(file)).map_err(|error| unreadable(&path, error))?;
         let described = Described::all(file.metadata().file_metadata().schema_descr());
         let are = |found: &Vec<Described>| Described::are(found, expected.columns, expected.first_columns);
@@ -123,7 +127,22 @@ impl Open {
         if !placed {
             return Err(unreadable(&path, "its index is damaged".to_owned()));
         }
-        Ok(Self { path, file, described, begun: 0, group: None })
+        Ok(Self { path, file, raw, described, begun: 0, group: None })
+    }
+
+    /// Whether the pages of a row group are as large as pages are.
+    fn is_bearable(&self, group: usize) -> Result<bool, String> {
+        let group = self.file.metadata().row_group(group);
+        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let place = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
+            let Some((start, length)) = place else { return Ok(false) };
+            if !are_bearable(&self.raw, start, length, rows).map_err(|error| error.to_string())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The next rows; `None` at the end of the file.
@@ -136,6 +155,9 @@ impl Open {
             }
             if self.begun == self.file.num_row_groups() {
                 return Ok(None);
+            }
+            if !self.is_bearable(self.begun)? {
+                return Err("a page in it is damaged, or larger than any".to_owned());
             }
             let begin = || GroupRows::new(&*self.file.get_row_group(self.begun)?, &self.described);
             self.group = Some(guarded(begin)?);

@@ -12,6 +12,8 @@ use super::column::Described;
 
 /// Different words that are remembered of a column. Ours have at most 65 534.
 const MOST_WORDS: usize = 1 << 16;
+/// Bytes of them together.
+const MOST_WORD_BYTES: usize = 64 << 20;
 
 /// A column, as long as there are rows; where a row has no value stands anything.
 struct Values<T> {
@@ -228,6 +230,7 @@ const NO_WORD: u32 = u32::MAX;
 struct Words {
     words: Vec<Arc<str>>,
     numbers: HashMap<Box<[u8]>, u32>,
+    bytes: usize,
     last: u32,
 }
 
@@ -244,6 +247,7 @@ impl Words {
                 let word =
                     std::str::from_utf8(bytes).map_err(|error| ParquetError::General(error.to_string()))?;
                 let number = self.words.len() as u32;
+                self.bytes += bytes.len();
                 self.words.push(Arc::from(word));
                 self.numbers.insert(Box::from(bytes), number);
                 number
@@ -254,7 +258,7 @@ impl Words {
 
     /// Forgets what is not needed any more where there is too much of it.
     fn trim(&mut self) {
-        if self.words.len() > MOST_WORDS {
+        if self.words.len() > MOST_WORDS || self.bytes > MOST_WORD_BYTES {
             *self = Self::default();
         }
     }
