@@ -65,7 +65,8 @@ pub struct Look {
 /// When it cannot be written.
 pub fn keep(directory: &Path, text: &str, published: &str) -> Result<(), String> {
     for (name, content) in [(TEXT, text), (PUBLISHED, published)] {
-        if fs::read_to_string(directory.join(name)).is_ok_and(|there| there == content) {
+        let path = directory.join(name);
+        if is_file(&path) && fs::read_to_string(path).is_ok_and(|there| there == content) {
             continue;
         }
         if name == PUBLISHED && content.is_empty() {
@@ -307,5 +308,28 @@ fn begun_run(step: &Step) -> Option<&str> {
     match step {
         Step::Begin { run, .. } | Step::End { run, .. } => Some(run),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_or_a_link_in_place_of_the_text_is_replaced_and_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let (text, published) = (directory.path().join(TEXT), directory.path().join(PUBLISHED));
+        // Whoever opens it waits for who writes.
+        let made = std::process::Command::new("mkfifo").arg(&text).status();
+        assert!(made.unwrap().success());
+        let precious = directory.path().join("precious");
+        fs::write(&precious, "mine").unwrap();
+        std::os::unix::fs::symlink(&precious, &published).unwrap();
+        keep(directory.path(), "title: x", "a,b").unwrap();
+        assert_eq!(fs::read_to_string(&text).unwrap(), "title: x");
+        assert_eq!(fs::read_to_string(&published).unwrap(), "a,b");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+        assert!(is_file(&text) && is_file(&published));
     }
 }
