@@ -19,6 +19,8 @@ enum Kind {
 
 /// Readings that are tried at most; a row of that many operations is left to who can write its numbers with points.
 const MOST_STEPS: u32 = 200_000;
+/// Cells of such a row, whose number counts twice: for the depth of the search, and squared for the room that it takes.
+const MOST_CELLS: usize = 1000;
 
 /// What COSBench writes of one operation behind its names: counts, times, percentiles, rates, share.
 pub fn results(cells: &[&str]) -> Option<Vec<String>> {
@@ -52,6 +54,9 @@ pub fn shares(cells: &[&str], operations: usize) -> Option<Vec<String>> {
 
 /// The seven columns that all tables but the results have, and so many of versions.
 fn columns(cells: &[&str], operations: usize, versions: usize) -> Option<Vec<String>> {
+    if operations > MOST_CELLS {
+        return None;
+    }
     let columns =
         [Kind::Whole, Kind::Whole, Kind::Decimal, Kind::Decimal, Kind::Decimal, Kind::Decimal, Kind::Share];
     let mut kinds: Vec<Kind> = columns.iter().flat_map(|kind| vec![*kind; operations]).collect();
@@ -92,6 +97,9 @@ fn value(cell: &str) -> Option<f64> {
 
 /// The cells as the columns `kinds`, fractions joined by a point; `None` unless exactly one reading `fits`.
 fn joined(cells: &[&str], kinds: &[Kind], fits: &dyn Fn(&[String]) -> bool) -> Option<Vec<String>> {
+    if cells.len() > MOST_CELLS || kinds.len() > cells.len() {
+        return None;
+    }
     let mut search = Search { cells, kinds, fits, leads: leads(cells, kinds), found: Vec::new(), steps: 0 };
     search.go(0, &mut Vec::with_capacity(kinds.len()));
     if search.steps >= MOST_STEPS || search.found.len() != 1 {
@@ -253,5 +261,10 @@ mod tests {
     fn a_row_without_an_end_costs_a_bounded_number_of_steps() {
         let cells = vec!["1"; 400];
         assert_eq!(timeline(&cells, 50), None);
+        // Nor does it go as deep as it is long.
+        for (cells, operations) in [(20_000, 2_800), (200_000, 28_000), (3, usize::MAX)] {
+            assert_eq!(timeline(&vec!["1"; cells], operations), None);
+            assert_eq!(shares(&vec!["1"; cells], operations), None);
+        }
     }
 }

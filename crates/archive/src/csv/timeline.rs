@@ -38,11 +38,15 @@ pub struct TimelineValue {
     pub success_ratio: Option<f64>,
 }
 
+/// Values of operations in intervals in which nothing was seen: COSBench writes all of an interval in a few bytes.
+const MOST_UNSEEN: usize = 2_000_000;
+
 /// Reads a timeline, COSBench's own included.
 pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveError> {
     let mut labels = Vec::new();
     let mut entries = Vec::new();
     let mut seen = 0_u64;
+    let mut unseen = 0_usize;
     read_records(path, |_, record| {
         seen += 1;
         let fields: Vec<&str> = record.iter().collect();
@@ -53,6 +57,12 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
                 Ok(())
             }
             _ => {
+                if is_unseen(&labels, &fields) {
+                    unseen = unseen.saturating_add(labels.len());
+                }
+                if unseen > MOST_UNSEEN {
+                    return Err("no run has so many intervals of so many operations without any".to_owned());
+                }
                 entries.push(parse_row(&labels, &fields)?);
                 Ok(())
             }
@@ -80,10 +90,14 @@ fn labels_of(fields: &[&str]) -> Result<Vec<String>, String> {
         .collect())
 }
 
+/// COSBench writes an interval in which nothing was seen as that of one operation called `na`.
+fn is_unseen(labels: &[String], fields: &[&str]) -> bool {
+    fields.len() == TIMELINE_METRICS.len() + 4 && labels.len() > 1
+}
+
 fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String> {
     let expected = labels.len() * TIMELINE_METRICS.len() + 4;
-    if fields.len() == TIMELINE_METRICS.len() + 4 && labels.len() > 1 {
-        // COSBench writes an interval in which nothing was seen as that of one operation called `na`.
+    if is_unseen(labels, fields) {
         let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
         return Ok(TimelineEntry {
             time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
@@ -125,4 +139,25 @@ fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String
         time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
         operations: operations.collect::<Result<_, String>>()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_bytes_are_no_interval_of_a_million_operations_again_and_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s1-main.csv");
+        let read = |operations: usize, rows: usize| {
+            let labels = "a,".repeat(TIMELINE_METRICS.len() * operations);
+            let row = format!("18:54:05{}\n", ",0".repeat(TIMELINE_METRICS.len() + 3));
+            let head = format!("Timestamp,{},Version-Info\n,{labels},,\n", TIMELINE_METRICS.join(","));
+            std::fs::write(&path, head + &row.repeat(rows)).unwrap();
+            read_timeline(&path).map(|entries| entries.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(3, 1000), Ok(1000));
+        let error = read(MOST_UNSEEN / 2 + 1, 2).unwrap_err();
+        assert!(error.contains("line 4: no run has so many intervals"), "{error}");
+    }
 }
