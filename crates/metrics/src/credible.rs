@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Latency, OpSnapshot, PartSums, Snapshot, TimeSums, WireSums};
+use crate::health::MOST_PARTS;
+use crate::{HealthSample, Latency, OpSnapshot, PartSums, Snapshot, TimeSums, WireSums};
 
 /// Operations of anything in a slice: a thousand million a second for a month.
 const MOST: u64 = 1 << 52;
@@ -24,6 +25,14 @@ impl Snapshot {
     #[must_use]
     pub fn is_credible(&self) -> bool {
         self.ops.len() <= MOST_OPERATIONS && self.ops.iter().all(operation)
+    }
+}
+
+impl HealthSample {
+    /// False when no machine has so much to say of a span.
+    #[must_use]
+    pub fn is_credible(&self) -> bool {
+        self.threads.len() <= MOST_PARTS && self.nics.len() <= MOST_PARTS && latency(&self.pause)
     }
 }
 

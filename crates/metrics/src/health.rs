@@ -173,6 +173,9 @@ struct Ratio {
     whole_ns: u64,
 }
 
+/// Threads of a driver, and interfaces of its machine, that are told apart.
+pub(crate) const MOST_PARTS: usize = 4096;
+
 /// A shorter sample makes no peak of a link beside others: its bytes are read some milliseconds behind its clock, and
 /// cards write them down by the second.
 const SHORTEST_OF_PEAKS_NS: u64 = 500_000_000;
@@ -186,14 +189,19 @@ struct NicPeak {
 
 impl Ratio {
     fn add(&mut self, part_ns: u64, whole_ns: u64) {
-        self.part_ns += part_ns;
-        self.whole_ns += whole_ns;
+        self.part_ns = self.part_ns.saturating_add(part_ns);
+        self.whole_ns = self.whole_ns.saturating_add(whole_ns);
     }
 
     fn share(self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         (self.whole_ns > 0).then(|| self.part_ns as f64 / self.whole_ns as f64)
     }
+}
+
+/// Whether there is room for one of this name: a driver may give new names without end.
+fn has_room<T>(parts: &BTreeMap<String, T>, name: &str) -> bool {
+    parts.len() < MOST_PARTS || parts.contains_key(name)
 }
 
 /// Sum of two amounts of which either may be unknown; unknown only if both are.
@@ -240,7 +248,7 @@ impl HealthSummary {
             return;
         }
         self.samples += 1;
-        self.span_ns += span_ns;
+        self.span_ns = self.span_ns.saturating_add(*span_ns);
         self.add_threads(threads, *span_ns);
         if let Some(cpu_ns) = process_cpu_ns {
             self.process.add(*cpu_ns, *span_ns);
@@ -266,7 +274,9 @@ impl HealthSummary {
                 tx_bytes_per_s: scaled(*tx_bytes, seconds),
                 speed_bits_per_s: *speed_bits_per_s,
             };
-            self.nics.entry(name.clone()).or_default().rise_to(peak);
+            if has_room(&self.nics, name) {
+                self.nics.entry(name.clone()).or_default().rise_to(peak);
+            }
         }
         self.sockets_max = self.sockets_max.max(*sockets_in_use);
         self.time_wait_max = self.time_wait_max.max(*sockets_time_wait);
@@ -275,10 +285,12 @@ impl HealthSummary {
     fn add_threads(&mut self, threads: &[ThreadHealth], span_ns: u64) {
         let mut saturated = false;
         for ThreadHealth { name, cpu_ns, run_queue_wait_ns } in threads {
-            let sums = self.threads.entry(name.clone()).or_default();
-            sums.cpu.add(*cpu_ns, span_ns);
-            if let Some(wait_ns) = run_queue_wait_ns {
-                sums.wait.add(*wait_ns, span_ns);
+            if has_room(&self.threads, name) {
+                let sums = self.threads.entry(name.clone()).or_default();
+                sums.cpu.add(*cpu_ns, span_ns);
+                if let Some(wait_ns) = run_queue_wait_ns {
+                    sums.wait.add(*wait_ns, span_ns);
+                }
             }
             let one = Ratio { part_ns: *cpu_ns, whole_ns: span_ns };
             saturated |= one.share().is_some_and(|share| share > SATURATED_SHARE);
@@ -509,6 +521,23 @@ mod tests {
         assert_eq!(most(&[sample([0.1, 0.1], 1), rest(1)]), 10.0);
         // Where there is nothing else, it says what it can.
         assert_eq!(most(&[rest(1)]), 500.0);
+    }
+
+    #[test]
+    fn threads_with_new_names_without_end_are_not_all_told_apart() {
+        let mut summary = HealthSummary::default();
+        for round in 0..3 {
+            let thread = |name| ThreadHealth { name, cpu_ns: 1, run_queue_wait_ns: Some(u64::MAX) };
+            let threads = (0..3000).map(|n| thread(format!("{round}-{n}")));
+            let nics = (0..3000).map(|n| NicHealth { name: format!("{round}-{n}"), ..NicHealth::default() });
+            summary.add(&HealthSample {
+                span_ns: u64::MAX,
+                threads: threads.collect(),
+                nics: nics.collect(),
+                ..HealthSample::default()
+            });
+        }
+        assert_eq!((summary.threads.len(), summary.nics.len()), (MOST_PARTS, MOST_PARTS));
     }
 
     #[test]

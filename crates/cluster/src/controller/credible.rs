@@ -24,10 +24,11 @@ impl Sayings {
     pub fn are_credible(&mut self, unix_ns: i64, event: &DriverEvent) -> bool {
         let (first_ns, since) = *self.first.get_or_insert_with(|| (unix_ns, Instant::now()));
         if let DriverEvent::Launched(launched) = event {
-            self.origin_ns = Some(launched.origin_ns);
+            self.origin_ns.get_or_insert(launched.origin_ns);
         }
         let latest_ns = match event {
             DriverEvent::Snapshot(slice) if !slice.is_credible() => return false,
+            DriverEvent::Health(sample) => return sample.is_credible(),
             DriverEvent::Snapshot(slice) => slice.start_ns.max(slice.end_ns),
             DriverEvent::Told { up_to_ns } => *up_to_ns,
             DriverEvent::Paused { from_ns, to_ns, .. } => *from_ns.max(to_ns),
@@ -44,7 +45,7 @@ impl Sayings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
+    use cosmark_metrics::{HealthSample, NicHealth, OpSnapshot, Phase, Snapshot};
     use cosmark_wire::{Launched, PauseReason};
 
     const SECOND: u64 = 1_000_000_000;
@@ -95,6 +96,8 @@ mod tests {
         for lie in [DriverEvent::Told { up_to_ns: u64::MAX }, slice(u64::MAX, 5), slice(ORIGIN, u64::MAX)] {
             assert!(!after(60, &lie), "{lie:?}");
         }
+        let nics = vec![NicHealth::default(); 5000];
+        assert!(!after(60, &DriverEvent::Health(HealthSample { nics, ..HealthSample::default() })));
         // What is said before the load began is left out by the stage.
         assert!(Sayings::default().are_credible(0, &DriverEvent::Told { up_to_ns: u64::MAX }));
     }

@@ -373,6 +373,10 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     fn launch(&mut self, driver: usize, launched: Launched) {
+        // Its load begins once, whatever it says: all that is told of it counts from then.
+        if self.peers.get(driver).is_some_and(|peer| peer.launch.is_some()) {
+            return;
+        }
         self.job.dir.note_containers(self.index, &launched.containers);
         if let Some(peer) = self.peers.get_mut(driver) {
             peer.launch(launched);

@@ -11,6 +11,9 @@ use cosmark_workload::share::MissionShare;
 /// How far a clock may stray until it is compared again.
 const STRAYS_NS: u64 = 500_000_000;
 
+/// Pauses that are written down of a driver in a stage.
+const MOST_PAUSES: usize = 10_000;
+
 /// How far a driver is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DriverPhase {
@@ -175,7 +178,9 @@ impl Peer {
 
     /// It made no load for some time.
     pub fn add_pause(&mut self, from_ns: u64, to_ns: u64, why: PauseReason) {
-        self.pauses.push((from_ns, to_ns, why));
+        if self.pauses.len() < MOST_PAUSES {
+            self.pauses.push((from_ns, to_ns, why));
+        }
     }
 
     /// When it made no load although it was to, since the common instant.
