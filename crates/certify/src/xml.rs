@@ -32,7 +32,9 @@ fn unescaped(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
         out.push_str(before);
-        let entity = after.split_once(';').filter(|(name, _)| name.len() <= 8);
+        // No further than a name goes: a text of nothing but beginnings would be searched again at each of them.
+        let end = after.bytes().take(9).position(|byte| byte == b';');
+        let entity = end.map(|end| (&after[..end], &after[end + 1..]));
         let sign = entity.and_then(|(name, _)| match name {
             "amp" => Some('&'),
             "lt" => Some('<'),
@@ -77,6 +79,12 @@ mod tests {
         let body = b"<a><Key>x &amp; &#x263A;&#10;&nope;</Key><Key/><Key>2</Key><Key>cut";
         assert_eq!(texts(body, "Key"), ["x & \u{263a}\n&nope;", "2"]);
         assert_eq!(text(b"\xff<Code>A</Code>", "Code").as_deref(), Some("A"));
+        let many = "&".repeat(2_000_000);
+        assert_eq!(text(format!("<Code>{many}</Code>").as_bytes(), "Code"), Some(many));
+        assert_eq!(
+            text(b"<Code>&#x263A0;&#x26 3A;&#x0263A;</Code>", "Code").as_deref(),
+            Some("\u{263a0}&#x26 3A;\u{263a}")
+        );
         assert_eq!(parts(b"<C><K>1</K></C><C></C><C>", "C"), [b"<K>1</K>".to_vec(), b"".to_vec()]);
     }
 }

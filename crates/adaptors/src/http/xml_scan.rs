@@ -17,12 +17,12 @@ pub(crate) fn texts<'a>(xml: &'a [u8], tag: &str) -> impl Iterator<Item = &'a st
         loop {
             let at = open.find(rest)? + open.needle().len();
             let after = rest.get(at..)?;
-            let (Some(b'>' | b' ' | b'/' | b'\t' | b'\r' | b'\n'), Some(end)) =
-                (after.first(), memchr::memchr(b'>', after))
-            else {
+            // In this order, and to the end where there is none: a search at each of millions of tags would never end.
+            if !matches!(after.first(), Some(b'>' | b' ' | b'/' | b'\t' | b'\r' | b'\n')) {
                 rest = after;
                 continue;
-            };
+            }
+            let end = memchr::memchr(b'>', after)?;
             let content = &after[end + 1..];
             if end > 0 && after[end - 1] == b'/' {
                 rest = content;
@@ -47,8 +47,8 @@ pub(crate) fn unescape(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let entity =
-            rest.find(';').filter(|end| *end <= 10).and_then(|end| Some((end, character(&rest[1..end])?)));
+        let end = rest.bytes().take(11).position(|byte| byte == b';');
+        let entity = end.and_then(|end| Some((end, character(&rest[1..end])?)));
         match entity {
             Some((end, character)) => {
                 out.push(character);
@@ -114,6 +114,19 @@ mod tests {
             assert!(texts(xml.as_bytes(), "Key").count() <= 1, "{xml}");
         }
         assert_eq!(texts(b"<Key>\xff</Key><Key>b</Key>", "Key").collect::<Vec<_>>(), ["", "b"]);
+    }
+
+    #[test]
+    fn an_answer_of_nothing_but_beginnings_is_read_once() {
+        const MANY: usize = 2_000_000;
+        for begin in ["<Keys", "<Key ", "<Key", "<"] {
+            assert_eq!(texts(begin.repeat(MANY).as_bytes(), "Key").count(), 0, "{begin}");
+        }
+        let open = format!("<Key>{}</Key>", "<Key".repeat(MANY));
+        assert_eq!(texts(open.as_bytes(), "Key").count(), 1);
+        for text in ["&", "&amp", "&#", "&&;"] {
+            assert_eq!(unescape(&text.repeat(MANY)), text.repeat(MANY));
+        }
     }
 
     #[test]
