@@ -8,7 +8,7 @@ use crate::exit::Problem;
 
 /// No run takes less, before its first byte of load.
 const PROBE: [u8; 16 << 10] = [0; 16 << 10];
-/// Stands there for a moment.
+/// Stands there for a moment, with the number of the process: who looks at the same time has its own.
 const NAME: &str = ".cosmark-probe";
 
 /// Makes the archive where it is not there, and has it take as much as a run begins with.
@@ -17,7 +17,7 @@ const NAME: &str = ".cosmark-probe";
 /// When it cannot be made or written, or its disk has no room.
 pub fn check(archive: &Path) -> Result<(), Problem> {
     Archive::open(archive)?;
-    let probe = archive.join(NAME);
+    let probe = archive.join(format!("{NAME}-{}", std::process::id()));
     let written = write_whole(&probe, true, |out| out.write_all(&PROBE));
     drop(std::fs::remove_file(&probe));
     Ok(written?)
@@ -32,10 +32,17 @@ mod tests {
     fn an_archive_that_can_be_written_has_nothing_more_in_it_and_one_that_cannot_is_said() {
         let place = tempfile::tempdir().unwrap();
         let archive = place.path().join("deep/archive");
-        for _ in 0..2 {
-            check(&archive).unwrap();
-            assert!(archive.is_dir() && !archive.join(NAME).exists());
-        }
+        let names = || -> std::collections::BTreeSet<_> {
+            std::fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+        };
+        check(&archive).unwrap();
+        let before = names();
+        // What stands under the name itself is in nobody's way.
+        std::fs::create_dir(archive.join(NAME)).unwrap();
+        check(&archive).unwrap();
+        std::fs::remove_dir(archive.join(NAME)).unwrap();
+        assert_eq!(names(), before);
+        assert!(!before.iter().any(|name| name.to_string_lossy().starts_with(NAME)), "{before:?}");
         let file = place.path().join("file");
         std::fs::write(&file, "precious").unwrap();
         let why = check(&file).unwrap_err().to_string();
