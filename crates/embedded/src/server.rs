@@ -129,8 +129,8 @@ async fn accept(listener: tokio::net::TcpListener, front: Front, mut stopped: wa
     let _ = timeout(GRACE, all_gone.recv()).await;
 }
 
-/// No time limit on idle connections: a client that keeps some for later is not wrong, and each costs only itself. A head
-/// that has begun has one.
+/// No time limit on idle connections: a client that keeps some for later is not wrong, and each costs only itself. A
+/// head that has begun has one.
 async fn connection<S>(stream: S, front: Front, mut stopped: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -174,7 +174,7 @@ struct Ratio {
 }
 
 /// Threads of a driver, and interfaces of its machine, that are told apart.
-pub(crate) const MOST_PARTS: usize = 4096;
+const MOST_PARTS: usize = 4096;
 
 /// A shorter sample makes no peak of a link beside others: its bytes are read some milliseconds behind its clock, and
 /// cards write them down by the second.

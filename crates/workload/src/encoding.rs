@@ -1,6 +1,6 @@
-//! The text of a file. YAML and XML are UTF-8; XML that names ISO-8859-1 or windows-1252 in its declaration, as older editors
-//! wrote it, is read as windows-1252, and so is UTF-16. Sources: XML 1.0, 4.3.3 and appendix F; WHATWG Encoding, labels and
-//! index of windows-1252.
+//! The text of a file. YAML and XML are UTF-8; XML that names ISO-8859-1 or windows-1252 in its declaration, as older
+//! editors wrote it, is read as windows-1252, and so is UTF-16. Sources: XML 1.0, 4.3.3 and appendix F; WHATWG
+//! Encoding, labels and index of windows-1252.
 
 use std::ops::Range;
 
@@ -25,7 +25,8 @@ const UPPER: [char; 32] = [
     '\u{203a}', '\u{153}', '\u{9d}', '\u{17e}', '\u{178}',
 ];
 
-/// The text in these bytes. One that was in another encoding than UTF-8 says UTF-8 from now on, because it is stored so.
+/// The text in these bytes. One that was in another encoding than UTF-8 says UTF-8 from now on, because it is stored
+/// so.
 ///
 /// # Errors
 /// The line, from 1, in which the first bytes stand that are no text.

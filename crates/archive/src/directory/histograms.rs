@@ -21,7 +21,8 @@ use crate::regular;
 /// Name of the file in a run directory.
 pub const FILE_NAME: &str = "histograms.hlog";
 
-/// Nothing in a log lasts longer, or begins later after its base time: three hundred years, as in the other tables of a run.
+/// Nothing in a log lasts longer, or begins later after its base time: three hundred years, as in the other tables of
+/// a run.
 const LONGEST: Duration = Duration::from_secs(10_000_000_000);
 
 /// A longer line is damage: a histogram of all 30 000 buckets needs less.

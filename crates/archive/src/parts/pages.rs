@@ -1,6 +1,6 @@
-//! How large the pages of a Parquet file are, as far as their heads say: the library makes room for what they say, and some
-//! kilobytes of a file of somebody else's can stand for gigabytes. Sources: parquet.thrift of the Apache Parquet format
-//! (`PageHeader`); the compact protocol of Apache Thrift.
+//! How large the pages of a Parquet file are, as far as their heads say: the library makes room for what they say, and
+//! some kilobytes of a file of somebody else's can stand for gigabytes. Sources: parquet.thrift of the Apache Parquet
+//! format (`PageHeader`); the compact protocol of Apache Thrift.
 
 use std::fs::File;
 use std::io;
@@ -27,8 +27,8 @@ struct Head {
     unpacked: u64,
 }
 
-/// Whether the pages that stand in `length` bytes from `start` on, those of one column of so many rows, are of a bearable size.
-/// False too where there is something else.
+/// Whether the pages that stand in `length` bytes from `start` on, those of one column of so many rows, are of a
+/// bearable size. False too where there is something else.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -206,7 +206,8 @@ mod tests {
         bytes.extend(whole(unpacked * 2));
         bytes.push(0x15);
         bytes.extend(whole(packed * 2));
-        // Field 5, a struct: a number, its statistics with a text, a list of numbers, one of structs, a map, a double, yes.
+        // Field 5, a struct: a number, its statistics with a text, a list of numbers, one of structs, a map, a double,
+        // yes.
         bytes.extend([0x2c, 0x15, 0x08, 0x1c, 0x18, 0x03, b'a', b'b', b'c', 0x00]);
         bytes.extend([0x19, 0x25, 0x02, 0x04, 0x19, 0x1c, 0x15, 0x02, 0x00]);
         bytes.extend([0x1b, 0x01, 0x58, 0x02, 0x01, b'x', 0x1b, 0x00]);

@@ -1,5 +1,5 @@
-//! What Prometheus fetches: `GET /metrics`. One request at a time, each within two seconds and eight kilobytes, and its answer
-//! within two more.
+//! What Prometheus fetches: `GET /metrics`. One request at a time, each within two seconds and eight kilobytes, and
+//! its answer within two more.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

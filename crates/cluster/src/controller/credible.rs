@@ -1,5 +1,6 @@
-//! What a driver may say at most. Its login lets it lie about what it measured, and about nothing more: a row is written for each
-//! interval of the time that it speaks of, in the memory and on the disk of a controller that has other runs as well.
+//! What a driver may say at most. Its login lets it lie about what it measured, and about nothing more: a row is
+//! written for each interval of the time that it speaks of, in the memory and on the disk of a controller that has
+//! other runs as well.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ const AHEAD: Duration = Duration::from_secs(3600);
 /// What one driver says of one step.
 #[derive(Debug, Default)]
 pub struct Sayings {
-    /// When the first event came: by the stream, ns since 1970, and here. Of a run that is taken up only the stream knows how long
-    /// ago that was, and its clock may be set.
+    /// When the first event came: by the stream, ns since 1970, and here. Of a run that is taken up only the stream
+    /// knows how long ago that was, and its clock may be set.
     first: Option<(i64, Instant)>,
     /// What the driver's clock showed when its load began.
     origin_ns: Option<u64>,
@@ -45,7 +46,7 @@ impl Sayings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cosmark_metrics::{HealthSample, NicHealth, OpSnapshot, Phase, Snapshot};
+    use cosmark_metrics::{HealthSample, Latency, OpSnapshot, Phase, Snapshot};
     use cosmark_wire::{Launched, PauseReason};
 
     const SECOND: u64 = 1_000_000_000;
@@ -96,8 +97,9 @@ mod tests {
         for lie in [DriverEvent::Told { up_to_ns: u64::MAX }, slice(u64::MAX, 5), slice(ORIGIN, u64::MAX)] {
             assert!(!after(60, &lie), "{lie:?}");
         }
-        let nics = vec![NicHealth::default(); 5000];
-        assert!(!after(60, &DriverEvent::Health(HealthSample { nics, ..HealthSample::default() })));
+        let mut pause = Latency::default();
+        (0..3).for_each(|_| pause.record_many(u64::MAX, u32::MAX));
+        assert!(!after(60, &DriverEvent::Health(HealthSample { pause, ..HealthSample::default() })));
         // What is said before the load began is left out by the stage.
         assert!(Sayings::default().are_credible(0, &DriverEvent::Told { up_to_ns: u64::MAX }));
     }

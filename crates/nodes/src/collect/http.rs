@@ -212,8 +212,8 @@ impl HttpSource {
     }
 }
 
-/// The JSON of an answer; `None` for what is none, and for more values than any server has to say: each takes many times
-/// the memory of the byte or two that it takes on its way.
+/// The JSON of an answer; `None` for what is none, and for more values than any server has to say: each takes many
+/// times the memory of the byte or two that it takes on its way.
 pub fn json_of(text: &str) -> Option<Value> {
     let begins_a_value = |byte: &u8| matches!(*byte, b',' | b':' | b'[' | b'{');
     let values = text.bytes().filter(begins_a_value).count();
