@@ -10,6 +10,9 @@ use tokio::time::Instant;
 /// By how much a driver may be ahead of the time that has passed since the first event of its step.
 const AHEAD: Duration = Duration::from_secs(3600);
 
+/// No window is longer, seconds.
+const LONGEST_S: f64 = 1e10;
+
 /// What one driver says of one step.
 #[derive(Debug, Default)]
 pub struct Sayings {
@@ -30,6 +33,9 @@ impl Sayings {
         let latest_ns = match event {
             DriverEvent::Snapshot(slice) if !slice.is_credible() => return false,
             DriverEvent::Health(sample) => return sample.is_credible(),
+            DriverEvent::Ended { missions, .. } => {
+                return missions.iter().all(|one| (0.0..=LONGEST_S).contains(&one.window_s));
+            }
             DriverEvent::Snapshot(slice) => slice.start_ns.max(slice.end_ns),
             DriverEvent::Told { up_to_ns } => *up_to_ns,
             DriverEvent::Paused { from_ns, to_ns, .. } => *from_ns.max(to_ns),
@@ -47,7 +53,7 @@ impl Sayings {
 mod tests {
     use super::*;
     use cosmark_metrics::{HealthSample, Latency, OpSnapshot, Phase, Snapshot};
-    use cosmark_wire::{Launched, PauseReason};
+    use cosmark_wire::{Launched, MissionReport, PauseReason};
 
     const SECOND: u64 = 1_000_000_000;
     /// What the driver's clock shows when its load begins: it has been up for months.
@@ -100,6 +106,20 @@ mod tests {
         let mut pause = Latency::default();
         (0..3).for_each(|_| pause.record_many(u64::MAX, u32::MAX));
         assert!(!after(60, &DriverEvent::Health(HealthSample { pause, ..HealthSample::default() })));
+        for (window_s, is_credible) in
+            [(0.0, true), (1e6, true), (-1.0, false), (f64::NAN, false), (1e300, false)]
+        {
+            let report = MissionReport {
+                work: 0,
+                workers: 1,
+                window_s,
+                endpoints: Vec::new(),
+                examples: Vec::new(),
+                began: None,
+            };
+            let ended = DriverEvent::Ended { missions: vec![report], gave_up: None };
+            assert_eq!(after(60, &ended), is_credible, "{window_s}");
+        }
         // What is said before the load began is left out by the stage.
         assert!(Sayings::default().are_credible(0, &DriverEvent::Told { up_to_ns: u64::MAX }));
     }

@@ -12,10 +12,14 @@ use tokio::time::Instant;
 use crate::nats::connect::Bus;
 use crate::nats::error::BusError;
 use crate::nats::keys::ASKED_AT_ONCE;
-use crate::nats::names::DRIVERS;
+use crate::nats::names::{DRIVERS, is_token};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(12);
+/// Runs that a driver works on at a time, and stores of each; a store is a host and a port.
+const MOST_DOING: usize = 256;
+const MOST_STORES: usize = 1024;
+const LONGEST_STORE: usize = 300;
 
 /// A driver and when it was heard of.
 #[derive(Debug, Clone)]
@@ -103,8 +107,22 @@ impl Bus {
 }
 
 /// What stands under a key. The login of a driver may write its own key alone, and says with it nothing of another.
+/// What it says that it does gets into the records of the runs beside it: numbers that are none would make them
+/// unreadable.
 fn read(key: &str, bytes: &[u8]) -> Option<Registration> {
-    decode::<Registration>(bytes).ok().filter(|registration| registration.name == key)
+    let mut registration =
+        decode::<Registration>(bytes).ok().filter(|registration| registration.name == key)?;
+    let Registration { ceiling_ops_per_s, load, doing, .. } = &mut registration;
+    for number in [ceiling_ops_per_s, load] {
+        *number = number.filter(|number| number.is_finite());
+    }
+    doing.retain(|one| one.requests_per_s.is_finite() && is_token(&one.run));
+    doing.truncate(MOST_DOING);
+    for one in doing {
+        one.stores.retain(|store| store.len() <= LONGEST_STORE);
+        one.stores.truncate(MOST_STORES);
+    }
+    Some(registration)
 }
 
 fn enter(known: &Mutex<BTreeMap<String, Present>>, registration: Registration) {
@@ -156,6 +174,8 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use cosmark_wire::MESSAGE_VERSION;
+    use cosmark_wire::lease::Standing;
+    use cosmark_wire::message::Doing;
 
     use super::*;
     use crate::nats::Limits;
@@ -186,6 +206,34 @@ mod tests {
             identity: String::new(),
             proof: Vec::new(),
         }
+    }
+
+    #[test]
+    fn what_a_driver_says_that_it_does_are_numbers_names_and_not_too_many() {
+        let doing = |run: &str, requests_per_s: f64| Doing {
+            run: run.to_owned(),
+            requests_per_s,
+            standing: Standing::FIRST,
+            lease_age_ms: None,
+            stores: vec!["h:1".to_owned(), "x".repeat(LONGEST_STORE + 1)],
+        };
+        let mut all = vec![doing("w1", 5.0), doing("w2", f64::INFINITY), doing("w3", f64::NAN)];
+        all.extend([doing("w 4\u{1b}[2J", 5.0), doing(&"w".repeat(1 << 20), 5.0)]);
+        all.extend((0..1000).map(|number| doing(&format!("x{number}"), 1.0)));
+        let said = Registration {
+            load: Some(f64::NEG_INFINITY),
+            ceiling_ops_per_s: Some(f64::NAN),
+            doing: all,
+            ..driver("d1", "here")
+        };
+        let found = read("d1", &encode(&said).unwrap()).unwrap();
+        assert_eq!((found.load, found.ceiling_ops_per_s), (None, None));
+        assert_eq!((found.doing.len(), found.doing[0].run.as_str()), (MOST_DOING, "w1"));
+        assert!(found.doing.iter().all(|one| one.requests_per_s.is_finite() && one.stores == ["h:1"]));
+        assert!(!found.doing.iter().any(|one| ["w2", "w3"].contains(&one.run.as_str())));
+        let honest = Registration { load: Some(0.5), doing: vec![doing("w1", 5.0)], ..driver("d1", "here") };
+        let found = read("d1", &encode(&honest).unwrap()).unwrap();
+        assert_eq!((found.load, found.doing.len(), found.doing[0].requests_per_s), (Some(0.5), 1, 5.0));
     }
 
     #[tokio::test]

@@ -17,6 +17,9 @@ pub(super) const ABORT_PATIENCE: Duration = Duration::from_secs(4);
 /// The same for those that let operations in flight end, before they are told to drop them.
 pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(25);
 
+/// Other runs of drivers that are written down beside a stage: a driver may name new ones without end.
+const MOST_BESIDE: usize = 1000;
+
 impl StageRun<'_, '_> {
     pub(super) fn lose(
         &mut self,
@@ -106,6 +109,9 @@ impl StageRun<'_, '_> {
             let key = (seen.driver.clone(), seen.run.clone());
             if let Some(known) = self.beside.get_mut(&key) {
                 known.requests_per_s = known.requests_per_s.max(seen.requests_per_s);
+                continue;
+            }
+            if self.beside.len() >= MOST_BESIDE {
                 continue;
             }
             let BesideRecord { driver, run, requests_per_s, stores, .. } = &seen;

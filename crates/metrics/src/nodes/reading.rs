@@ -24,6 +24,10 @@ pub struct Sample {
 /// Samples of one reading beyond these are left out: no machine has so many parts, whatever its exporter says.
 const MOST_SAMPLES: usize = 20_000;
 
+/// Nothing of a machine is more, in whatever unit. Rates and sums of larger numbers, whatever an exporter says, could be
+/// none, which no record can hold.
+const MOST_VALUE: f64 = 1e24;
+
 /// All that was read at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
@@ -59,7 +63,7 @@ impl Reading {
         value: f64,
         at_ns: Option<u64>,
     ) {
-        if value.is_finite() && value >= 0.0 && self.samples.len() < MOST_SAMPLES {
+        if (0.0..=MOST_VALUE).contains(&value) && self.samples.len() < MOST_SAMPLES {
             self.samples.push(Sample { quantity, unit: unit.to_owned(), name: name.into(), value, at_ns });
         }
     }
@@ -124,5 +128,22 @@ impl NodeLook {
             Found::Reading { reading, .. } => reading.at_ns,
             Found::Lost { at_ns, .. } => *at_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::quantity::quantity;
+
+    #[test]
+    fn numbers_that_no_machine_has_are_left_out() {
+        let busy = quantity("cpu_busy_s").unwrap();
+        let mut reading = Reading::default();
+        for value in [0.0, 1.5, MOST_VALUE, 1.7e308, f64::INFINITY, f64::NAN, -1.0] {
+            reading.add(busy, "cpu0", value);
+        }
+        let values: Vec<f64> = reading.samples.iter().map(|sample| sample.value).collect();
+        assert_eq!(values, [0.0, 1.5, MOST_VALUE]);
     }
 }
