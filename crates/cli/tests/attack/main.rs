@@ -21,6 +21,7 @@ mod canary;
 mod deadlines;
 mod keys;
 mod lease;
+mod liar;
 mod logins;
 mod orders;
 mod rates;
