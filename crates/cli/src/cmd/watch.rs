@@ -289,7 +289,7 @@ struct News {
 impl News {
     fn summary(&mut self, summary: RunSummary) {
         let stage = summary.stage.clone().unwrap_or_default();
-        let number = (summary.stages_done + 1).min(summary.stages);
+        let number = summary.stages_done.saturating_add(1).min(summary.stages);
         let place = if stage.is_empty() {
             summary.state.clone()
         } else {
@@ -327,7 +327,7 @@ impl News {
                 format!("{} {}", row.work, row.operation)
             };
             let failed = self.failed.entry(name.clone()).or_default();
-            *failed += row.failures;
+            *failed = failed.saturating_add(row.failures);
             let p50_ms = row.response_ms.map(|times| times[1]);
             let p99_ms = row.response_ms.map(|times| times[4]);
             slowest = slowest.into_iter().chain(p99_ms).max_by(f64::total_cmp);
@@ -337,7 +337,7 @@ impl News {
         }
         self.scene.push(rows.iter().map(|row| row.rate_per_s).sum(), slowest);
         self.scene.rows = rows;
-        self.scene.failed = self.failed.values().sum();
+        self.scene.failed = self.failed.values().fold(0, |sum, failed| sum.saturating_add(*failed));
     }
 
     fn take(&mut self, name: &str, data: &Value) -> bool {
@@ -434,6 +434,22 @@ fn end(news: &News) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_a_controller_says_it_is_shown() {
+        let row = serde_json::json!({"work": "w", "operation": "read", "driver": null, "endpoint": null, "phase": "window",
+            "count": u64::MAX, "failures": u64::MAX, "missed": 0, "bytes": u64::MAX, "in_flight": -1e300,
+            "response_ms": [1e308, 1e308, 1e308, 1e308, 1e308, 1e308, 1e308], "errors": [], "heat": []});
+        let other = serde_json::json!({"work": "x", "operation": "read", "driver": null, "endpoint": null, "phase": "window",
+            "count": 1, "failures": 1, "missed": 0, "bytes": 1, "in_flight": 0, "response_ms": null, "errors": [],
+            "heat": []});
+        let interval =
+            serde_json::json!({"stage": "s1-main", "start_s": 1e308, "end_s": -1e308, "rows": [row, other]});
+        let interval: Interval = serde_json::from_value(interval).unwrap();
+        let mut news = News::default();
+        (0..3).for_each(|_| news.interval(&interval));
+        assert_eq!((news.scene.failed, news.scene.rows.len()), (u64::MAX, 2));
+    }
 
     #[test]
     fn drivers_that_are_lost_are_missing_until_they_are_back() {
