@@ -16,6 +16,10 @@ use crate::nats::names::{DRIVERS, is_token};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(12);
+/// Drivers that are known at a time, and the bytes of what one says of itself: where names are free to choose, new ones
+/// may come without end.
+const MOST_DRIVERS: usize = 4096;
+const MOST_BYTES: usize = 128 << 10;
 /// Runs that a driver works on at a time, and stores of each; a store is a host and a port.
 const MOST_DOING: usize = 256;
 const MOST_STORES: usize = 1024;
@@ -110,6 +114,9 @@ impl Bus {
 /// What it says that it does gets into the records of the runs beside it: numbers that are none would make them
 /// unreadable.
 fn read(key: &str, bytes: &[u8]) -> Option<Registration> {
+    if bytes.len() > MOST_BYTES {
+        return None;
+    }
     let mut registration =
         decode::<Registration>(bytes).ok().filter(|registration| registration.name == key)?;
     let Registration { ceiling_ops_per_s, load, doing, .. } = &mut registration;
@@ -127,6 +134,13 @@ fn read(key: &str, bytes: &[u8]) -> Option<Registration> {
 
 fn enter(known: &Mutex<BTreeMap<String, Present>>, registration: Registration) {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= MOST_DRIVERS && !known.contains_key(&registration.name) {
+        // The one that has been silent for longest makes room, if it is gone.
+        let silent = known.iter().min_by_key(|(_, one)| one.heard);
+        let silent = silent.filter(|(_, one)| one.heard.elapsed() > SILENCE).map(|(name, _)| name.clone());
+        let Some(silent) = silent else { return };
+        known.remove(&silent);
+    }
     known.insert(registration.name.clone(), Present { registration, heard: Instant::now() });
 }
 
@@ -218,8 +232,11 @@ mod tests {
             stores: vec!["h:1".to_owned(), "x".repeat(LONGEST_STORE + 1)],
         };
         let mut all = vec![doing("w1", 5.0), doing("w2", f64::INFINITY), doing("w3", f64::NAN)];
-        all.extend([doing("w 4\u{1b}[2J", 5.0), doing(&"w".repeat(1 << 20), 5.0)]);
-        all.extend((0..1000).map(|number| doing(&format!("x{number}"), 1.0)));
+        all.extend([doing("w 4\u{1b}[2J", 5.0), doing(&"w".repeat(100), 5.0)]);
+        all.extend(
+            (0..260)
+                .map(|number| Doing { stores: vec!["h:1".to_owned()], ..doing(&format!("x{number}"), 1.0) }),
+        );
         let said = Registration {
             load: Some(f64::NEG_INFINITY),
             ceiling_ops_per_s: Some(f64::NAN),
@@ -234,6 +251,22 @@ mod tests {
         let honest = Registration { load: Some(0.5), doing: vec![doing("w1", 5.0)], ..driver("d1", "here") };
         let found = read("d1", &encode(&honest).unwrap()).unwrap();
         assert_eq!((found.load, found.doing.len(), found.doing[0].requests_per_s), (Some(0.5), 1, 5.0));
+        let large = Registration { host: "h".repeat(MOST_BYTES), ..driver("d1", "here") };
+        assert!(read("d1", &encode(&large).unwrap()).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_without_end_push_out_those_that_are_gone_and_nobody_else() {
+        let known: Mutex<BTreeMap<String, Present>> = Mutex::default();
+        let has = |name: &str| known.lock().unwrap().contains_key(name);
+        (0..MOST_DRIVERS).for_each(|number| enter(&known, driver(&format!("d{number}"), "here")));
+        enter(&known, driver("new", "here"));
+        assert!(!has("new"));
+        tokio::time::advance(2 * SILENCE).await;
+        enter(&known, driver("d0", "here"));
+        enter(&known, driver("new", "here"));
+        assert!(has("new") && has("d0"));
+        assert_eq!(known.lock().unwrap().len(), MOST_DRIVERS);
     }
 
     #[tokio::test]
