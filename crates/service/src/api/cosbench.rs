@@ -152,7 +152,7 @@ fn unread(cause: &MultipartError) -> Box<Response> {
 
 /// A workload in an encoding that is not read, by the line where that shows.
 fn not_read(line: usize) -> Box<Response> {
-    let why = format!("line {line} of the file is not UTF-8, nor what its declaration names; save the file in UTF-8\n");
+    let why = format!("line {line} of the file is not UTF-8; save the file in UTF-8\n");
     Box::new(text(StatusCode::OK, why))
 }
 
