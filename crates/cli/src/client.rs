@@ -1,7 +1,7 @@
 //! Asks a controller over REST, for the commands that do.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 

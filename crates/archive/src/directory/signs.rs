@@ -24,7 +24,7 @@ pub(crate) fn without_hostile_signs(json: &str) -> Cow<'_, str> {
     let spelt_out = |sign: char| is_hostile(sign) && !matches!(sign, '\n' | '\r' | '\t');
     let escaped =
         json.contains('\\') && [r"\u", r"\b", r"\f", r"\r"].iter().any(|escape| json.contains(escape));
-    if !escaped && !(may_hold_hostile(json.as_bytes()) && json.contains(spelt_out)) {
+    if !(escaped || may_hold_hostile(json.as_bytes()) && json.contains(spelt_out)) {
         return Cow::Borrowed(json);
     }
     let mut clean = String::with_capacity(json.len());

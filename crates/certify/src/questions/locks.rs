@@ -222,7 +222,7 @@ impl Lock {
     async fn write(&mut self, room: &mut Room, lines: &[(&'static str, &str)]) -> Result<(), Finding> {
         let sum = md5_base64(&self.content);
         let request = Request::put(&self.key, &self.content).of(&self.container).line("content-md5", sum);
-        let request = lines.iter().fold(request, |request, (name, value)| request.line(*name, *value));
+        let request = lines.iter().fold(request, |request, (name, value)| request.line(name, *value));
         let reply = room.send(request).await?;
         if let Some(finding) = refusal("a write", &reply) {
             return Err(finding);

@@ -104,7 +104,7 @@ impl Version {
         let is_retained = match self.mode.as_deref() {
             Some("COMPLIANCE") => {
                 let is_over = self.since.elapsed() >= COMPLIANCE && lie != Lie::NeverEnds;
-                !is_over && !(is_bypassing && lie == Lie::BypassesCompliance)
+                !(is_over || is_bypassing && lie == Lie::BypassesCompliance)
             }
             Some(_) => !is_bypassing && lie != Lie::DeletesRetained,
             None => false,

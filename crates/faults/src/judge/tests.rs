@@ -303,7 +303,7 @@ fn a_load_that_pauses_every_few_seconds_has_no_slot_void_for_that() {
 #[test]
 fn what_chance_takes_while_a_store_rebuilds_is_not_lost_to_that() {
     let lost = |missing: u64| {
-        let own = |at: u64| if at % 2 == 0 { 103 } else { 97 };
+        let own = |at: u64| if at.is_multiple_of(2) { 103 } else { 97 };
         let seconds = rates(|at| if (130..145).contains(&at) { own(at) - missing } else { own(at) });
         let slot = Played { whole_s: Some(171.0), to_s: 200.0, ..played(100.0) };
         judged(&seconds, &[slot], 20).slots[0].rebuild_lost_operations.unwrap()

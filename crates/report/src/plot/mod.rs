@@ -14,13 +14,13 @@ mod pattern;
 mod pdf;
 #[cfg(feature = "raster")]
 mod png;
-#[cfg(not(feature = "raster"))]
-mod undrawn;
 mod repeats;
 mod scale;
 mod source;
 mod svg;
 mod table;
+#[cfg(not(feature = "raster"))]
+mod undrawn;
 
 use std::path::PathBuf;
 
@@ -213,7 +213,9 @@ pub enum PlotError {
     #[error("{0} pictures are more than {MOST_PICTURES}; choose with --kind, --metric, --stage or --op")]
     TooMany(usize),
     /// This program was built without the renderer.
-    #[error("this binary was built without pictures as {0} (`make build` makes one with them); --format svg needs nothing")]
+    #[error(
+        "this binary was built without pictures as {0} (`make build` makes one with them); --format svg needs nothing"
+    )]
     NoRenderer(&'static str),
     /// The renderer refused our own drawing.
     #[error("the picture {name} could not be drawn: {problem}; report this as a bug, the SVG is good")]

@@ -45,7 +45,7 @@ pub fn names_of_stage(workload: &Workload, stage: usize, written: Written<'_>) -
     // A store that promises its listings in the end may need any time after a fault.
     let is_sure = |work: &Work| {
         let kind = work.storage.kind.as_str();
-        !UNSURE.contains(&kind) && !(has_faults && kind.contains(EVENTUAL))
+        !(UNSURE.contains(&kind) || has_faults && kind.contains(EVENTUAL))
     };
     let works = own.works.iter().enumerate().filter(|(_, work)| is_sure(work));
     let lists: Vec<(usize, &Work, usize, &Operation)> = works

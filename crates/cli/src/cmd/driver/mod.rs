@@ -2,7 +2,6 @@
 
 mod mission;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
