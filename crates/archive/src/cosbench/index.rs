@@ -11,7 +11,7 @@ use jiff::civil::DateTime;
 use super::fields::{damaged, date, is_state, records_of, state};
 use super::{CosbenchStage, CosbenchState};
 use crate::ArchiveError;
-use crate::directory::files::{HISTORY, WORKLOADS};
+use crate::directory::files::{HISTORY, WORKLOADS, safe_name};
 
 /// A run in `run-history.csv`. Times are local times of the controller in whole seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,43 +35,84 @@ fn beside(dir: &Path, file: &str) -> Option<PathBuf> {
     [dir.join(file), dir.join("..").join(file)].into_iter().find(|path| path.is_file())
 }
 
-/// The `run-history.csv` of an archive by the ids of its runs: whoever lists many runs reads it once.
+/// What the history says of a run, or in which line of it something is wrong, and what.
+type Said = Result<Option<HistoryEntry>, (u64, String)>;
+
+/// What the `run-history.csv` of an archive says of some of its runs, in one reading however many they are. Nothing is
+/// held of the other lines: there may be any number of them.
 #[derive(Debug)]
 pub struct Histories {
     path: PathBuf,
-    /// Numbers of lines, and their cells.
-    lines: HashMap<String, Vec<(u64, StringRecord)>>,
+    of: HashMap<String, OfId>,
+    /// The line from which on the file cannot be read, and why.
+    broken: Option<(u64, String)>,
 }
 
-/// A longer one is read again for each run rather than held.
-const MOST_HELD_BYTES: u64 = 64 << 20;
+/// Runs of one id, by their names.
+#[derive(Debug, Default)]
+struct OfId {
+    runs: HashMap<String, Said>,
+    /// A line of this id is damaged, whosever it is: nothing behind it counts.
+    is_damaged: bool,
+}
 
 impl Histories {
-    /// That of the archive in `root`; `None` where there is none, or it is damaged or too long.
-    pub fn of(root: &Path) -> Option<Self> {
-        let path = root.join(HISTORY);
-        let file = std::fs::metadata(&path).ok()?;
-        if !file.is_file() || file.len() > MOST_HELD_BYTES {
+    /// Of runs of these ids and names, in the archive in `root`; `None` without any, and where it has no history that can
+    /// be opened.
+    pub fn of(root: &Path, runs: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
+        let mut of: HashMap<String, OfId> = HashMap::new();
+        for (id, name) in runs {
+            of.entry(id).or_default().runs.insert(name, Ok(None));
+        }
+        if of.is_empty() {
             return None;
         }
-        let mut lines: HashMap<String, Vec<(u64, StringRecord)>> = HashMap::new();
-        let read = records_of(&path, |line, record| {
-            if let Some(id) = record.get(0) {
-                lines.entry(id.to_owned()).or_default().push((line, record.clone()));
+        let path = root.join(HISTORY);
+        let read = records_of(&path, |at, record| {
+            if let Some(asked) = record.get(0).and_then(|id| of.get_mut(id)) {
+                asked.note(at, record);
             }
             Ok(true)
         });
-        read.ok().map(|()| Self { path, lines })
+        let broken = match read {
+            Ok(()) => None,
+            Err(ArchiveError::Damaged { line, problem, .. }) => Some((line, problem)),
+            Err(_) => return None,
+        };
+        Some(Self { path, of, broken })
     }
 
-    /// The line of the run `id` called `name`; the last one counts.
-    pub fn of_run(&self, id: &str, name: &str) -> Result<Option<HistoryEntry>, ArchiveError> {
-        let mut found = None;
-        for (line, record) in self.lines.get(id).into_iter().flatten() {
-            let entry = entry_of(record, name).map_err(|problem| damaged(&self.path, *line, problem))?;
-            found = entry.or(found);
+    /// What it says of the run `id` called `name`; `None` of one that was not asked for.
+    pub fn of_run(&self, id: &str, name: &str) -> Option<Result<Option<HistoryEntry>, ArchiveError>> {
+        let said = self.of.get(id)?.runs.get(name)?;
+        Some(match said.as_ref().err().or(self.broken.as_ref()) {
+            Some((line, problem)) => Err(damaged(&self.path, *line, problem.clone())),
+            None => Ok(said.as_ref().ok().cloned().flatten()),
+        })
+    }
+}
+
+impl OfId {
+    /// Takes a line of this id. The last one of a run counts, and the first one that is damaged.
+    fn note(&mut self, at: u64, record: &StringRecord) {
+        if self.is_damaged {
+            return;
         }
-        Ok(found)
+        match Line::of(record) {
+            Ok(line) => {
+                for name in [safe_name(&line.name), line.name.clone()] {
+                    if let Some(said) = self.runs.get_mut(&name).filter(|said| said.is_ok()) {
+                        *said = line.entry().map(Some).map_err(|problem| (at, problem));
+                    }
+                }
+            }
+            Err(problem) => {
+                self.is_damaged = true;
+                for said in self.runs.values_mut().filter(|said| said.is_ok()) {
+                    *said = Err((at, problem.clone()));
+                }
+            }
+        }
     }
 }
 
@@ -95,27 +136,45 @@ pub fn history(dir: &Path, id: &str, name: &str) -> Result<Option<HistoryEntry>,
 }
 
 fn entry_of(record: &StringRecord, name: &str) -> Result<Option<HistoryEntry>, String> {
-    let all: Vec<&str> = record.iter().collect();
-    let fixed = all.iter().position(|cell| is_state(cell)).unwrap_or(all.len());
-    let (head, states) = all.split_at(fixed);
-    // Id, Name, three dates, Op-Info, State; a comma in the name moves the rest to the right.
-    let Some(surplus) = head.len().checked_sub(7) else {
-        return Err(format!("{} cells instead of 7 before the states; the line was cut short", head.len()));
-    };
-    let (names, rest) = head.split_at(surplus + 2);
-    let found = names.get(1..).unwrap_or_default().join(",");
-    if crate::directory::files::safe_name(&found) != name && found != name {
-        return Ok(None);
+    let line = Line::of(record)?;
+    if safe_name(&line.name) == name || line.name == name { line.entry().map(Some) } else { Ok(None) }
+}
+
+/// A line of the history.
+struct Line<'a> {
+    name: String,
+    /// Three dates, Op-Info, State.
+    rest: Vec<&'a str>,
+    states: Vec<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    fn of(record: &'a StringRecord) -> Result<Self, String> {
+        let mut head: Vec<&str> = record.iter().collect();
+        let fixed = head.iter().position(|cell| is_state(cell)).unwrap_or(head.len());
+        let states = head.split_off(fixed);
+        // Id, Name, three dates, Op-Info, State; a comma in the name moves the rest to the right.
+        let Some(surplus) = head.len().checked_sub(7) else {
+            return Err(format!(
+                "{} cells instead of 7 before the states; the line was cut short",
+                head.len()
+            ));
+        };
+        let rest = head.split_off(surplus + 2);
+        Ok(Self { name: head.get(1..).unwrap_or_default().join(","), rest, states })
     }
-    let at = |index: usize| rest.get(index).copied().unwrap_or_default();
-    Ok(Some(HistoryEntry {
-        submitted: date(at(0)),
-        started: date(at(1)),
-        stopped: date(at(2)),
-        kinds: at(3).split_whitespace().map(str::to_owned).collect(),
-        state: at(4).to_owned(),
-        history: states.iter().map(|cell| state(cell)).collect::<Result<_, _>>()?,
-    }))
+
+    fn entry(&self) -> Result<HistoryEntry, String> {
+        let at = |index: usize| self.rest.get(index).copied().unwrap_or_default();
+        Ok(HistoryEntry {
+            submitted: date(at(0)),
+            started: date(at(1)),
+            stopped: date(at(2)),
+            kinds: at(3).split_whitespace().map(str::to_owned).collect(),
+            state: at(4).to_owned(),
+            history: self.states.iter().map(|cell| state(cell)).collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 /// Fills in workers and configs. Lines that do not fit the results (another run with the same number) are passed over.
@@ -143,4 +202,82 @@ pub fn add_workers(dir: &Path, id: &str, stages: &mut [CosbenchStage]) -> Result
         }
         Ok(true)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn line(run: &str, state: &str, states: &str) -> String {
+        let dates = ["10", "11", "25"].map(|second| format!("2026-11-21 18:54:{second}")).join(",");
+        format!("{run},{dates},read write,{state},processing @ 2026-11-21 18:54:11{states}\n")
+    }
+
+    #[test]
+    fn one_reading_says_of_many_runs_what_it_says_of_each_and_holds_no_other() {
+        let archive = tempfile::tempdir().unwrap();
+        let dir = archive.path().join("w0-of-any");
+        fs::create_dir(&dir).unwrap();
+        let mut text = "Id,Name,Submit-Time,Start-Time,End-Time,Op-Info,State\n".to_owned();
+        for number in 100..3000 {
+            text += &line(&format!("w{number},other"), "finished", "");
+        }
+        for (run, state, states) in [
+            ("w1,a", "finished", ""),
+            ("w1,b", "cancelled", ",cancelled @ 2026-11-21 18:54:25"),
+            ("w1,a", "terminated", ""),
+            ("w2,x,y", "finished", ""),
+            ("w2,x/y", "failed", ""),
+            ("w3,c", "finished", ""),
+            ("w4,d", "finished", ",no state"),
+            ("w4,e", "finished", ""),
+            ("w4,d", "finished", ""),
+        ] {
+            text += &line(run, state, states);
+        }
+        text += "w3,c\nw3,c,1\n";
+        text += &line("w3,f", "finished", "");
+        fs::write(archive.path().join(HISTORY), text).unwrap();
+        let asked =
+            ["w1,a", "w1,b", "w1,gone", "w2,x,y", "w2,x_y", "w3,c", "w3,f", "w4,d", "w4,e", "w9,none"];
+        let asked = asked.map(|run| run.split_once(',').unwrap());
+        let both = asked.map(|(id, name)| (id.to_owned(), name.to_owned()));
+        let mut all = Histories::of(archive.path(), both).unwrap();
+        assert_eq!(all.of.len(), 5, "of no other run");
+        let mut states = Vec::new();
+        for (id, name) in asked {
+            let plain = |error: ArchiveError| error.to_string().replace("w0-of-any/../", "");
+            let said = all.of_run(id, name).unwrap().map_err(plain);
+            assert_eq!(said, history(&dir, id, name).map_err(plain), "{id} {name}");
+            let word = |entry: Option<HistoryEntry>| entry.map_or_else(|| "none".to_owned(), |one| one.state);
+            states.push(said.map_or_else(|_| "damaged".to_owned(), word));
+        }
+        assert_eq!(
+            states.join(" "),
+            "terminated cancelled none finished failed damaged damaged damaged finished none"
+        );
+        assert!(all.of_run("w1", "other").is_none() && all.of_run("w100", "other").is_none());
+        // What is wrong with the whole file is said of each, and of one that is damaged itself what is so there.
+        all.broken = Some((4000, "too long".to_owned()));
+        let problem = |id: &str, name: &str| all.of_run(id, name).unwrap().unwrap_err().to_string();
+        assert!(problem("w1", "a").contains("line 4000: too long"), "{}", problem("w1", "a"));
+        assert!(problem("w3", "c").contains("the line was cut short"), "{}", problem("w3", "c"));
+    }
+
+    #[test]
+    fn a_history_is_opened_for_runs_that_are_asked_for_and_where_there_is_one() {
+        let archive = tempfile::tempdir().unwrap();
+        let ask = |runs: &[(&str, &str)]| {
+            let runs = runs.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned()));
+            Histories::of(archive.path(), runs)
+        };
+        assert!(ask(&[("w1", "a")]).is_none(), "there is none");
+        fs::write(archive.path().join(HISTORY), line("w1,a", "finished", "")).unwrap();
+        assert!(ask(&[("w1", "a")]).is_some() && ask(&[]).is_none());
+        fs::rename(archive.path().join(HISTORY), archive.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", archive.path().join(HISTORY)).unwrap();
+        assert!(ask(&[("w1", "a")]).is_none(), "no link is followed");
+    }
 }

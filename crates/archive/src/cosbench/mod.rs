@@ -146,18 +146,24 @@ impl CosbenchRun {
     /// stand in a table of all operations of all runs.
     pub(crate) fn open_in_list(dir: &Path, histories: Option<&Histories>) -> Result<Self, ArchiveError> {
         let mut run = Self::of_its_directory(dir)?;
-        run.history = match histories.filter(|_| !index::has_own_history(dir)) {
-            Some(histories) => histories.of_run(&run.id, &run.name)?,
-            None => index::history(dir, &run.id, &run.name)?,
-        };
+        let histories = histories.filter(|_| !index::has_own_history(dir));
+        let said = histories.and_then(|all| all.of_run(&run.id, &run.name));
+        run.history = said.unwrap_or_else(|| index::history(dir, &run.id, &run.name))?;
         Ok(run)
+    }
+
+    /// Id and name of the run in `dir`, without a look into its tables; `None` where COSBench left none.
+    pub(crate) fn named_in(dir: &Path) -> Option<(String, String)> {
+        let stem = stem_of(dir, &names_in(dir).ok()?).ok()?;
+        let (id, name) = id_and_name(&stem);
+        Some((id.to_owned(), name.to_owned()))
     }
 
     /// What lies in its own directory.
     fn of_its_directory(dir: &Path) -> Result<Self, ArchiveError> {
         let files = names_in(dir)?;
         let stem = stem_of(dir, &files)?;
-        let (id, name) = stem.split_once('-').unwrap_or((&stem, ""));
+        let (id, name) = id_and_name(&stem);
         let stages = results::read(&dir.join(format!("{stem}.csv")))?;
         let drivers = workers::drivers(dir, &files, &stem)?;
         let c4 = !drivers.is_empty() || files.iter().any(|file| workers::is_workers(dir, file));
@@ -266,6 +272,11 @@ fn names_in(dir: &Path) -> Result<Vec<String>, ArchiveError> {
     }
     names.sort();
     Ok(names)
+}
+
+/// `w3` and `name` of `w3-name`.
+fn id_and_name(stem: &str) -> (&str, &str) {
+    stem.split_once('-').unwrap_or((stem, ""))
 }
 
 /// `w3-name` of `w3-name.csv`, the result table. A directory that was renamed still has it.

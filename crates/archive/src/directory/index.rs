@@ -4,7 +4,6 @@
 //! directory) and which run of a workload is its baseline (`.baselines.json` in the archive). Nothing of it is needed to
 //! read a run; all of it can be deleted.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirEntry, Permissions, TryLockError};
 use std::io;
@@ -144,6 +143,8 @@ struct Place {
     directory: String,
     /// What is said of a link instead of reading it.
     link: Option<RunOverview>,
+    /// Its record, once somebody has looked; `None` where there is none.
+    stamp: Option<Stamp>,
 }
 
 /// All runs of the archive in `root`, by number. Runs that did not change since the last time are not read again.
@@ -163,24 +164,27 @@ pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), Arc
     let baselines = baselines(root)?;
     let mut older = places(root)?;
     let all = older.len();
-    let wanted = older.split_off(all.saturating_sub(most));
+    let mut wanted = older.split_off(all.saturating_sub(most));
+    for place in wanted.iter_mut().filter(|place| place.link.is_none()) {
+        place.stamp = stamp(&root.join(&place.directory).join(RECORD));
+    }
+    let histories = histories_of(root, &wanted);
     let mut index = read_index(root);
-    let histories = OnceCell::new();
     let mut runs = Vec::new();
     let mut read = Vec::new();
     let mut changed = false;
-    for Place { number, directory, link } in wanted {
+    for Place { number, directory, link, stamp } in wanted {
+        let known = index.remove(&directory);
         if let Some(link) = link {
             runs.push(link);
             continue;
         }
         let path = root.join(&directory);
-        let Some(stamp) = stamp(&path.join(RECORD)) else {
-            let histories = histories.get_or_init(|| Histories::of(root)).as_ref();
-            runs.push(RunOverview::without_record(number, directory, &path, histories));
+        let Some(stamp) = stamp else {
+            runs.push(RunOverview::without_record(number, directory, &path, histories.as_ref()));
             continue;
         };
-        let known = index.remove(&directory).filter(|old| old.stamp == stamp);
+        let known = known.filter(|old| old.stamp == stamp);
         let fresh = known.is_none();
         let run = known.map_or_else(|| RunOverview::read(number, directory, &path), |old| old.run);
         // A run that goes on may end without a word; whether it did is looked up each time.
@@ -226,13 +230,20 @@ fn places(root: &Path) -> Result<Vec<Place>, ArchiveError> {
     for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
         let entry = entry.map_err(ArchiveError::io("read directory", root))?;
         if let Some((number, directory)) = run_directory(&entry) {
-            places.push(Place { number, directory, link: None });
+            places.push(Place { number, directory, link: None, stamp: None });
         } else if let Some(link) = RunOverview::of_a_link(&entry) {
-            places.push(Place { number: link.number, directory: link.directory.clone(), link: Some(link) });
+            let (number, directory) = (link.number, link.directory.clone());
+            places.push(Place { number, directory, link: Some(link), stamp: None });
         }
     }
     places.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
     Ok(places)
+}
+
+/// What the history of the archive says of those that COSBench made.
+fn histories_of(root: &Path, places: &[Place]) -> Option<Histories> {
+    let bare = places.iter().filter(|place| place.link.is_none() && place.stamp.is_none());
+    Histories::of(root, bare.filter_map(|place| CosbenchRun::named_in(&root.join(&place.directory))))
 }
 
 /// What a file is now, a link as well; `None` when it is not there.

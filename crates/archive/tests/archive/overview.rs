@@ -274,6 +274,28 @@ fn the_newest_runs_are_listed_without_a_look_at_older_ones_and_the_index_loses_n
 }
 
 #[test]
+fn a_list_that_learns_nothing_writes_no_index() {
+    let home = tempfile::tempdir().unwrap();
+    let first = a_run(home.path(), "a");
+    a_run(home.path(), "b");
+    overview(home.path()).unwrap();
+    // Its record is the same file as before.
+    let away = home.path().join("away");
+    fs::rename(&first, &away).unwrap();
+    symlink(&away, &first).unwrap();
+    fs::create_dir(home.path().join("w9-empty")).unwrap();
+    let written = || fs::metadata(home.path().join(".runs.index")).unwrap().ino();
+    let before = written();
+    for most in [usize::MAX, 1] {
+        let (runs, all) = newest(home.path(), most).unwrap();
+        assert_eq!((runs.len(), all), (most.min(3), 3));
+        assert_eq!(written(), before, "of {most}");
+    }
+    let runs = overview(home.path()).unwrap();
+    assert!(runs[0].problem.as_ref().unwrap().contains("a link") && runs[1].problem.is_none(), "{runs:?}");
+}
+
+#[test]
 fn lists_that_are_made_at_once_write_one_index_and_wait_for_nobody() {
     let home = tempfile::tempdir().unwrap();
     let root = home.path();
@@ -332,14 +354,15 @@ fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
         let alone = overview_of(&home.path().join(&run.directory)).unwrap();
         assert_eq!(alone, *run, "by itself it is what it is among the others");
     }
-    // A list reads the history once for all runs, and says of a damaged line in it whose it is.
+    // A list reads the history once for all runs, whatever else is in it, and says of a damaged line whose it is.
     let history = home.path().join("run-history.csv");
     let text = fs::read_to_string(&history).unwrap();
     let cut: String = text
         .lines()
         .map(|line| if line.starts_with("w3,") { "w3,mock-full\n".to_owned() } else { format!("{line}\n") })
         .collect();
-    fs::write(&history, cut).unwrap();
+    let others: String = (1000..20_000).map(|number| format!("w{number},cut short as well\n")).collect();
+    fs::write(&history, others + &cut).unwrap();
     let runs = overview(home.path()).unwrap();
     let problem = runs[0].problem.as_deref().unwrap();
     assert!(problem.contains("run-history.csv: line ") && problem.contains("cut short"), "{problem}");
