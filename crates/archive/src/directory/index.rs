@@ -210,10 +210,12 @@ pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), Arc
 /// The run in the directory `dir`, as [`overview`] has it, without a look at the others of its archive.
 ///
 /// # Errors
-/// When it has no name of a run, or the file of baselines is damaged.
+/// When it has no name of a run, is a link or not there, or the file of baselines is damaged.
 pub fn overview_of(dir: &Path) -> Result<RunOverview, ArchiveError> {
     let directory = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let number = number_of(&directory).ok_or_else(|| ArchiveError::NotARun { path: dir.to_owned() })?;
+    let is_there = fs::symlink_metadata(dir).is_ok_and(|there| there.is_dir());
+    let number = number_of(&directory).filter(|_| is_there);
+    let number = number.ok_or_else(|| ArchiveError::NotARun { path: dir.to_owned() })?;
     let root = root_of(dir);
     let mut run = if has_record(dir) {
         RunOverview::read(number, directory, dir)

@@ -188,7 +188,14 @@ fn tags_and_baselines_stay_beside_the_run_and_do_not_touch_it() {
         [overview_of(&first).unwrap(), overview_of(&second).unwrap()],
         [runs[0].clone(), runs[1].clone()]
     );
-    assert!(overview_of(home.path()).is_err(), "an archive is no run");
+    symlink(&first, home.path().join("w7-a")).unwrap();
+    for (none, why) in
+        [("", "an archive"), ("w7-a", "a link"), ("w8-a", "nothing"), (".baselines.json", "a file")]
+    {
+        let found = overview_of(&home.path().join(none));
+        assert!(matches!(found, Err(ArchiveError::NotARun { .. })), "{why} is no run: {found:?}");
+    }
+    fs::remove_file(home.path().join("w7-a")).unwrap();
     assert!(runs[0].tags.contains("nvme"));
     set_baseline(&first, "a", false).unwrap();
     assert!(overview(home.path()).unwrap()[1].baseline, "only its own is taken away");

@@ -6,14 +6,14 @@ use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{RunRecord, add_note, change_tags, open_run, overview_of, set_baseline};
+use cosmark_archive::{ArchiveError, RunRecord, add_note, change_tags, open_run, overview_of, set_baseline};
 use cosmark_driver::secrets::{hidden, hide_in_source};
 use cosmark_driver::{cosbench_xml, native_yaml};
 use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
 use super::answer::{Body, Given, blocking, json};
-use super::archived::directory;
+use super::archived::{directory, unknown};
 use super::history::summarize;
 use super::text::text_of;
 use super::{App, No, Shared};
@@ -43,7 +43,11 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
     }
     let (shared, wanted) = (Shared::clone(app), id.to_owned());
     let mut run = blocking(move || {
-        let run = overview_of(&directory(&shared, &wanted)?)?;
+        let run = overview_of(&directory(&shared, &wanted)?).map_err(|error| match error {
+            // It was deleted just now.
+            ArchiveError::NotARun { .. } => unknown(&wanted),
+            error => No::from(error),
+        })?;
         Ok(summarize(&shared, &run))
     })
     .await?;
