@@ -352,6 +352,11 @@ def test_what_a_timeline_of_cosbench_does_not_say_is_none() -> None:
     assert [one["end_s"] for one in second] == [5.0, 10.0, 15.0, 20.0], "midnight is no step back"
     assert second[0]["throughput_per_s"] == 18.0 and second[2]["count"] is None
     assert set(second[0]) == set(cosbench.COLUMNS)
+    # What anybody wrote into a record ends no program.
+    for count, ratio in ((90, "0.9"), (90, float("nan")), (90, 1e-323), (10**400, 0.5), (90, 2.0), (90, -1), (90, True), (None, 0.5), (90, [])):
+        wild = {**row, "count": count, "success_ratio": ratio, "response_ms": ratio if ratio == [] else "=1+1", "bytes": float("inf")}
+        found = cosbench.series([{"time": "10:00:00", "operations": [wild]}], 0)[0]
+        assert (found["failures"], found["response_mean_ms"], found["bytes"]) == (None, None, None), (count, ratio)
     assert cosbench.series([{"time": "10:00:00", "operations": [row]}], 0)[0]["end_s"] == 5.0 and cosbench.series([], 0) == []
 
 

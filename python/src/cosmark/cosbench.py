@@ -65,18 +65,27 @@ def series(timeline: Sequence[Mapping[str, Any]], at: int) -> List[Dict[str, Any
         one: Mapping[str, Any] = operations[at] if at < len(operations) else {}
         row: Dict[str, Any] = {"start_s": number * width_s, "end_s": (number + 1) * width_s, "phase": None}
         row["time"] = entry.get("time")
-        row.update({name: one.get(name) for name in ("count", "bytes", "throughput_per_s", "bandwidth_bytes_per_s")})
-        row["failures"] = _failures(one.get("count"), one.get("success_ratio"))
-        row["response_mean_ms"], row["first_byte_mean_ms"] = one.get("response_ms"), one.get("first_byte_ms")
+        figures = ("count", "bytes", "throughput_per_s", "bandwidth_bytes_per_s")
+        row.update({name: _figure(one.get(name)) for name in figures})
+        row["failures"] = _failures(row["count"], _figure(one.get("success_ratio")))
+        row["response_mean_ms"], row["first_byte_mean_ms"] = (_figure(one.get(f"{name}_ms")) for name in ("response", "first_byte"))
         rows.append(row)
     return rows
 
 
-def _failures(count: Optional[int], ratio: Optional[float]) -> Optional[int]:
+def _figure(value: Any) -> Any:
+    """What is no number, or one that no measurement gives (NaN, more than 1e308), is not known."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e308 else None
+
+
+def _failures(count: Any, ratio: Any) -> Optional[int]:
     """Worked out from the share of successes, which has four digits; None where nothing succeeded of what ended."""
-    if not ratio:
-        return 0 if count == 0 and ratio is None else None
-    return None if count is None else round(count / ratio - count)
+    if count == 0 and ratio is None:
+        return 0
+    if not isinstance(count, int) or not isinstance(ratio, (int, float)) or not 0.0 < ratio <= 1.0:
+        return None
+    ended = count / ratio
+    return round(ended - count) if ended < 1e308 else None
 
 
 def _width_s(times: Sequence[str]) -> float:
