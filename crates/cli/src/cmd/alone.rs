@@ -158,4 +158,25 @@ mod tests {
             assert!(said.contains(&format!("cosmark {}", words[0])) && said.contains("make build"), "{said}");
         }
     }
+
+    /// The other part that the binary of `make demo` lacks.
+    #[cfg(not(feature = "raster"))]
+    #[test]
+    fn a_picture_that_needs_the_renderer_says_how_to_have_it() {
+        let run = concat!(env!("CARGO_MANIFEST_DIR"), "/../archive/tests/cosbench-runs/w3-mock-full");
+        let plots = tempfile::tempdir().unwrap();
+        let place = plots.path().to_str().unwrap();
+        let said = |format: &str| {
+            let words = ["cosmark", "plot", run, "--kind", "timeline", "--format", format, "--output", place];
+            let args = Args::try_parse_from(words).unwrap();
+            let Command::Plot(args) = &args.command else { panic!("it is another command") };
+            cmd::plot::run(args).map_err(|problem| problem.to_string())
+        };
+        for format in ["png", "pdf"] {
+            let why = said(format).unwrap_err();
+            assert!(why.contains(&format!("without pictures as {}", format.to_uppercase())), "{why}");
+            assert!(why.contains("make build") && why.contains("--format svg"), "{why}");
+        }
+        said("svg").unwrap();
+    }
 }
