@@ -185,8 +185,13 @@ fn depth(missing: &[f64], band: &Band) -> f64 {
     let deep = missing.iter().filter(|missing| **missing > most / 2.0).count();
     let widest = deep.saturating_sub(2).max(1);
     let by_chance = |width: usize, mean: f64| {
+        // Of few operations chance leaves nothing in five seconds: what it may take from them the ten around them say.
+        let (apart, mean) = if width < DEPTH_BINS {
+            (DEEPER_IN_FEW, most_of(widest.min(DEPTH_BINS)))
+        } else {
+            (DEEPER_BY_CHANCE, mean)
+        };
         let done = ((1.0 - mean / band.level) / HARDLY).clamp(0.0, 1.0);
-        let apart = if width < DEPTH_BINS { DEEPER_IN_FEW } else { DEEPER_BY_CHANCE };
         apart * band.spread * (band.memory / real(width)).sqrt() * done
     };
     let widths = std::iter::successors(Some(widest.min(FEW_BINS)), |width| {

@@ -287,6 +287,20 @@ fn an_outage_within_a_dip_is_whole_however_much_few_operations_differ_by_chance(
 }
 
 #[test]
+fn a_dip_of_few_operations_is_no_outage_because_five_of_its_seconds_had_none_by_chance() {
+    let mut random = Random::new(53);
+    let mut outages = 0;
+    for case in 0..120 {
+        let (level, left) = ([5.0, 10.0, 20.0][case % 3], [0.2, 0.1][case / 3 % 2]);
+        let mean = |second: usize| if (100..160).contains(&second) { level * left } else { level };
+        let series: Vec<f64> = (0..200).map(|second| poisson(mean(second), &mut random)).collect();
+        let band = Band::of(&series[..90]).unwrap();
+        outages += usize::from(find(&series, 90, 200, &band).depth() > 0.99);
+    }
+    assert!(outages <= 6, "{outages} of 120");
+}
+
+#[test]
 fn what_chance_takes_from_the_seconds_beside_a_dip_is_not_lost_in_it() {
     let mut random = Random::new(8);
     let (mut found_apart, mut truly_apart) = (0, 0);
@@ -439,17 +453,19 @@ fn a_single_pause_of_healthy_seconds_is_not_what_their_rate_is() {
     assert!((band.level - 940.0).abs() < 1e-9 && band.median > 999.0, "{band:?}");
 }
 
+/// Operations of a second in which so many come on average.
+fn poisson(mean: f64, random: &mut Random) -> f64 {
+    let (mut count, mut product) = (0.0, random.unit());
+    while product > (-mean).exp() {
+        count += 1.0;
+        product *= random.unit();
+    }
+    count
+}
+
 #[test]
 fn arrivals_by_chance_have_no_dip_and_a_short_outage_among_them_is_seen() {
     let mut random = Random::new(11);
-    let poisson = |mean: f64, random: &mut Random| {
-        let (mut count, mut product) = (0.0_f64, random.unit());
-        while product > (-mean).exp() {
-            count += 1.0;
-            product *= random.unit();
-        }
-        count
-    };
     let (mut false_dips, mut seen) = (0, 0);
     for _ in 0..200 {
         let mut series: Vec<f64> = (0..300).map(|_| poisson(50.0, &mut random)).collect();
