@@ -45,8 +45,9 @@ trap 'exit 143' TERM
 crowded() {
   local look
   for look in 1 2 3 4 5; do
-    # Without the one that counts them.
-    awk -v most=$((2 * $(nproc))) '$1 == "procs_running" { exit $2 - 1 < most }' /proc/stat || return 1
+    # Without the one that counts them. A kernel that does not say it is none that is crowded.
+    awk -v most=$((2 * $(nproc))) '$1 == "procs_running" { busy = ($2 - 1 >= most) } END { exit !busy }' \
+      /proc/stat 2>/dev/null || return 1
     ((look == 5)) || sleep 0.25
   done
 }
