@@ -70,8 +70,10 @@ fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_l
 
 /// Seconds of a processor that this thread has had so far: what runs beside it takes none of them.
 fn processor_s() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+    let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    // In hundredths, as a user and within the kernel: the 14th and 15th field. The second is a name of any signs.
+    let fields: Vec<&str> = text.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[11..13].iter().map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
 /// Whoever answers may make up as many parts as it likes.
