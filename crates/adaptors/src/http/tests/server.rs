@@ -67,7 +67,12 @@ impl Server {
 
     /// Until nothing more comes to so many connections, and the runtime has heard of all that came.
     pub async fn until_over(&self, connections: usize) {
-        while self.over.load(Ordering::Acquire) < connections {
+        loop {
+            let has_ended = self.thread.is_finished();
+            if self.over.load(Ordering::Acquire) >= connections {
+                break;
+            }
+            assert!(!has_ended, "the server ended before");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
