@@ -48,11 +48,25 @@ pub fn find(missing: &[f64], band: &Band) -> Vec<Segment> {
         }
         // Stretches that touch are one.
         match found.last_mut() {
-            Some(last) if segment.from <= last.to + 1 => last.to = segment.to,
+            Some(last) if segment.from <= last.to + 1 || is_one(missing, (*last, segment), band) => {
+                last.to = segment.to;
+            }
             _ => found.push(segment),
         }
     }
     found
+}
+
+/// Whether two stretches are one: what is shallow for long after it was deep looks back by chance, beside what was.
+/// The rate has to be back from the less deep of them too, or for so long that it uses up the score of a stretch.
+fn is_one(missing: &[f64], (one, next): (Segment, Segment), band: &Band) -> bool {
+    let lacking = |from: usize, to: usize| missing.get(from..to).unwrap_or_default().iter().sum::<f64>();
+    let each = |all: Segment| lacking(all.from, all.to) / real(all.to - all.from);
+    let since = next.from - one.to;
+    let between = lacking(one.to, next.from);
+    let noise = band.spread * band.memory.sqrt();
+    allowance(band) * real(since) - between < needed(band)
+        && !is_back(each(one).min(each(next)), (between, since), noise)
 }
 
 /// The greatest score of any stretch.

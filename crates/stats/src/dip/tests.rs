@@ -356,6 +356,26 @@ fn two_short_dips_are_two_where_the_rate_was_back_for_some_seconds_between_them(
 }
 
 #[test]
+fn what_stays_a_little_down_for_long_after_an_outage_is_one_dip_with_it() {
+    let mut random = Random::new(59);
+    let (mut parted, mut late) = (0, 0);
+    for case in 0..40 {
+        let (noise, little) = [(0.05, 0.06), (0.08, 0.1)][case % 2];
+        let mut series = vec![1000.0; 280];
+        series[120..130].fill(0.0);
+        series[130..190].fill(1000.0 * (1.0 - little));
+        for rate in &mut series {
+            *rate += normal_quantile(random.unit().clamp(1e-9, 1.0 - 1e-9)) * noise * 1000.0;
+        }
+        let band = Band::of(&series[..110]).unwrap();
+        let found = find(&series, 110, 280, &band);
+        parted += usize::from(found.dips.len() != 1);
+        late += usize::from(found.back_s(110.0, 10.0, 280.0).is_none_or(|back_s| back_s < 150.0));
+    }
+    assert!(parted <= 4 && late <= 4, "{parted} and {late} of 40");
+}
+
+#[test]
 fn pauses_that_come_again_and_again_are_no_dip_and_make_none_longer_or_larger() {
     let mut random = Random::new(21);
     let (mut false_dips, mut missed, mut late, mut apart) = (0, 0, 0, 0);
