@@ -216,15 +216,16 @@ impl<'r, 'a> StageRun<'r, 'a> {
         Some(events)
     }
 
-    /// How many operations of a special work of an earlier stage succeeded, both by their places in the workload; `None`
-    /// where the record does not say it for certain.
+    /// How many operations of a special work of an earlier stage succeeded, both by their places in the workload, without those
+    /// that the store only accepted; `None` where the record does not say it for certain.
     fn written(&self, stage: usize, work: usize) -> Option<u64> {
         let plan = self.job.workload.stages.get(stage)?;
         let record = self.job.dir.record();
         let mut done = record.stages.iter().take(self.index).filter(|done| done.name == plan.name);
         let only = done.next().filter(|_| done.next().is_none())?;
         let before: usize = plan.works.iter().take(work).map(|work| work.operations.len()).sum();
-        Some(only.operations.get(before)?.ok)
+        let done = only.operations.get(before)?;
+        Some(done.ok.saturating_sub(done.accepted_only))
     }
 
     async fn listen(&mut self, mut events: mpsc::Receiver<FromDriver>, observer: &mut dyn Observer) {

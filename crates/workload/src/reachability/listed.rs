@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::model::{Effect, ObjectNames, OpKind, Operation, Work, WorkKind, Workload};
+use crate::model::{Effect, ObjectNames, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::reachability::areas::{Area, overlap};
 use crate::reachability::read_sizes::{MOST_FOLLOWED, same_target};
 
@@ -11,9 +11,10 @@ use crate::reachability::read_sizes::{MOST_FOLLOWED, same_target};
 const MOST_AREAS: usize = 200;
 /// Storages that are another one on each driver's machine, or that may answer with a part of a listing and not say so.
 const UNSURE: &[&str] = &["file", "posix", "cdmi", "cdmi_swift", "plugin"];
-/// The part of a storage's name that promises listings only in the end, and how long each look waits there by default.
+/// The part of a storage's name that promises listings only in the end: how long that takes is for the workload to say.
 const EVENTUAL: &str = "swift";
-const USUAL_SETTLE: Duration = Duration::from_secs(10);
+/// The storage that may make folders of slashes in names, and lists a folder as one name, or not at all.
+const WITH_FOLDERS: &str = "webdav";
 /// A listing has so many times `settle`, as where it is read back.
 const SETTLES: u32 = 6;
 const ALL: (u64, u64) = (0, u64::MAX);
@@ -42,10 +43,11 @@ pub fn names_of_stage(workload: &Workload, stage: usize, written: Written<'_>) -
         stages.iter().flat_map(|stage| &stage.works).map(|work| work.operations.len()).sum();
     let Some(own) = stages.last().filter(|_| operations <= MOST_FOLLOWED) else { return Vec::new() };
     let has_faults = stages.iter().any(|stage| !stage.faults.is_empty());
-    // A store that promises its listings in the end may need any time after a fault.
+    // A store that promises its listings in the end may need any time after a fault, and without one nobody knows how much.
+    let any_time = has_faults || workload.settle.is_none();
     let is_sure = |work: &Work| {
         let kind = work.storage.kind.as_str();
-        !(UNSURE.contains(&kind) || has_faults && kind.contains(EVENTUAL))
+        !(UNSURE.contains(&kind) || any_time && kind.contains(EVENTUAL))
     };
     let works = own.works.iter().enumerate().filter(|(_, work)| is_sure(work));
     let lists: Vec<(usize, &Work, usize, &Operation)> = works
@@ -58,30 +60,43 @@ pub fn names_of_stage(workload: &Workload, stage: usize, written: Written<'_>) -
     if lists.is_empty() {
         return Vec::new();
     }
-    let mut there = There::default();
-    for (index, own) in stages.iter().enumerate() {
-        for (at, work) in own.works.iter().enumerate() {
-            let is_prepared = work.kind == WorkKind::Prepare && work.pass.is_none() && index < stage;
-            if let Some(written) = is_prepared.then(|| written(index, at)).flatten() {
-                there.add_prepared(work, written);
-            }
-            there.add_data_sets(work);
-        }
-        own.works.iter().flat_map(|work| &work.operations).for_each(|operation| there.take(operation));
-    }
-    let known = lists.into_iter().map(|(index, work, op, operation)| ListedNames {
-        work: index,
-        op,
-        least: there.least(work, operation).saturating_sub(there.lacks),
-        settle: settle_of(workload, work),
+    let there = what_is_there(stages, written);
+    let settle = workload.settle.unwrap_or_default().saturating_mul(SETTLES);
+    let known = lists.into_iter().map(|(index, work, op, operation)| {
+        let least = there.least(work, operation).saturating_sub(there.lacks);
+        ListedNames { work: index, op, least, settle }
     });
     known.filter(|one| one.least > 0).collect()
 }
 
-/// How long a listing may be behind.
-fn settle_of(workload: &Workload, work: &Work) -> Duration {
-    let usual = if work.storage.kind.contains(EVENTUAL) { USUAL_SETTLE } else { Duration::ZERO };
-    workload.settle.unwrap_or(usual).saturating_mul(SETTLES)
+/// What certainly lies there while the load of the last of these stages runs.
+fn what_is_there<'a>(stages: &'a [Stage], written: Written<'_>) -> There<'a> {
+    let mut there = There::default();
+    for work in stages.iter().flat_map(|stage| &stage.works) {
+        there.add_data_sets(work);
+    }
+    let last = stages.len().saturating_sub(1);
+    for (index, own) in stages.iter().enumerate() {
+        for (at, work) in own.works.iter().enumerate() {
+            if work.kind != WorkKind::Prepare || index == last {
+                continue;
+            }
+            match (&work.pass, written(index, at)) {
+                (Some(pass), written) => there.lack(pass.left(), written.unwrap_or(0)),
+                (None, Some(written)) => there.add_prepared(work, written),
+                (None, None) => {}
+            }
+        }
+        // What a pass over a data set deletes is written again by the one behind it.
+        let works = own.works.iter().filter(|work| work.pass.is_none());
+        works.flat_map(|work| &work.operations).for_each(|operation| there.take(operation));
+    }
+    there
+}
+
+/// Whether a listing names folders instead of objects of such names.
+fn in_folders(work: &Work, (_, before, behind): OfObjects<'_>) -> bool {
+    work.storage.kind == WITH_FOLDERS && (before.contains('/') || behind.contains('/'))
 }
 
 /// What names of containers are made of beside numbers: whether there is no number, what stands before it and what behind.
@@ -135,13 +150,19 @@ impl<'a> There<'a> {
         let Some(operation) = work.operations.first() else { return };
         let (Some(containers), Some(objects)) = (&operation.containers, &operation.objects) else { return };
         let planned = containers.count().saturating_mul(objects.count());
-        self.lacks = self.lacks.saturating_add(planned.saturating_sub(written));
+        self.lack(planned, written);
         if let Some(numbers) = numbers(operation).filter(|_| planned > 0) {
             self.add(work, operation, Area { containers: numbers, objects: objects.bounds() });
         }
     }
 
-    /// What operations name lies there since before the run.
+    /// So many were to be written, and no more than so many were.
+    fn lack(&mut self, planned: u64, written: u64) {
+        self.lacks = self.lacks.saturating_add(planned.saturating_sub(written));
+    }
+
+    /// The data sets that operations name, which can be named only where they are whole: they lie there since before the run, or
+    /// since a stage of it that fills them.
     fn add_data_sets(&mut self, work: &'a Work) {
         for operation in work.operations.iter().filter(|operation| operation.container_name.is_none()) {
             if let Some(used) = &operation.dataset {
@@ -214,8 +235,11 @@ impl<'a> There<'a> {
     /// How many names any container that an operation lists holds at least.
     fn least(&self, work: &Work, list: &Operation) -> u64 {
         let Some((lo, hi)) = numbers(list) else { return 0 };
-        let is_own =
-            |lying: &&Lying<'_>| lying.containers == of_containers(list) && same_store(lying.work, work);
+        let is_own = |lying: &&Lying<'_>| {
+            lying.containers == of_containers(list)
+                && same_store(lying.work, work)
+                && !in_folders(work, lying.objects)
+        };
         let own: Vec<(&Lying<'_>, Vec<(u64, u64)>)> =
             self.lying.iter().filter(is_own).map(|lying| (lying, named_by(list, lying.objects))).collect();
         let in_container = |number: u64| {
@@ -386,6 +410,41 @@ mod tests {
     }
 
     #[test]
+    fn slashes_make_folders_where_the_storage_has_some() {
+        let slashed = format!("{PREPARE}, object_prefix: a/o");
+        let of = |kind: &str, prepare: &str| {
+            let workload = workload("", kind, &[prepare], &format!("{{{LIST}}}"));
+            least_of(&workload, &|_, _| Some(400))
+        };
+        assert_eq!([of("webdav", PREPARE), of("s3", &slashed), of("webdav", &slashed)], [100, 100, 0]);
+    }
+
+    #[test]
+    fn of_a_data_set_that_the_run_fills_no_more_is_expected_than_was_written_and_left() {
+        let text = |more: &str| {
+            format!(
+                "name: t\nstorage: {{type: s3, endpoint: 'http://h'}}\nstages:\n  - {{name: f, fill: {{dataset: d, objects: \
+                 100, containers: 'r(1,4)', sizes: c(1)KB, workers: 2, overwrite: 0.1, delete: 0.2, rounds: 1}}}}\n{more}  - \
+                 {{name: main, works: [{{name: main, workers: 1, runtime: 60s, operations: [{{{LIST}, container_prefix: d-, \
+                 ratio: 50}}, {{type: read, dataset: d, ratio: 50}}]}}]}}\n"
+            )
+        };
+        let least = |more: &str, written: Written<'_>| {
+            let (workload, mistakes) =
+                parse_what_is_there(&text(more), Format::Yaml, &Environment::default());
+            least_of(&workload.unwrap_or_else(|| panic!("{mistakes:?}")), written)
+        };
+        assert_eq!(least("", &|_, _| Some(100)), 25);
+        // The stages are its init, the fill, and what overwrites, deletes and writes again.
+        assert_eq!(least("", &|stage, _| Some(if stage == 1 { 97 } else { 100 })), 22);
+        assert_eq!(least("", &|stage, _| Some(if stage == 4 { 15 } else { 100 })), 20);
+        assert_eq!(least("", &|stage, _| Some(100).filter(|_| stage != 1)), 0);
+        let deletes = "  - {name: gone, works: [{type: cleanup, workers: 1, containers: 'r(1,4)', objects: 'r(1,5)', \
+                       container_prefix: d-}]}\n";
+        assert_eq!(least(deletes, &|_, _| Some(100)), 20);
+    }
+
+    #[test]
     fn a_listing_may_be_behind_as_long_as_the_store_and_the_workload_say() {
         let settle = |head: &str, kind: &str| {
             let workload = workload(head, kind, &[PREPARE], &format!("{{{LIST}}}"));
@@ -393,7 +452,8 @@ mod tests {
         };
         assert_eq!(settle("", "s3"), Some(0));
         assert_eq!(settle("settle: 5s\n", "s3"), Some(30));
-        assert_eq!(settle("", "swift"), Some(60));
+        assert_eq!(settle("", "swift"), None, "nobody said how long");
+        assert_eq!(settle("settle: 10s\n", "swift"), Some(60));
         assert_eq!(settle("settle: 2m\n", "swift"), Some(720));
         assert_eq!(settle("settle: 0s\n", "swift"), Some(0));
         assert_eq!(settle("", "file"), None, "each driver has a directory of its own");

@@ -57,8 +57,8 @@ pub const WORKLOAD: &[AttributeRow] = &[
         ValueKind::Duration,
         "10s",
         "What looks broken at `check` is looked at again after so long, and ghosts of listings three times within six times that; \
-         `0s`: not. Listings of a stage have six times as long from its beginning before they must hold what was prepared (Swift a \
-         minute by default, other stores no time). A day at most.",
+         `0s`: not. Listings of a stage have six times as long from its beginning before they must hold what was prepared \
+         (without it Swift's any time, those of other stores none). A day at most.",
     )
     .access(Access::Workload(SETTLE)),
     TRIGGER,
