@@ -60,6 +60,8 @@ pub struct Evidence {
     pub idle_nodes: Vec<NodeResult>,
     /// Each time that what the store acknowledged in the run was read back.
     pub durability: Vec<DurabilityEvidence>,
+    /// The workload asks for that.
+    pub reads_back: bool,
 }
 
 /// One reading back of what the store acknowledged.
@@ -189,6 +191,8 @@ pub struct OperationEvidence {
     pub unfinished_age: Option<Latencies>,
     /// Bodies whose bytes were compared; of listings, those that were held against what must be in them.
     pub checked: Option<u64>,
+    /// Of writes: reads compared all of its objects with what was written.
+    pub is_compared: bool,
     /// Smallest and largest size in bytes of the objects that are read, where the workload tells.
     pub sizes: Option<(u64, u64)>,
     /// Failures by class.

@@ -38,7 +38,7 @@ pub use model::{Workload, search, selector, threshold};
 pub use plan::choose::{Chooser, SizeChooser};
 pub use plan::share::{Slice, WorkerIndex};
 pub use plan::{choose, drivers, permutation, schedule, share};
-pub use reachability::{listed, read_sizes};
+pub use reachability::{compared, listed, read_sizes};
 
 use diagnostics::Mistakes;
 

@@ -277,7 +277,10 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         return Finding::fail(wrong as f64, 0.0, message);
     }
     if let Some((count, what)) = listings {
-        let message = format!("{what}: speed does not matter until this is explained");
+        let message = format!(
+            "{what}: speed does not matter until this is explained; set settle where the store lists late by its promise, and look \
+             who else deletes there"
+        );
         return Finding::fail(count as f64, 0.0, message);
     }
     if let Some(finding) = of_another_length(evidence) {
@@ -408,12 +411,19 @@ pub(super) fn durability(evidence: &Evidence) -> Finding {
     let Some(last) = all.iter().rfind(|one| one.read > 0) else {
         return match all.last() {
             Some(_) => Finding::unknown("what was acknowledged was to be read back and was not"),
-            None if has_written(evidence) => Finding::unknown(
+            None if written(evidence).next().is_none() => Finding::does_not_apply(
+                "what was acknowledged was not read back (check: durability, verify-data)",
+            ),
+            None if evidence.reads_back => Finding::unknown(
+                "what was acknowledged is read back when the load is over and has not been so far: if the run has ended, use \
+                 verify-data",
+            ),
+            None if written(evidence).all(|op| op.is_compared) => Finding::does_not_apply(
+                "what was written was read and compared, and not read back as a whole (check: durability, verify-data)",
+            ),
+            None => Finding::unknown(
                 "writes were acknowledged and not read back, so whether the store has what it was given is not known: set check: \
                  durability, or use verify-data",
-            ),
-            None => Finding::does_not_apply(
-                "what was acknowledged was not read back (check: durability, verify-data)",
             ),
         };
     };
@@ -437,12 +447,12 @@ pub(super) fn durability(evidence: &Evidence) -> Finding {
     Finding::pass(0.0, 0.0, format!("all {} objects were read back as acknowledged", grouped(read)))
 }
 
-/// Whether a store acknowledged objects in the window.
-fn has_written(evidence: &Evidence) -> bool {
+/// What gave a store objects in the window that it acknowledged.
+fn written(evidence: &Evidence) -> impl Iterator<Item = &OperationEvidence> {
     let kinds = &evidence.store.kinds;
     let pretends = !kinds.is_empty() && kinds.iter().all(|kind| matches!(kind.as_str(), "mock" | "none"));
-    let is_write = |op: &OperationEvidence| op.kind.contains("write") && op.kind != "localwrite";
-    !pretends && evidence.operations.iter().any(|op| op.ok > 0 && is_write(op))
+    let all = evidence.operations.iter().filter(move |op| !pretends && op.ok > 0);
+    all.filter(|op| op.kind.contains("write") && op.kind != "localwrite")
 }
 
 /// V21.

@@ -1,5 +1,6 @@
 //! Evidence for the verdict from an archive: what the run recorded of a stage, and what its workload says of the data.
 
+mod compared;
 mod faults;
 mod planned;
 mod series;
@@ -59,15 +60,23 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
     let misses = own.and(workload).map(|workload| {
         missing(workload, Some(&counts)).iter().filter(|miss| own == Some(miss.stage)).map(miss_of).collect()
     });
+    let compared = workload
+        .map(|workload| compared::writes_compared(&run.record.stages, &places, (index, stage), workload))
+        .unwrap_or_default();
     Evidence {
         window_s: stage.window_s.unwrap_or(0.0),
         rampup_s: plan
             .map(|plan| plan.works.iter().map(|work| work.rampup.as_secs_f64()).fold(0.0, f64::max)),
         works: works_of(stage, plan),
-        operations: measured(stage)
-            .map(|operation| {
+        operations: stage
+            .operations
+            .iter()
+            .enumerate()
+            .filter(|(_, operation)| !is_special(&operation.op))
+            .map(|(at, operation)| {
                 let sizes = workload.and_then(|workload| sizes_of(workload, own?, operation));
-                OperationEvidence { sizes, ..operation_of(operation) }
+                let is_compared = compared.get(at).copied().unwrap_or_default();
+                OperationEvidence { sizes, is_compared, ..operation_of(operation) }
             })
             .collect(),
         moving: None,
@@ -89,6 +98,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         nodes: stage.nodes.clone(),
         idle_nodes: run.record.idle_nodes.clone(),
         durability: run.record.durability.iter().map(durability_of).collect(),
+        reads_back: workload.is_some_and(|workload| workload.durability),
     }
 }
 
@@ -293,6 +303,7 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         lag: if_any(&record.lag_ms),
         unfinished_age: if_any(&record.unfinished_age_ms),
         checked: Some(record.checked),
+        is_compared: false,
         sizes: None,
         errors: record.errors.clone(),
         wrong_listing: example_of(record, WRONG_LISTING),
