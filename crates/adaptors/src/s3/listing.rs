@@ -46,7 +46,7 @@ pub(crate) fn read(kind: Kind, body: &[u8], want_names: bool) -> Result<ListPage
     } else {
         Vec::new()
     };
-    let is_truncated = xml_scan::find(body, "IsTruncated") == Some("true");
+    let is_truncated = xml_scan::find(body, "IsTruncated").is_some_and(is_true);
     let next = match kind {
         _ if !is_truncated => None,
         Kind::Buckets => None,
@@ -59,6 +59,12 @@ pub(crate) fn read(kind: Kind, body: &[u8], want_names: bool) -> Result<ListPage
         }),
     };
     Ok(ListPage { count, names, next: next.map(xml_scan::unescape), bytes: body.len() as u64 })
+}
+
+/// XML's words for true, and Python's.
+fn is_true(text: &str) -> bool {
+    let text = text.trim();
+    text == "1" || text.eq_ignore_ascii_case("true")
 }
 
 fn no_next() -> Error {
@@ -81,6 +87,13 @@ mod tests {
             (2, vec!["a<1>".to_owned(), "b".to_owned()], Some("t&1"))
         );
         assert_eq!(read(Kind::Objects { version: 1 }, two, false).unwrap().next.as_deref(), Some("b"));
+        for (word, goes_on) in
+            [("True", true), ("\n  true ", true), ("1", true), ("False", false), ("", false)]
+        {
+            let body = String::from_utf8_lossy(two).replace("true", word);
+            let page = read(Kind::Objects { version: 2 }, body.as_bytes(), false).unwrap();
+            assert_eq!(page.next.is_some(), goes_on, "{word}");
+        }
         let buckets = b"<ListAllMyBucketsResult><Owner><DisplayName>n</DisplayName><Name>me</Name></Owner>\
             <Buckets><Bucket><Name>b1</Name></Bucket><Bucket><Name>b2</Name></Bucket></Buckets></ListAllMyBucketsResult>";
         let page = read(Kind::Buckets, buckets, true).unwrap();
