@@ -306,6 +306,12 @@ fn what_was_right(evidence: &Evidence, made_of: &str, broken_off: u64) -> Findin
     if all == 0 {
         return match held {
             Some(held) => Finding::pass(0.0, 0.0, format!("{held}{made_of}")),
+            None if evidence.operations.iter().any(|op| op.kind == "list" && op.ok > 0) => {
+                Finding::does_not_apply(format!(
+                    "nothing was read, and no listing was held against what must be in it: that takes a prepare stage of this \
+                     workload for all containers that are listed, and with Swift a settle{made_of}"
+                ))
+            }
             None => Finding::does_not_apply(format!("nothing was read{made_of}")),
         };
     }
