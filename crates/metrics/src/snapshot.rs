@@ -81,7 +81,8 @@ pub struct OpSnapshot {
     /// Arrivals that were due in the window (open loop), whatever became of them.
     #[serde(skip_serializing_if = "is_nothing")]
     pub intended: u64,
-    /// Bodies that were compared with what they should be, successes and failures.
+    /// Bodies that were compared with what they should be, successes and failures; listings that ended with all that must be in
+    /// them.
     #[serde(skip_serializing_if = "is_nothing")]
     pub checked: u64,
     /// Time that operations spent in flight in this slice of time, whenever they ended: the integral of "in flight".

@@ -95,7 +95,7 @@ pub struct IntervalLine {
     pub unfinished: u64,
     /// Arrivals of an open loop that were due in the window.
     pub intended: u64,
-    /// Bodies that were compared with what they should be.
+    /// Bodies that were compared with what they should be; listings that ended with all that must be in them.
     pub checked: u64,
     /// Figures that have no column of their own, by name.
     pub metrics: BTreeMap<String, f64>,

@@ -88,7 +88,7 @@ pub struct Done {
     pub bytes: u64,
     /// See `PutOutcome::accepted_only`.
     pub accepted_only: bool,
-    /// The body was compared with what it should be.
+    /// The body was compared with what it should be, or a listing that ended with what must be in it.
     pub checked: bool,
 }
 

@@ -80,7 +80,7 @@ pub struct OperationResult {
     /// Operations that were due by the end of the window and had not finished then.
     #[serde(default)]
     pub unfinished: u64,
-    /// Bodies that were compared with what they should be.
+    /// Bodies that were compared with what they should be; listings that ended with all that must be in them.
     #[serde(default)]
     pub checked: u64,
     /// Body bytes of successes.
