@@ -13,8 +13,9 @@ const MOST_AREAS: usize = 200;
 const UNSURE: &[&str] = &["file", "posix", "cdmi", "cdmi_swift", "plugin"];
 /// The part of a storage's name that promises listings only in the end: how long that takes is for the workload to say.
 const EVENTUAL: &str = "swift";
-/// The storage that may make folders of slashes in names, and lists a folder as one name, or not at all.
-const WITH_FOLDERS: &str = "webdav";
+/// The storage that may be a file system: it may make folders of slashes in names, and lists a folder as one name, or not at all;
+/// and who reads a folder while a file in it is replaced may miss it, or see it twice.
+const OF_FILES: &str = "webdav";
 /// A listing has so many times `settle`, as where it is read back.
 const SETTLES: u32 = 6;
 const ALL: (u64, u64) = (0, u64::MAX);
@@ -45,9 +46,11 @@ pub fn names_of_stage(workload: &Workload, stage: usize, written: Written<'_>) -
     let has_faults = stages.iter().any(|stage| !stage.faults.is_empty());
     // A store that promises its listings in the end may need any time after a fault, and without one nobody knows how much.
     let any_time = has_faults || workload.settle.is_none();
+    let is_changed = own.works.iter().flat_map(|work| &work.operations).any(changes);
     let is_sure = |work: &Work| {
         let kind = work.storage.kind.as_str();
-        !(UNSURE.contains(&kind) || any_time && kind.contains(EVENTUAL))
+        let is_eventual = any_time && kind.contains(EVENTUAL);
+        !(UNSURE.contains(&kind) || is_eventual || is_changed && kind == OF_FILES)
     };
     let works = own.works.iter().enumerate().filter(|(_, work)| is_sure(work));
     let lists: Vec<(usize, &Work, usize, &Operation)> = works
@@ -94,9 +97,14 @@ fn what_is_there<'a>(stages: &'a [Stage], written: Written<'_>) -> There<'a> {
     there
 }
 
+/// Whether an operation changes what is listed.
+fn changes(operation: &Operation) -> bool {
+    !matches!(operation.kind.row().effect, Effect::Reads | Effect::Touches | Effect::Lists)
+}
+
 /// Whether a listing names folders instead of objects of such names.
 fn in_folders(work: &Work, (_, before, behind): OfObjects<'_>) -> bool {
-    work.storage.kind == WITH_FOLDERS && (before.contains('/') || behind.contains('/'))
+    work.storage.kind == OF_FILES && (before.contains('/') || behind.contains('/'))
 }
 
 /// What names of containers are made of beside numbers: whether there is no number, what stands before it and what behind.
@@ -410,13 +418,19 @@ mod tests {
     }
 
     #[test]
-    fn slashes_make_folders_where_the_storage_has_some() {
+    fn folders_of_files_are_not_listed_as_objects_are() {
         let slashed = format!("{PREPARE}, object_prefix: a/o");
         let of = |kind: &str, prepare: &str| {
             let workload = workload("", kind, &[prepare], &format!("{{{LIST}}}"));
             least_of(&workload, &|_, _| Some(400))
         };
         assert_eq!([of("webdav", PREPARE), of("s3", &slashed), of("webdav", &slashed)], [100, 100, 0]);
+        let beside = |kind: &str| {
+            let write = "type: write, containers: c(9), objects: 'u(1,100)', sizes: c(1)KB, ratio: 50";
+            let workload = workload("", kind, &[PREPARE], &format!("{{{LIST}, ratio: 50}}, {{{write}}}"));
+            least_of(&workload, &|_, _| Some(400))
+        };
+        assert_eq!([beside("webdav"), beside("s3")], [0, 100]);
     }
 
     #[test]
