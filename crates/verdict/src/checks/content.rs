@@ -458,7 +458,7 @@ fn written(evidence: &Evidence) -> impl Iterator<Item = &OperationEvidence> {
     let kinds = &evidence.store.kinds;
     let pretends = !kinds.is_empty() && kinds.iter().all(|kind| matches!(kind.as_str(), "mock" | "none"));
     let all = evidence.operations.iter().filter(move |op| !pretends && op.ok > 0);
-    all.filter(|op| op.kind.contains("write") && op.kind != "localwrite")
+    all.filter(|op| op.kind == "copy" || (op.kind.contains("write") && op.kind != "localwrite"))
 }
 
 /// V21.

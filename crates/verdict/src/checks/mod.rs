@@ -385,7 +385,8 @@ pub const CHECKS: &[CheckRow] = &[
         id: "V26",
         name: "durability",
         question: "Is what the store acknowledged still there?",
-        needs: "`check: durability` in the workload, or `cosmark verify-data` after the run; without it nothing is known of what was written",
+        needs: "`check: durability` in the workload, or `cosmark verify-data` after the run; without them nothing is known of what was \
+                written, unless reads with `verify` compare all of it and it was not there before",
         warns: "objects that were late, undecided or could not be read, or only some were read",
         fails: "anything that was acknowledged is lost, corrupt, stale or back, or a listing and its objects differ",
         remedy: "find out why before anything else is measured: the table of findings names every object",

@@ -1744,7 +1744,7 @@ fn writes_of_which_nothing_was_read_back_are_not_called_true() {
         evidence.store.kinds = vec![store.into()];
         finding(&evidence, "V26").allows
     };
-    assert_eq!(allows("write", "s3"), Allows::WithLimits);
+    assert_eq!([allows("write", "s3"), allows("copy", "s3")], [Allows::WithLimits; 2]);
     assert_eq!([allows("read", "s3"), allows("write", "mock")], [Allows::True; 2]);
     let both = |compared: [bool; 2]| {
         let mut evidence = healthy();
