@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Protocol, Session, Stars};
 
 use crate::certificate::{Answer, Asked, Certificate, SCHEMA, Target};
-use crate::questions::{Of, QUESTIONS, Question, locks, swift_versions, versions};
+use crate::questions::{Of, QUESTIONS, Question, swift_versions, unlocking, versions};
 use crate::request::{Finding, Request, says_busy};
 use crate::restart::Restart;
 use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
@@ -242,6 +242,10 @@ impl Certifying {
         let mut strays = std::mem::take(&mut room.strays);
         let still = remove_strays(&strays, client).await;
         strays.retain(|(container, _)| still.iter().any(|(other, _)| other == container));
+        // Holds have no end of their own, so they go before what takes long, too.
+        if let Some(container) = room.locks_in.clone() {
+            drop(unlocking::lift(room, &container).await);
+        }
         for (key, upload) in std::mem::take(&mut room.uploads) {
             // Most are completed or given up already; what is left is told by the container that is not empty.
             let request = Request::delete(key).query("uploadId", upload);
@@ -271,7 +275,7 @@ impl Certifying {
         }
         // Last: it may be that the end of a lock has to be waited for.
         if let Some(container) = room.locks_in.take() {
-            stays.extend(locks::remove_all(room, &container).await);
+            stays.extend(unlocking::remove_all(room, &container).await);
             let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
             let error = gone.err().filter(|error| error.status() != Some(404));
             stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));

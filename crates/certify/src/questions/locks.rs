@@ -9,7 +9,7 @@ use cosmark_adaptor_api::Reply;
 use super::access::refusal;
 use super::integrity::md5_base64;
 use super::resources::said;
-use super::versions::{self, id_of, may_be_there, switching};
+use super::versions::{self, id_of, is_said, may_be_there, switching};
 use super::{Group, Question, S3, by, pattern, row, stated};
 use crate::certificate::Answer;
 use crate::moment;
@@ -104,8 +104,6 @@ const COMPLIANCE_S: u64 = 8;
 const MARGIN: Duration = Duration::from_secs(2);
 /// A lock that is over may stay so long, one pause after the other.
 const ENDS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(4)];
-/// Pages of versions that are removed at the end, 1000 a page.
-const MOST_PAGES: usize = 20;
 
 /// Makes the container with locks; `Err`: the answer of a store that has none.
 async fn made(room: &mut Room) -> Result<String, Finding> {
@@ -139,10 +137,37 @@ async fn made(room: &mut Room) -> Result<String, Finding> {
     if let Some(finding) = refusal("the bucket was made, and GET ?object-lock", &reply) {
         return Err(finding);
     }
-    match xml::text(&reply.body, "ObjectLockEnabled").as_deref() {
-        Some("Enabled") => Ok(container),
-        other => Err(Finding::differs(format!("not offered: ObjectLockEnabled is {}", stated(other)))),
+    let enabled = xml::text(&reply.body, "ObjectLockEnabled");
+    if enabled.as_deref() != Some("Enabled") {
+        return Err(Finding::differs(format!("not offered: ObjectLockEnabled is {}", stated(enabled))));
     }
+    if is_said(room, &container, "Enabled").await? {
+        return Ok(container);
+    }
+    Err(without_versions(room, container).await?)
+}
+
+/// What is to be said of locks where there are no versions, as before a file system: nothing is lost where what is
+/// locked is neither written over nor deleted.
+async fn without_versions(room: &mut Room, container: String) -> Found {
+    let lock = Lock::inside(room, container, "no-versions", (307, SHORTER_S)).await?;
+    holds(room, SHORTER_S);
+    let until = lock.until(SHORTER_S);
+    let lines =
+        [("x-amz-object-lock-mode", "GOVERNANCE"), ("x-amz-object-lock-retain-until-date", until.as_str())];
+    if let Some(finding) = refusal("a write with a lock", &room.send(lock.writing(&lines)).await?) {
+        return Ok(finding);
+    }
+    let other = Request::put(&lock.key, b"other").line("content-md5", md5_base64(b"other"));
+    for (what, request) in [("an overwrite", other), ("a delete", Request::delete(&lock.key))] {
+        let reply = room.send(request.of(&lock.container)).await?;
+        let place = (lock.container.as_str(), lock.key.as_str(), None);
+        if let Some(wrong) = versions::wrong(room, place, Some(&lock.content)).await? {
+            let seen = format!("it has locks, and no versions; {what} gave {}; {wrong}", status_of(&reply));
+            return Ok(if lock.is_over() { too_slow() } else { Finding::no(seen) });
+        }
+    }
+    Ok(Finding::differs("it has no versions: what is locked can be neither written over nor deleted"))
 }
 
 /// The region of a bucket, where that is not the one which nobody names.
@@ -158,12 +183,6 @@ async fn on(room: &mut Room) -> Found {
     let made = made(room).await;
     room.lockable = Some(made.clone().map_err(|finding| finding.saw));
     let container = made?;
-    let reply = room.send(Request::get("").of(&container).flag("versioning")).await?;
-    let status = xml::text(&reply.body, "Status");
-    if status.as_deref() != Some("Enabled") {
-        let seen = status_of(&reply);
-        return Ok(Finding::no(format!("it has locks, and its versions are {}: {seen}", stated(status))));
-    }
     let reply = room.send(switching(&container, "Suspended")).await?;
     if reply.is_success() {
         // The other questions are about locks, and not about this.
@@ -198,9 +217,19 @@ struct Lock {
 
 impl Lock {
     /// What is to be locked for so long from now on.
-    async fn begin(room: &mut Room, label: &str, (seed, seconds): (u64, u64)) -> Result<Self, Finding> {
-        let (container, key) = (locked(room).await?, room.key(label));
-        let began = Instant::now();
+    async fn begin(room: &mut Room, label: &str, of: (u64, u64)) -> Result<Self, Finding> {
+        let container = locked(room).await?;
+        Self::inside(room, container, label, of).await
+    }
+
+    /// The same in this container.
+    async fn inside(
+        room: &mut Room,
+        container: String,
+        label: &str,
+        (seed, seconds): (u64, u64),
+    ) -> Result<Self, Finding> {
+        let (key, began) = (room.key(label), Instant::now());
         let reply = room.send(Request::head("").of(&container)).await?;
         let own = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now_s = reply.line("date").and_then(moment::of_http).unwrap_or(own);
@@ -218,14 +247,18 @@ impl Lock {
         self.began.elapsed() + MARGIN >= self.lasts
     }
 
-    /// Writes it, with these lines about its lock, too.
-    async fn write(&mut self, room: &mut Room, lines: &[(&'static str, &str)]) -> Result<(), Finding> {
+    /// Its write, with these lines about its lock, too.
+    fn writing(&self, lines: &[(&'static str, &str)]) -> Request {
         let sum = md5_base64(&self.content);
         let request = Request::put(&self.key, &self.content).of(&self.container).line("content-md5", sum);
-        let request = lines.iter().fold(request, |request, (name, value)| request.line(name, *value));
-        let reply = room.send(request).await?;
+        lines.iter().fold(request, |request, (name, value)| request.line(name, *value))
+    }
+
+    async fn write(&mut self, room: &mut Room, lines: &[(&'static str, &str)]) -> Result<(), Finding> {
+        let reply = room.send(self.writing(lines)).await?;
         if let Some(finding) = refusal("a write", &reply) {
-            return Err(finding);
+            // An end that has come before the write has is none.
+            return Err(if self.is_over() { too_slow() } else { finding });
         }
         self.id = id_of(&reply).ok_or_else(|| Finding::no("a write has no x-amz-version-id"))?;
         Ok(())
@@ -259,11 +292,11 @@ fn retaining(mode: &str, until: &str) -> (&'static str, String) {
     ("retention", document)
 }
 
-fn holding(status: &str) -> (&'static str, String) {
+pub(super) fn holding(status: &str) -> (&'static str, String) {
     ("legal-hold", format!("<LegalHold xmlns=\"{NAMESPACE}\"><Status>{status}</Status></LegalHold>"))
 }
 
-fn bypassing(request: Request) -> Request {
+pub(super) fn bypassing(request: Request) -> Request {
     request.line("x-amz-bypass-governance-retention", "true")
 }
 
@@ -361,7 +394,10 @@ async fn retention(room: &mut Room) -> Found {
 /// Ends the question where a retention does not end then.
 async fn ends(room: &mut Room, lock: &Lock, seconds: u64, when: &str) -> Result<(), Finding> {
     let reply = room.send(lock.of_version(Request::get(&lock.key).flag("retention"))).await?;
-    if let Some(finding) = refusal("GET ?retention", &reply) {
+    // 404: there is none any more.
+    if reply.status != 404
+        && let Some(finding) = refusal("GET ?retention", &reply)
+    {
         return Err(finding);
     }
     let (until, right) = (xml::text(&reply.body, "RetainUntilDate"), lock.until(seconds));
@@ -502,51 +538,15 @@ async fn without(room: &mut Room) -> Found {
         Request::put(&lock.key, document.as_bytes()).flag(name).line("content-md5", sum)
     };
     let all = vec![("a retention", plain(retaining("GOVERNANCE", &until))), ("a hold", plain(holding("ON")))];
-    misfits(room, all, &["InvalidRequest"]).await
-}
-
-/// Deletes every version that can be; gives how many stay, and why.
-async fn lift(room: &mut Room, container: &str) -> Result<Option<(usize, String)>, Finding> {
-    let mut stays = None;
-    for _ in 0..MOST_PAGES {
-        let reply = room.send(Request::get("").of(container).flag("versions")).await?;
-        let (mut removed, mut refused, mut why) = (0, 0, String::new());
-        for (key, id) in versions::entries(&reply.body) {
-            let request = bypassing(Request::delete(&key).of(container).query("versionId", id.as_str()));
-            let mut reply = room.send(request.clone()).await?;
-            if !reply.is_success() {
-                let (name, document) = holding("OFF");
-                let sum = md5_base64(document.as_bytes());
-                let off = Request::put(&key, document.as_bytes()).of(container).flag(name);
-                let off = off.query("versionId", id.as_str()).line("content-md5", sum);
-                drop(room.send(off).await?);
-                reply = room.send(request).await?;
-            }
-            if reply.is_success() {
-                removed += 1;
-            } else {
-                (refused, why) = (refused + 1, status_of(&reply));
-            }
-        }
-        stays = (refused > 0).then_some((refused, why));
-        if removed == 0 {
-            break;
+    let found = misfits(room, all, &["InvalidRequest"]).await;
+    let (Ok(finding) | Err(finding)) = &found;
+    if finding.answer == Answer::No {
+        // Who took a lock may look at it: the object is to go.
+        for request in [plain(holding("OFF")), bypassing(Request::delete(&lock.key))] {
+            drop(room.send(request).await);
         }
     }
-    Ok(stays)
-}
-
-/// Takes every lock away that can be, waits for the end of the others, and deletes every version; says what stays.
-pub(crate) async fn remove_all(room: &mut Room, container: &str) -> Option<String> {
-    let mut stays = lift(room, container).await.ok()?;
-    if let Some(until) = room.locked_until.take().filter(|_| stays.is_some()) {
-        tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
-        stays = lift(room, container).await.ok()?;
-    }
-    match stays {
-        Some((count, why)) => Some(format!("{count} locked versions in {container}: {why}")),
-        None => versions::remove_all(room, container).await,
-    }
+    found
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ pub(super) fn switching(container: &str, status: &str) -> Request {
 }
 
 /// Whether the container says that versions are so.
-async fn is_said(room: &mut Room, container: &str, status: &str) -> Result<bool, Finding> {
+pub(super) async fn is_said(room: &mut Room, container: &str, status: &str) -> Result<bool, Finding> {
     for pause in LOOKS {
         tokio::time::sleep(pause).await;
         let reply = room.send(Request::get("").of(container).flag("versioning")).await?;

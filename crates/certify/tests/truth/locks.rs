@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cosmark_adaptor_api::{Adaptor, Ask, Asker, Protocol, Reply, Result, Session};
+use cosmark_adaptor_api::{Adaptor, Ask, Asker, Error, ErrorKind, Protocol, Reply, Result, Session};
 use cosmark_certify::{Answer, Certificate, Progress};
 use cosmark_embedded::{EmbeddedStore, Options};
 
@@ -16,6 +16,12 @@ enum Lie {
     SaysNothing,
     /// It has none, and overlooks that one is wanted: no promise is broken.
     HasNone,
+    /// It has no versions, and what is locked is not written over: no promise is broken.
+    HasNoVersions,
+    /// The same, and whatever is locked is written over.
+    WritesOverLocked,
+    /// The first delete with the bypass has no answer, and is not done: no promise is broken.
+    LosesAnAnswer,
     /// Versions can be switched off where there are locks.
     SuspendsVersions,
     /// Who deletes need not bypass anything.
@@ -26,6 +32,8 @@ enum Lie {
     Shortens,
     /// The same, and it says that it refused.
     RefusesAndShortens,
+    /// The same, and there is no retention any more.
+    RefusesAndRemoves,
     /// A hold is taken and not looked at.
     OverlooksHolds,
     /// A hold that was taken off is there.
@@ -38,6 +46,12 @@ enum Lie {
     BypassesCompliance,
     /// No retention is ever over.
     NeverEnds,
+}
+
+impl Lie {
+    fn has_no_versions(self) -> bool {
+        matches!(self, Self::HasNoVersions | Self::WritesOverLocked)
+    }
 }
 
 /// How long the question about COMPLIANCE locks.
@@ -57,6 +71,7 @@ struct Version {
 #[derive(Default)]
 struct Memory {
     given: u64,
+    has_lost: bool,
     versions: Vec<Version>,
 }
 
@@ -128,6 +143,9 @@ impl Version {
         if !is_refused || lie == Lie::RefusesAndShortens {
             (self.mode, self.until) = (mode.map(str::to_owned), until.to_owned());
         }
+        if is_refused && lie == Lie::RefusesAndRemoves {
+            self.mode = None;
+        }
         if is_refused { refusal(403, "AccessDenied") } else { answer(200, "") }
     }
 
@@ -146,6 +164,7 @@ impl Version {
         match (ask.method, has(ask, "retention")) {
             ("PUT", true) => self.retain(ask, lie),
             ("PUT", false) => self.hold(ask, lie),
+            (_, true) if self.mode.is_none() => refusal(404, "NoSuchObjectLockConfiguration"),
             (_, true) => answer(
                 200,
                 format!(
@@ -212,6 +231,9 @@ impl Memory {
                 refusal(404, "ObjectLockConfigurationNotFoundError")
             }
             "GET" if has(ask, "object-lock") => answer(200, "<ObjectLockEnabled>Enabled</ObjectLockEnabled>"),
+            "GET" if lie.has_no_versions() && (has(ask, "versioning") || has(ask, "versions")) => {
+                refusal(501, "VersioningNotConfigured")
+            }
             "GET" if has(ask, "versioning") => answer(200, "<Status>Enabled</Status>"),
             "GET" if has(ask, "versions") => {
                 let entry = |version: &Version| {
@@ -224,11 +246,40 @@ impl Memory {
                 let entries: String = self.versions.iter().map(entry).collect();
                 answer(200, format!("<ListVersionsResult>{entries}</ListVersionsResult>"))
             }
-            _ => answer(200, "<ListBucketResult></ListBucketResult>"),
+            _ => {
+                let all = self.versions.iter().filter(|_| lie.has_no_versions());
+                let entries: String =
+                    all.map(|version| format!("<Contents><Key>{}</Key></Contents>", version.key)).collect();
+                answer(200, format!("<ListBucketResult>{entries}</ListBucketResult>"))
+            }
+        }
+    }
+
+    /// What is done with an object where there are no versions.
+    fn of_plain(&mut self, ask: &Ask<'_>, lie: Lie) -> Reply {
+        let at = self.place(ask.object, None);
+        let is_locked = at.is_some_and(|at| self.versions[at].is_locked(is_bypassing(ask), lie));
+        match (ask.method, at) {
+            ("PUT" | "DELETE", Some(_)) if is_locked && lie != Lie::WritesOverLocked => {
+                refusal(403, "AccessDenied")
+            }
+            ("PUT", _) => {
+                self.versions.retain(|version| version.key != ask.object);
+                Reply { lines: Vec::new(), ..self.push(ask, Some(ask.body.to_vec())) }
+            }
+            ("DELETE", Some(at)) => {
+                self.versions.remove(at);
+                answer(204, "")
+            }
+            (_, Some(at)) => self.versions[at].read(),
+            (_, None) => refusal(404, "NoSuchKey"),
         }
     }
 
     fn of_object(&mut self, ask: &Ask<'_>, lie: Lie) -> Reply {
+        if lie.has_no_versions() {
+            return self.of_plain(ask, lie);
+        }
         let id = ask.query.iter().find(|(name, _)| *name == "versionId").and_then(|(_, value)| *value);
         let is_about = has(ask, "retention") || has(ask, "legal-hold");
         match (ask.method, id) {
@@ -262,6 +313,12 @@ impl Vault {
             };
         }
         let mut memory = self.memory.lock().unwrap();
+        if self.lie == Lie::LosesAnAnswer
+            && is_bypassing(ask)
+            && !std::mem::replace(&mut memory.has_lost, true)
+        {
+            return Err(Error::new(ErrorKind::Timeout, "nobody answers"));
+        }
         Ok(if ask.object.is_empty() {
             memory.of_container(ask, self.lie)
         } else {
@@ -298,11 +355,14 @@ async fn lies_about_locks_are_found_and_nothing_that_was_locked_is_left() {
     let cases: &[(Lie, usize, &[&str])] = &[
         (Lie::SaysNothing, 6, &[]),
         (Lie::HasNone, 0, &[]),
+        (Lie::HasNoVersions, 0, &[]),
+        (Lie::WritesOverLocked, 0, &["s3.lock.on"]),
         (Lie::SuspendsVersions, 5, &["s3.lock.on"]),
         (Lie::DeletesRetained, 4, &["s3.lock.retention", "s3.lock.shorter"]),
         (Lie::DeletesAmongMany, 5, &["s3.lock.retention"]),
         (Lie::Shortens, 5, &["s3.lock.shorter"]),
         (Lie::RefusesAndShortens, 5, &["s3.lock.shorter"]),
+        (Lie::RefusesAndRemoves, 5, &["s3.lock.shorter"]),
         (Lie::OverlooksHolds, 5, &["s3.lock.hold"]),
         (Lie::TakesAnyDocument, 5, &["s3.lock.document"]),
         (Lie::LocksAnywhere, 5, &["s3.lock.without"]),
@@ -317,18 +377,34 @@ async fn lies_about_locks_are_found_and_nothing_that_was_locked_is_left() {
         }
         assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{certificate:#?}");
         assert!(memory.lock().unwrap().versions.is_empty(), "{lie:?}");
+        // Who takes locks where there are none may look at them.
+        let without = certificate.questions.iter().find(|one| one.id == "s3.lock.without").unwrap();
+        let is_freed = without.evidence.iter().any(|one| one.request.contains("bypass-governance"));
+        assert_eq!(is_freed, *lie == Lie::LocksAnywhere, "{without:#?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[tokio::test]
-async fn who_has_no_locks_is_asked_once_whether_he_has_some() {
+async fn who_has_no_locks_or_no_versions_is_asked_once_whether_he_has_some() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
-    let (vault, _) = behind(&store, Lie::HasNone);
-    let certificate = certified_by(vault, Session::default(), &["s3.lock."]).await.unwrap();
-    let differs = not_right(&certificate, Answer::Differs);
-    assert!(differs["s3.lock.on"].starts_with("not offered: "), "{differs:#?}");
-    assert_eq!((differs.len(), certificate.counts.not_asked), (1, 6), "{certificate:#?}");
+    for (lie, said) in [(Lie::HasNone, "not offered: "), (Lie::HasNoVersions, "it has no versions: ")] {
+        let (vault, _) = behind(&store, lie);
+        let certificate = certified_by(vault, Session::default(), &["s3.lock."]).await.unwrap();
+        let differs = not_right(&certificate, Answer::Differs);
+        assert!(differs["s3.lock.on"].starts_with(said), "{differs:#?}");
+        assert_eq!((differs.len(), certificate.counts.not_asked), (1, 6), "{certificate:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_lock_is_taken_away_where_a_request_for_that_has_no_answer() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let (vault, memory) = behind(&store, Lie::LosesAnAnswer);
+    let certificate = certified_by(vault, Session::default(), &["s3.lock.retention"]).await.unwrap();
+    assert_eq!((certificate.counts.yes, certificate.left_behind.len()), (1, 0), "{certificate:#?}");
+    let memory = memory.lock().unwrap();
+    assert!(memory.has_lost && memory.versions.is_empty());
 }
 
 #[tokio::test]
