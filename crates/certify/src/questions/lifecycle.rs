@@ -23,8 +23,13 @@ pub(super) const ROWS: &[Question] = &[row(
 )];
 
 /// Rules may take a moment to be known, and to be gone.
-const LOOKS: [Duration; 4] =
-    [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(3)];
+const LOOKS: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(5),
+];
 /// The rule that is set.
 const RULE: (&str, &str, u32) = ("cosmark-one", "old/", 30);
 
@@ -42,29 +47,34 @@ fn setting(bucket: &str, rules: &str) -> Request {
     Request::put("", body.as_bytes()).of(bucket).flag("lifecycle").line("content-md5", sum)
 }
 
-/// The rules as texts: ID, prefix and days.
-async fn seen(room: &mut Room, bucket: &str) -> Result<Vec<String>, Finding> {
+/// Each rule as two texts: its ID, and what it deletes and when.
+type Rules = Vec<(String, String)>;
+
+/// The rules that are there.
+async fn seen(room: &mut Room, bucket: &str) -> Result<Rules, Finding> {
     let reply = room.send(Request::get("").of(bucket).flag("lifecycle")).await?;
     match reply.status {
         200..=299 => {}
         404 => return Ok(Vec::new()),
         _ => return Err(Finding::no(format!("reading the rules gave {}", status_of(&reply)))),
     }
-    let text = |rule: &Vec<u8>| {
-        let parts = ["ID", "Prefix", "Days"].map(|name| xml::text(rule, name).unwrap_or_default());
-        parts.join(" ")
+    let texts = |rule: &Vec<u8>| {
+        let [id, prefix, days] =
+            ["ID", "Prefix", "Days"].map(|name| xml::text(rule, name).unwrap_or_default());
+        (id, format!("{prefix} after {days} days"))
     };
-    Ok(xml::parts(&reply.body, "Rule").iter().map(text).collect())
+    Ok(xml::parts(&reply.body, "Rule").iter().map(texts).collect())
 }
 
-/// Ends the question where the rules do not come to be these.
-async fn come_to_be(room: &mut Room, bucket: &str, right: &[String], when: &str) -> Result<(), Finding> {
-    let mut now = Vec::new();
+/// Ends the question where the rules do not come to be these; their IDs may be others.
+async fn come_to_be(room: &mut Room, bucket: &str, right: &[&str], when: &str) -> Result<Rules, Finding> {
+    let mut now: Vec<String> = Vec::new();
     for pause in LOOKS {
         tokio::time::sleep(pause).await;
-        now = seen(room, bucket).await?;
+        let rules = seen(room, bucket).await?;
+        now = rules.iter().map(|(_, text)| text.clone()).collect();
         if now == right {
-            return Ok(());
+            return Ok(rules);
         }
     }
     Err(Finding::no(format!("{when}: the rules are {now:?} where {right:?} is right")))
@@ -76,10 +86,14 @@ async fn rules(room: &mut Room) -> Found {
     if let Some(finding) = refusal("a rule", &reply) {
         return Ok(finding);
     }
-    let right = [format!("{} {} {}", RULE.0, RULE.1, RULE.2)];
-    come_to_be(room, &bucket, &right, "set").await?;
+    let text = format!("{} after {} days", RULE.1, RULE.2);
+    let right = [text.as_str()];
+    let now = come_to_be(room, &bucket, &right, "set").await?;
     let twice = [rule(("cosmark-two", "a/", 10)), rule(("cosmark-two", "b/", 20))].concat();
-    let mut others = Vec::new();
+    let mut others: Vec<String> = Vec::new();
+    // Some make up IDs of their own: the rule does the same by another name.
+    let of_others = now.iter().filter(|(id, _)| id != RULE.0);
+    others.extend(of_others.map(|(id, _)| format!("its ID is {id:?} where {} was set", RULE.0)));
     for (what, rules) in [("0 days", rule(("cosmark-none", "a/", 0))), ("two rules of one ID", twice)] {
         let reply = room.send(setting(&bucket, &rules)).await?;
         others.extend(shut_out(&reply, what, &[400])?);

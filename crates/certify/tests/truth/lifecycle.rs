@@ -18,6 +18,8 @@ enum Lie {
     ForgetsRules,
     /// A rule for other names.
     DropsPrefixes,
+    /// A rule has another ID than was set: nothing is lost by it.
+    MakesUpIds,
     TakesZeroDays,
     TakesOneIdTwice,
     /// A refused document has taken the rules of before.
@@ -49,7 +51,9 @@ impl Rules {
             return answer(400, "InvalidArgument");
         }
         let prefix = if self.lie == Lie::DropsPrefixes { "" } else { "old/" };
-        *document = Some(text.replace("old/", prefix)).filter(|_| self.lie != Lie::ForgetsRules);
+        let id = if self.lie == Lie::MakesUpIds { "old" } else { "cosmark-one" };
+        let text = text.replace("old/", prefix).replace("cosmark-one", id);
+        *document = Some(text).filter(|_| self.lie != Lie::ForgetsRules);
         Reply { status: 200, ..Reply::default() }
     }
 
@@ -106,6 +110,7 @@ async fn rules_that_are_not_what_was_set_are_found() {
         (Lie::HasNone, Answer::Differs),
         (Lie::ForgetsRules, Answer::No),
         (Lie::DropsPrefixes, Answer::No),
+        (Lie::MakesUpIds, Answer::Differs),
         (Lie::TakesZeroDays, Answer::No),
         (Lie::TakesOneIdTwice, Answer::No),
         (Lie::RefusalForgets, Answer::No),
