@@ -261,7 +261,13 @@ async fn copied(room: &mut Room) -> Found {
     room.prepare(own.with(Request::put(&from, &content))).await?;
     let plain = copy(room, &from, &to);
     let mut others = Vec::new();
-    others.extend(shut_out(room, "a copy without the key", plain.clone()).await?);
+    let reply = complete(room, plain.clone()).await?;
+    // Whose copies are encrypted still has opened nothing.
+    if reply.is_success() && !room.send(Request::get(&to)).await?.is_success() {
+        others.push(format!("a copy without the key: {}, and it cannot be read", status_of(&reply)));
+    } else {
+        others.extend(request::shut_out(&reply, "a copy without the key", &[400, 403])?);
+    }
     let with_key = plain.line(SOURCE_ALGORITHM, "AES256").line(SOURCE_KEY, own.text.as_str());
     let reply = complete(room, with_key.line(SOURCE_KEY_MD5, own.md5.as_str())).await?;
     if let Some(finding) = refusal("a copy with the key", &reply) {

@@ -30,6 +30,8 @@ enum Lie {
     TakesAnyPart,
     /// Keys of a copy's source are not looked at.
     CopiesWithoutKey,
+    /// The same, and the copy needs the key: nothing is open by it.
+    CopiesAsItIs,
     /// Answers have the key.
     ShowsKey,
 }
@@ -85,7 +87,8 @@ impl Cipher {
             let own = memory.objects.get(name);
             let given = line(ask, "x-amz-copy-source-server-side-encryption-customer-key");
             let is_wrong = own.is_some_and(|own| Some(own.as_str()) != given);
-            return (is_wrong && self.lie != Lie::CopiesWithoutKey).then(|| refusal(400, "InvalidRequest"));
+            let is_taken = matches!(self.lie, Lie::CopiesWithoutKey | Lie::CopiesAsItIs);
+            return (is_wrong && !is_taken).then(|| refusal(400, "InvalidRequest"));
         }
         if has(ask, "partNumber") {
             let own = memory.uploads.get(ask.object);
@@ -111,6 +114,14 @@ impl Cipher {
         match ask.method {
             "PUT" if !has(ask, "partNumber") => {
                 memory.objects.remove(&name);
+                let is_open = line(ask, "x-amz-copy-source-server-side-encryption-customer-key").is_some();
+                if let Some(source) = line(ask, "x-amz-copy-source").filter(|_| !is_open)
+                    && self.lie == Lie::CopiesAsItIs
+                {
+                    let from = source.trim_start_matches('/').split_once('/').map_or("", |(_, name)| name);
+                    let own = memory.objects.get(from).cloned();
+                    memory.objects.extend(own.map(|key| (name.clone(), key)));
+                }
                 memory.objects.extend(key.map(|key| (name, key)));
             }
             "POST" if has(ask, "uploads") => memory.uploads.extend(key.map(|key| (name, key))),
@@ -176,6 +187,7 @@ async fn lies_about_keys_are_found_by_the_questions_about_them_and_no_key_is_on_
         (Lie::TakesAnyKey, 4, &["s3.sse-c.wrong-key"]),
         (Lie::TakesAnyPart, 4, &["s3.sse-c.multipart"]),
         (Lie::CopiesWithoutKey, 4, &["s3.sse-c.copy"]),
+        (Lie::CopiesAsItIs, 4, &[]),
         (Lie::ShowsKey, 4, &["s3.sse-c.read"]),
     ];
     let mut wrong = Vec::new();
