@@ -66,6 +66,8 @@ async fn extracted(room: &mut Room) -> Found {
     let sending = |folder: &str, body: &[u8]| {
         Request::put(folder, body).query("extract-archive", "tar").line("accept", "application/json")
     };
+    // The listing might not show them.
+    room.written.extend(files.iter().map(|(name, _)| format!("{folder}/{name}")));
     let reply = room.send(sending(&folder, &archive(&files))).await?;
     match outcome(&reply) {
         200..=299 => {}
