@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Question] = &[
         LOCKS,
         (
             "Is a version under retention (GOVERNANCE) deleted by nobody, neither alone nor among many?",
-            "403 AccessDenied, and its bytes by its id, under a marker, too; HEAD says until when",
+            "403 AccessDenied; its bytes by its id, under a marker and a later version, too; HEAD says until when",
             "S3 API, PutObjectRetention and DeleteObject",
         ),
         by!(retention),
@@ -388,7 +388,13 @@ async fn retention(room: &mut Room) -> Found {
         others.push(format!("a delete without an id: {}", status_of(&reply)));
     }
     stays(room, &lock, "a delete without an id").await?;
-    Ok(said(&others, "refused alone and among many, and there under a marker"))
+    let over = Request::put(&lock.key, b"over it").of(&lock.container);
+    let reply = room.send(over.line("content-md5", md5_base64(b"over it"))).await?;
+    if !reply.is_success() {
+        others.push(format!("a write over it: {}", status_of(&reply)));
+    }
+    stays(room, &lock, "a write over it").await?;
+    Ok(said(&others, "refused alone and among many, and there under a marker and a later version"))
 }
 
 /// Ends the question where a retention does not end then.

@@ -26,6 +26,8 @@ enum Lie {
     SuspendsVersions,
     /// Who deletes need not bypass anything.
     DeletesRetained,
+    /// A write takes the versions of before with it.
+    WritesOverRetained,
     /// A delete of many looks at no lock.
     DeletesAmongMany,
     /// A retention is whatever was said last.
@@ -283,7 +285,12 @@ impl Memory {
         let id = ask.query.iter().find(|(name, _)| *name == "versionId").and_then(|(_, value)| *value);
         let is_about = has(ask, "retention") || has(ask, "legal-hold");
         match (ask.method, id) {
-            ("PUT", _) if !is_about => return self.push(ask, Some(ask.body.to_vec())),
+            ("PUT", _) if !is_about => {
+                if lie == Lie::WritesOverRetained {
+                    self.versions.retain(|version| version.key != ask.object);
+                }
+                return self.push(ask, Some(ask.body.to_vec()));
+            }
             ("DELETE", None) => return self.push(ask, None),
             _ => {}
         }
@@ -359,6 +366,7 @@ async fn lies_about_locks_are_found_and_nothing_that_was_locked_is_left() {
         (Lie::WritesOverLocked, 0, &["s3.lock.on"]),
         (Lie::SuspendsVersions, 5, &["s3.lock.on"]),
         (Lie::DeletesRetained, 4, &["s3.lock.retention", "s3.lock.shorter"]),
+        (Lie::WritesOverRetained, 5, &["s3.lock.retention"]),
         (Lie::DeletesAmongMany, 5, &["s3.lock.retention"]),
         (Lie::Shortens, 5, &["s3.lock.shorter"]),
         (Lie::RefusesAndShortens, 5, &["s3.lock.shorter"]),
