@@ -5,6 +5,7 @@
 use cosmark_adaptor_api::{BytesSource, Marks, ObjectName, PutOptions, Reply};
 
 use super::integrity::md5_base64;
+use super::versions::may_be_there;
 use super::{Group, Question, S3, by, difference, pattern, row};
 use crate::request::{Finding, Found, Request, code_of, status_of};
 use crate::room::{PATIENCE, Room, is_busy, within};
@@ -115,8 +116,7 @@ pub(super) async fn another_bucket(
     let (bucket, key) = (format!("cosmark-certify-{}-{word}", room.word), room.key("stays"));
     let mut marks = Marks::default();
     let made = within(PATIENCE * 3, room.client.create_container(&bucket, &mut marks)).await;
-    // Without an answer it may be there.
-    if made.as_ref().err().is_none_or(|error| error.status().is_none()) {
+    if made.as_ref().err().is_none_or(|error| may_be_there(error.status())) {
         room.strays.push((bucket.clone(), key.clone()));
     }
     made.map_err(|error| {

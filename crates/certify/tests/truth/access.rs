@@ -203,6 +203,8 @@ async fn what_is_opened_to_everybody_is_found_where_it_is_more_or_longer_than_wa
 /// A store for which a container whose objects were deleted is not empty yet when it is asked for the first time.
 struct Lagging {
     inner: Box<dyn Client>,
+    /// Before it is a gateway that does not wait until a container is made.
+    is_cut: bool,
     /// What was deleted, in order: objects as `CONTAINER/OBJECT`.
     deleted: Arc<Mutex<Vec<String>>>,
 }
@@ -246,7 +248,13 @@ impl Client for Lagging {
     }
 
     fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        self.inner.create_container(container, marks)
+        Box::pin(async move {
+            self.inner.create_container(container, marks).await?;
+            if self.is_cut && container.ends_with("-cors") {
+                return Err(Error::new(ErrorKind::Status(504), "the gateway waited too long"));
+            }
+            Ok(())
+        })
     }
 
     fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
@@ -267,7 +275,7 @@ async fn what_was_open_is_removed_first_and_once_more_where_it_is_not_empty_yet(
     let deleted = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&deleted);
     let (adaptor, _) = behind_of(&store, Lie::SaysNothing, move |inner| {
-        Box::new(Lagging { inner, deleted: Arc::clone(&own) })
+        Box::new(Lagging { inner, is_cut: false, deleted: Arc::clone(&own) })
     });
     let certificate = certified_by(adaptor, Session::default(), ABOUT).await.unwrap();
     assert_eq!((certificate.counts.yes, certificate.left_behind.len()), (3, 0), "{certificate:#?}");
@@ -277,4 +285,18 @@ async fn what_was_open_is_removed_first_and_once_more_where_it_is_not_empty_yet(
     assert!(at("cosmark-certify-truth1-policy/") < at("cosmark-certify-truth1/"), "{deleted:?}");
     let tried = deleted.iter().filter(|one| *one == "cosmark-certify-truth1-policy").count();
     assert_eq!(tried, 2, "{deleted:?}");
+}
+
+#[tokio::test]
+async fn a_container_that_a_gateway_did_not_wait_for_is_removed() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let deleted = Arc::new(Mutex::new(Vec::new()));
+    let own = Arc::clone(&deleted);
+    let (adaptor, _) = behind_of(&store, Lie::SaysNothing, move |inner| {
+        Box::new(Lagging { inner, is_cut: true, deleted: Arc::clone(&own) })
+    });
+    let certificate = certified_by(adaptor, Session::default(), &["s3.cors"]).await.unwrap();
+    assert_eq!((certificate.counts.not_asked, certificate.left_behind.len()), (1, 0), "{certificate:#?}");
+    let deleted = deleted.lock().unwrap();
+    assert!(deleted.iter().any(|one| one == "cosmark-certify-truth1-cors"), "{deleted:?}");
 }
