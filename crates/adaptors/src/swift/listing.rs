@@ -13,6 +13,9 @@ const MAX_KEPT_NAMES: usize = 1_000_000;
 /// RGW gives no more than 1000 or 10000 names however many were asked for.
 const RGW_STEP: u64 = 1000;
 
+/// Limits of listings that operators set are multiples of it.
+const ROUND: u64 = 50;
+
 /// The query of a listing, with its question mark; empty without any wish.
 pub(super) fn query(request: &ListRequest<'_>) -> Vec<u8> {
     let mut query = Vec::with_capacity(64);
@@ -41,9 +44,9 @@ pub(super) fn query(request: &ListRequest<'_>) -> Vec<u8> {
 }
 
 /// The page as the last one where it is held against what must be there and only the server's own limit can have ended it, but
-/// did not: that is 10 000 names, or 1000 and its multiples with RGW.
+/// did not: that is 10 000 names, 1000 and its multiples with RGW, or what an operator has set, which is a round number.
 pub(super) fn ended(page: ListPage, request: &ListRequest<'_>) -> ListPage {
-    let is_cut = page.count.is_multiple_of(RGW_STEP);
+    let is_cut = page.count.is_multiple_of(ROUND);
     if request.holds_all && request.page_size.is_none() && !is_cut {
         return ListPage { next: None, ..page };
     }
@@ -155,7 +158,12 @@ mod tests {
             ended(page, &ListRequest { page_size, holds_all, ..ListRequest::default() }).next.is_some()
         };
         assert!(next(90, None, false) && !next(90, None, true));
-        assert!(next(1000, None, true) && next(10_000, None, true) && !next(0, None, true));
+        assert!(
+            next(1000, None, true)
+                && next(10_000, None, true)
+                && next(250, None, true)
+                && !next(0, None, true)
+        );
         assert!(next(90, Some(90), true) && !next(90, Some(100), true));
     }
 
