@@ -63,7 +63,7 @@ delayed: number,
  */
 unfinished: number, 
 /**
- * Bodies that were compared with what they should be.
+ * Bodies that were compared with what they should be; listings that ended with all that must be in them.
  */
 checked: number, 
 /**
