@@ -259,7 +259,13 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     }
     // Where throughput is not level, nothing else is named than what has been full since half of that load.
     let Answer::Named { units, confidence } = &mut found.answer else { return unreached() };
-    if !units.iter().any(|unit| full.contains(unit)) {
+    let is_sure = |unit: &usize| {
+        let own = found.candidates.iter().find(|one| one.unit == *unit);
+        full.contains(unit)
+            && (own.is_some_and(|one| one.when_full.is_none())
+                || creeping::is_level_but_for_the_last(ladder, *unit, &steps))
+    };
+    if !units.iter().any(is_sure) {
         return unreached();
     }
     *confidence = Confidence::Medium.min(*confidence);

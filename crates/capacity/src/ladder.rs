@@ -129,7 +129,7 @@ pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
 }
 
 /// With more load throughput may grow by this power of it, and be level: full units do a little more at once the more waits.
-const CREEPS: f64 = 0.1;
+pub(crate) const CREEPS: f64 = 0.1;
 
 /// Over the loads from half of the highest on, three at least, throughput hardly grows.
 fn creeps(steps: &[&Step]) -> bool {

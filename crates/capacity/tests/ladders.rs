@@ -293,6 +293,20 @@ fn a_thread_that_is_full_at_too_few_loads_or_at_any_is_not_named_while_throughpu
     assert_eq!(diagnose(&ladder).answer, Answer::Client);
 }
 
+#[test]
+fn a_thread_whose_ceiling_was_exceeded_is_named_by_one_last_step_and_not_by_rates_that_rise_all_the_way() {
+    // By the low steps it is full at 312/s.
+    let lucky = [90.0, 150.0, 185.0, 260.0, 290.0, 340.0, 345.0, 342.0, 348.0, 344.0, 349.0, 388.0];
+    let ladder = of_one_thread(lucky, 12.0);
+    let found = diagnose(&ladder);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert!(found.candidates[0].when_full.is_some() && ladder.plateau().is_none(), "{found:?}");
+    // A lock lets through more and more, beside a thread that has become full with what nobody waits for.
+    let rising = [90.0, 150.0, 185.0, 215.0, 240.0, 262.0, 285.0, 305.0, 330.0, 350.0, 365.0, 394.0];
+    let found = diagnose(&of_one_thread(rising, 24.0));
+    assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
+}
+
 /// Closed loads of a machine of 16 processors and a disk: throughput, and how busy the processors are.
 fn beside_a_disk(loads: &[(f64, f64, f64)], disk_s: f64) -> Ladder {
     let step = |(workers, rate, busy): &(f64, f64, f64)| {

@@ -2,7 +2,8 @@
 //! processor time has had nothing left since half of that load. By the utilisation law such a unit lets through what it lets
 //! through, whatever the last step adds. Source: Denning and Buzen (1978), section 3.
 
-use crate::ladder::{FULL, Kind, Ladder, Step};
+use crate::ladder::{CREEPS, FULL, Kind, Ladder, Step};
+use crate::regression::Line;
 use crate::saturation::{STOPPED, awake, stopped};
 
 /// Over the steps at which a unit is full there are so many at least, the load grows so many times, and throughput no more than
@@ -25,6 +26,15 @@ pub(super) fn full_since_half(ladder: &Ladder, steps: &[&Step]) -> Vec<usize> {
         is_more && most <= least * GROWN
     };
     (0..ladder.units.len()).filter(is_one).collect()
+}
+
+/// Of the loads at which a unit is full, only the last came to more. Where each came to more than the one before, what
+/// is full may as well look for work all the time, or do what operations do not wait for.
+pub(super) fn is_level_but_for_the_last(ladder: &Ladder, unit: usize, steps: &[&Step]) -> bool {
+    let kind = ladder.units[unit].kind;
+    let full = steps.iter().rev().take_while(|step| is_full(unit, kind, step)).skip(1);
+    let rates: Vec<(f64, f64)> = full.map(|step| (step.in_flight.ln(), step.throughput_per_s.ln())).collect();
+    Line::through(&rates).is_some_and(|line| line.slope < CREEPS)
 }
 
 fn is_full(unit: usize, kind: Kind, step: &Step) -> bool {
