@@ -463,7 +463,8 @@ fn proves_itself(ladder: &Ladder, one: &Candidate, steps: &[&Step], level: &[&St
 
 /// Units of other kinds that are full, too, and against which nothing speaks but that their ceilings, by the low steps, lie a
 /// little farther from the plateau: by these it is not known which comes first. Without single cores, the first of which are
-/// full long before their machine is.
+/// full long before their machine is: but one that is full where the others of its machine are nearly so may be the first sign
+/// that the machine is, though that has a little time left yet.
 fn rivals(ladder: &Ladder, named: &[&Candidate], plateau: f64, all: &[Candidate]) -> Vec<usize> {
     const BY_PREDICTION: [Against; 2] = [Against::CeilingElsewhere, Against::DemandChanges];
     let is_rival = |one: &&Candidate| {
@@ -471,11 +472,11 @@ fn rivals(ladder: &Ladder, named: &[&Candidate], plateau: f64, all: &[Candidate]
         let is_as_near = (one.demand.ceiling_per_s() / plateau - 1.0).abs() <= AS_NEAR;
         let speaks_against = !one.against.is_empty();
         let by_prediction = one.against.iter().all(|why| BY_PREDICTION.contains(why));
+        let is_alone = by_prediction && ladder.units[one.unit].kind != Kind::Core;
         is_full
             && is_as_near
             && speaks_against
-            && by_prediction
-            && ladder.units[one.unit].kind != Kind::Core
+            && (is_alone || one.against == [Against::SharesWork])
             && !named.iter().any(|own| family(ladder, one, own))
     };
     all.iter().filter(is_rival).map(|one| one.unit).collect()

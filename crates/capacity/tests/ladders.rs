@@ -440,6 +440,29 @@ fn one_full_processor_is_the_limit_of_what_is_bound_to_it_and_not_where_others_t
     assert_eq!(named(1.0), [2], "the machine");
 }
 
+#[test]
+fn a_processor_that_is_full_a_moment_before_its_machine_is_contradicts_another_name() {
+    // Beside it a link whose ceiling, too, meets the plateau.
+    let with_link = |second: f64| {
+        let mut ladder = of_two_cores(second);
+        ladder.units.push(Unit {
+            node: "p1".into(),
+            role: "proxy".into(),
+            kind: Kind::NetworkTransmit,
+            name: "eth0".into(),
+        });
+        ladder.idle.push(Some(0.0));
+        for step in &mut ladder.steps {
+            let busy = Some(step.throughput_per_s / 505.0);
+            step.usage.push(Usage { busy, ..Usage::default() });
+        }
+        diagnose(&ladder).answer
+    };
+    assert_eq!(with_link(0.9), Answer::Several(vec![3, 0]));
+    // Bound to one processor, as before.
+    assert!(matches!(with_link(0.3), Answer::Several(units) if units.contains(&0) && units.contains(&3)));
+}
+
 /// Of a unit: its machine, its kind, how busy it is without load, and at each of four loads how busy it is and what waits for it.
 type Seen = (&'static str, Kind, f64, [f64; 4], [Waiting; 4]);
 
