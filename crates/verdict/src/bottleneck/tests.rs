@@ -447,6 +447,54 @@ fn daemons_that_two_nodes_of_a_machine_show_count_once() {
     assert!((busy - stages[4].nodes[0].units[1].busy).abs() < 1e-9, "{busy}");
 }
 
+/// Each has a process 1 and a link eth0.
+#[test]
+fn containers_of_a_machine_share_its_processors_and_have_links_and_daemons_of_their_own() {
+    let mut run = listed_twice(Some("boot 1"));
+    for stage in &mut run.stages {
+        for (node, share) in stage.nodes.iter_mut().zip([1.0, 0.3]) {
+            let busy = node.units[0].busy * share;
+            node.units[1] = unit(ResourceKind::Thread, "minio/1", busy / 2.0, 0.0);
+            node.units.push(unit(ResourceKind::NetworkTransmit, "eth0", busy, 0.0));
+            let daemons = node.quantities.iter_mut().filter(|one| one.quantity == "daemons_busy_s");
+            daemons.for_each(|one| one.mean = busy / 2.0);
+        }
+    }
+    let stages: Vec<&StageRecord> = run.stages.iter().collect();
+    let ladder = ladder(&run, &stages);
+    let said = |unit: &Unit| (unit.node.clone(), unit.role.clone(), unit.kind);
+    let expected = [
+        ("disks", "storage", ResourceKind::Thread),
+        ("disks", "storage", ResourceKind::NetworkTransmit),
+        ("web", "proxy+storage", ResourceKind::Machine),
+        ("web", "proxy", ResourceKind::Thread),
+        ("web", "proxy", ResourceKind::NetworkTransmit),
+    ];
+    let expected = expected.map(|(node, role, kind)| (node.to_owned(), role.to_owned(), kind));
+    assert_eq!(ladder.units.iter().map(said).collect::<Vec<_>>(), expected);
+    let last = stages[4];
+    let of = |node: usize| last.nodes[node].units[1].busy;
+    let busy = Machines::of(&stages, &ladder.units).daemons_busy(last, "web");
+    assert!((busy - of(0) - of(1)).abs() < 1e-9, "{busy}");
+}
+
+#[test]
+fn a_link_of_a_machine_counts_once_and_another_one_beside_it() {
+    let links = |second: &str| {
+        let mut run = listed_twice(Some("boot 1"));
+        for stage in &mut run.stages {
+            for (node, link) in stage.nodes.iter_mut().zip(["eth0", second]) {
+                let busy = node.units[0].busy / 2.0;
+                node.units.push(unit(ResourceKind::NetworkTransmit, link, busy, 0.0));
+            }
+        }
+        let stages: Vec<&StageRecord> = run.stages.iter().collect();
+        let units = ladder(&run, &stages).units.into_iter();
+        units.filter(|unit| unit.kind == ResourceKind::NetworkTransmit).count()
+    };
+    assert_eq!((links("eth0"), links("eth1")), (1, 2));
+}
+
 #[test]
 fn what_neither_the_client_nor_a_named_daemon_took_of_a_machine_is_known_where_daemons_are_named() {
     let with = |source: &str, daemons: f64, client: Option<f64>| {

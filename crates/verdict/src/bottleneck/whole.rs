@@ -14,6 +14,10 @@ use cosmark_metrics::{NodeResult, ResourceKind};
 pub(crate) struct Machines {
     /// A node whose parts count, and another that is the same machine.
     pairs: Vec<(String, String)>,
+    /// Of these, containers: each has links, daemons and groups of its own, whatever they are called there.
+    apart: BTreeSet<(String, String)>,
+    /// Of these, those that are read by one way: what has one name is one thing, and what has another is another.
+    by_one_way: BTreeSet<(String, String)>,
     /// What machines do that are listed with several roles for one way, by the node whose parts count: `proxy+storage`.
     roles: BTreeMap<String, String>,
 }
@@ -35,16 +39,52 @@ fn in_most(
     often.map(|((first, second), _)| (first.to_owned(), second.to_owned())).collect()
 }
 
-/// What a machine has, whoever looks.
-fn is_of_a_machine(unit: &Unit) -> bool {
-    matches!(
-        unit.kind,
-        ResourceKind::Machine
-            | ResourceKind::Core
-            | ResourceKind::Disk
-            | ResourceKind::NetworkReceive
-            | ResourceKind::NetworkTransmit
-    )
+/// What a machine has, whoever looks, and from whichever container.
+fn is_of_the_kernel(kind: ResourceKind) -> bool {
+    matches!(kind, ResourceKind::Machine | ResourceKind::Core | ResourceKind::Disk)
+}
+
+fn is_link(kind: ResourceKind) -> bool {
+    matches!(kind, ResourceKind::NetworkReceive | ResourceKind::NetworkTransmit)
+}
+
+/// Pairs of nodes of which this holds in most stages.
+fn those_that(
+    stages: &[&StageRecord],
+    pairs: &[(String, String)],
+    holds: fn(&NodeResult, &NodeResult) -> bool,
+) -> BTreeSet<(String, String)> {
+    let holds_in = |stage: &StageRecord, pair: &(String, String)| {
+        let place = |name: &String| stage.nodes.iter().position(|node| node.name == *name);
+        let places = place(&pair.0).zip(place(&pair.1));
+        places.is_some_and(|(one, other)| holds(&stage.nodes[one], &stage.nodes[other]))
+    };
+    let times = |pair: &(String, String)| stages.iter().filter(|stage| holds_in(stage, pair)).count();
+    pairs.iter().filter(|pair| times(pair) * 2 > stages.len()).cloned().collect()
+}
+
+fn have_one_way(one: &NodeResult, other: &NodeResult) -> bool {
+    one.source == other.source
+}
+
+/// Two looks at what is the same, all together, differ by less than this share of the time, and this part of how busy it was.
+const WITHIN: f64 = 0.02;
+const PART: f64 = 0.2;
+
+/// Links, threads and groups that have the same names on both nodes are not the same.
+fn are_apart(one: &NodeResult, other: &NodeResult) -> bool {
+    let others: BTreeMap<(ResourceKind, &str), f64> =
+        other.units.iter().map(|unit| ((unit.kind, unit.name.as_str()), unit.busy)).collect();
+    let own = one.units.iter().filter(|unit| !is_of_the_kernel(unit.kind));
+    let both = own.filter_map(|unit| {
+        let other = others.get(&(unit.kind, unit.name.as_str()))?;
+        Some((unit.busy, *other))
+    });
+    let sums = |(off, busy): (f64, f64), (own, other): (f64, f64)| {
+        (off + (own - other).abs(), busy + own.max(other))
+    };
+    let (off, busy) = both.fold((0.0, 0.0), sums);
+    off > WITHIN + PART * busy
 }
 
 impl Machines {
@@ -59,7 +99,9 @@ impl Machines {
             if has_daemons(&second) && !has_daemons(&first) { (second, first) } else { (first, second) }
         };
         let pairs: Vec<(String, String)> = in_most(stages, machines::same).into_iter().map(ordered).collect();
-        let mut found = Self { pairs, roles: BTreeMap::new() };
+        let apart = those_that(stages, &pairs, are_apart);
+        let by_one_way = those_that(stages, &pairs, have_one_way);
+        let mut found = Self { pairs, apart, by_one_way, roles: BTreeMap::new() };
         if !found.pairs.is_empty() {
             found.roles = found.roles_of(stages);
         }
@@ -97,8 +139,8 @@ impl Machines {
         self.roles.get(self.first(&node.name)).map_or(node.role.as_str(), String::as_str)
     }
 
-    /// Units without those that another node of their machine shows, too: of a machine all of a kind, of daemons and groups
-    /// those of one name.
+    /// Units without those that another node of their machine shows, too: of processors and disks all of a kind, of links as well
+    /// where they are read by another way, else those of one name; of daemons and groups those of one name.
     pub fn each_once(&self, mut units: Vec<Unit>) -> Vec<Unit> {
         if self.pairs.is_empty() {
             return units;
@@ -107,21 +149,31 @@ impl Machines {
             units.iter().map(|unit| (unit.node.as_str(), unit.kind)).collect();
         let names: BTreeSet<(&str, ResourceKind, &str)> =
             units.iter().map(|unit| (unit.node.as_str(), unit.kind, unit.name.as_str())).collect();
-        let is_there = |node: &str, unit: &Unit| match is_of_a_machine(unit) {
-            true => kinds.contains(&(node, unit.kind)),
-            false => names.contains(&(node, unit.kind, unit.name.as_str())),
+        let is_there = |pair: &(String, String), unit: &Unit| {
+            let node = pair.0.as_str();
+            let has_kind = kinds.contains(&(node, unit.kind));
+            if is_of_the_kernel(unit.kind) {
+                return has_kind;
+            }
+            let has_it = names.contains(&(node, unit.kind, unit.name.as_str()))
+                || (has_kind && is_link(unit.kind) && !self.by_one_way.contains(pair));
+            has_it && !self.apart.contains(pair)
         };
         let is_twice =
-            |unit: &Unit| self.pairs.iter().any(|(one, other)| *other == unit.node && is_there(one, unit));
+            |unit: &Unit| self.pairs.iter().any(|pair| pair.1 == unit.node && is_there(pair, unit));
         let twice: BTreeSet<Unit> = units.iter().filter(|unit| is_twice(unit)).cloned().collect();
         units.retain(|unit| !twice.contains(unit));
         units
     }
 
-    /// What a machine has is its own, whatever it does for the store; threads and quotas are of the daemons of one role.
+    /// What a machine has is its own, whatever it does for the store; threads and quotas are of the daemons of one role, and so
+    /// are links of containers.
     pub fn with_roles(&self, units: Vec<Unit>) -> Vec<Unit> {
+        let in_container = |node: &str| self.apart.iter().any(|(one, other)| one == node || other == node);
+        let is_whole =
+            |unit: &Unit| is_of_the_kernel(unit.kind) || (is_link(unit.kind) && !in_container(&unit.node));
         let with_role = |unit: Unit| {
-            let role = self.roles.get(self.first(&unit.node)).filter(|_| is_of_a_machine(&unit)).cloned();
+            let role = self.roles.get(self.first(&unit.node)).filter(|_| is_whole(&unit)).cloned();
             Unit { role: role.unwrap_or_else(|| unit.role.clone()), ..unit }
         };
         units.into_iter().map(with_role).collect()
@@ -169,7 +221,9 @@ impl Machines {
             let busy: f64 = figures.map(|one| one.mean).sum();
             let threads = node.units.iter().filter(|unit| unit.kind == ResourceKind::Thread);
             let threads: BTreeSet<&str> = threads.map(|unit| unit.name.as_str()).collect();
-            sum = if known.is_disjoint(&threads) { sum + busy } else { sum.max(busy) };
+            let is_apart = self.apart.iter().any(|(one, other)| one == first && *other == node.name);
+            let adds = is_apart || known.is_disjoint(&threads);
+            sum = if adds { sum + busy } else { sum.max(busy) };
             known.extend(threads);
         }
         sum
