@@ -79,7 +79,7 @@ pub fn closed_in_turn(
     let alike = Alike::of(queueing);
     let think: Vec<f64> = (0..classes).map(|class| think_s[class] + delays[class]).collect();
     let states = population.iter().try_fold(1_usize, |all, n| all.checked_mul(*n as usize + 1));
-    let states = states.map_or(usize::MAX, |states| states.saturating_mul(alike.demands_s.len()));
+    let states = states.map_or(usize::MAX, |states| states.saturating_mul(alike.demands_s.len().max(1)));
     let (rates, queues) = match in_turn > 0.0 {
         false if states <= MOST_STATES => exact(&alike, population, &think),
         false => nearly_exact(&alike, population, &think, MOST_LIKE),

@@ -184,6 +184,28 @@ fn what_does_not_fit_together_has_no_solution() {
 }
 
 #[test]
+fn odd_networks_have_solutions_of_finite_numbers_at_once() {
+    let finite = |stations: &[Station], population: &[u32], think_s: &[f64]| {
+        [0.0, 0.5].map(|in_turn| {
+            let solved = closed_in_turn(stations, population, think_s, in_turn).unwrap();
+            let all = [&solved.throughput_per_s, &solved.response_s, &solved.busy, &solved.queue];
+            assert!(all.into_iter().flatten().all(|one| one.is_finite() && *one >= -1e-9), "{solved:?}");
+            solved.throughput_per_s
+        })
+    };
+    // Workers that only think, so many that nobody can count their states.
+    for rates in finite(&[], &[3_000_000, 3_000_000], &[1e-3; 2]) {
+        rates.into_iter().for_each(|rate| near(rate / 3e9, 1.0));
+    }
+    // Nobody of a kind, one, and kinds that need nothing of a station, without a pause, beside a million.
+    let stations = [[1e-3, 0.0, 2e-3], [0.0, 0.0, 0.0], [1e-9, 4e-3, 2e-3]];
+    let stations = stations.map(|demands_s| Station { demands_s: demands_s.into(), servers: 1 });
+    for population in [[0, 0, 0], [1, 1, 1], [0, 1, 1_000_000], [1_000_000, 1, 0], [2_000_000; 3]] {
+        finite(&stations, &population, &[0.0; 3]);
+    }
+}
+
+#[test]
 fn demands_are_found_again_and_two_equal_rates_say_nothing() {
     let points: Vec<(f64, f64)> = [10.0, 50.0, 90.0, 130.0].map(|x| (x, 0.04 + 0.002 * x)).into();
     let demand = fit(&points).unwrap();
