@@ -1,6 +1,5 @@
 //! The table of ways to a machine's figures, and from a node of a workload to its collector.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -234,10 +233,18 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
     }
 }
 
-/// What a machine is called by whom its figures are asked of, where that is an exporter or a server. It is a number, since an
-/// address is nobody's business who reads results.
+/// What the machine of each node is called by whom its figures are asked of, where that is an exporter or a server: by the place
+/// of the first node that asks the same. An address, and what it may hold of a password, is nobody's business who reads results,
+/// and could be guessed from a number that is made of it.
 #[must_use]
-pub fn asked_of(node: &NodeSpec) -> Option<String> {
+pub fn asked_of(nodes: &[NodeSpec]) -> Vec<Option<String>> {
+    let asked: Vec<_> = nodes.iter().map(asked).collect();
+    let places = asked.iter().map(|one| asked.iter().position(|other| one.is_some() && other == one));
+    places.map(|place| place.map(|at| format!("{SOURCE}{}", at + 1))).collect()
+}
+
+/// The type of a node that asks an exporter or a server, its address, and which of its figures.
+fn asked(node: &NodeSpec) -> Option<(String, &str, Option<&str>)> {
     let kind = node.source.kind.to_ascii_lowercase();
     let text = |key: &str| {
         // A repeated key: the last one holds.
@@ -248,9 +255,7 @@ pub fn asked_of(node: &NodeSpec) -> Option<String> {
         }
     };
     let url = text("url").filter(|_| ["prometheus", "promql"].contains(&kind.as_str()))?;
-    let mut hasher = DefaultHasher::new();
-    (kind.as_str(), url, text("select")).hash(&mut hasher);
-    Some(format!("{SOURCE}{:016x}", hasher.finish()))
+    Some((kind, url, text("select")))
 }
 
 fn login(settings: &Settings) -> Login<'_> {
@@ -281,21 +286,28 @@ mod tests {
 
     #[test]
     fn who_is_asked_by_one_url_is_called_by_one_name() {
-        let called = |yaml: &str| {
-            let text = format!("storage: {{type: mock}}\nnodes:\n  - {{name: n, {yaml}}}\n");
-            asked_of(&cosmark_workload::parse_target(&text).0.unwrap().nodes[0])
-        };
         let exporter = "type: prometheus, url: 'http://h:9100/metrics'";
-        let name = called(exporter).unwrap();
-        assert!(name.starts_with(SOURCE) && !name.contains("9100"), "{name}");
-        assert_eq!(called(&format!("{exporter}, interval: 5s")).as_ref(), Some(&name));
-        assert_ne!(called("type: prometheus, url: 'http://i:9100/metrics'").as_ref(), Some(&name));
-        let of = |select: &str| called(&format!("type: promql, url: 'http://h:9090', select: '{select}'"));
-        assert_eq!(of("instance=\"a\""), of("instance=\"a\""));
-        assert_ne!(of("instance=\"a\""), of("instance=\"b\""));
-        for other in ["type: local", "type: ssh, host: h", "type: recon, url: 'http://h:6200/recon'"] {
-            assert_eq!(called(other), None, "{other}");
-        }
+        let again = format!("{exporter}, interval: 5s");
+        let of = |select: &str| format!("type: promql, url: 'http://h:9090', select: '{select}'");
+        let (a, b) = (of("instance=\"a\""), of("instance=\"b\""));
+        let nodes = [
+            "type: local",
+            exporter,
+            "type: ssh, host: h",
+            "type: prometheus, url: 'http://i:9100/metrics'",
+            &again,
+            &a,
+            &b,
+            &a,
+            "type: recon, url: 'http://h:6200/recon'",
+        ];
+        let lines = nodes.iter().enumerate().map(|(at, node)| format!("  - {{name: n{at}, {node}}}\n"));
+        let text = format!("storage: {{type: mock}}\nnodes:\n{}", lines.collect::<String>());
+        let found = asked_of(&cosmark_workload::parse_target(&text).0.unwrap().nodes);
+        let names: Vec<&str> = found.iter().map(|name| name.as_deref().unwrap_or_default()).collect();
+        let expected = ["", "source 2", "", "source 4", "source 2", "source 6", "source 7", "source 6", ""];
+        assert_eq!(names, expected);
+        assert!(asked_of(&[]).is_empty());
     }
 
     #[test]

@@ -119,10 +119,10 @@ impl NodeWatch {
     pub fn start_with(nodes: &[NodeSpec], agents: Vec<Agent>) -> Result<Self, String> {
         let shift_ns = set_by_ns();
         let sources = nodes.iter().map(Source::of).collect::<Result<Vec<_>, _>>()?;
-        let watched = nodes.iter().map(|node| {
+        let watched = nodes.iter().zip(asked_of(nodes)).map(|(node, asked_of)| {
             let (name, role) = (node.name.clone(), node.role.clone());
             let name = NodeName { name, role, source: node.source.kind.to_ascii_lowercase() };
-            let (links, asked_of) = (node.links.clone(), asked_of(node));
+            let links = node.links.clone();
             Watched { links, asked_of, ..Watched::new(name, shift_ns) }
         });
         let of_agents = agents.iter().map(|agent| {
