@@ -83,6 +83,16 @@ const PLANTS: &[Plant] = &[
     known("a limit of reads", &[(Processors, 0.5, 0.02), (Reads, 2.0, 0.0)], &[1]),
     open("a lock", &[(Processors, 0.9, 0.02), (Disk, 0.7, 0.0), (Nothing, 2.0, 0.0)], &[]),
     open("a thread beside a lock", &[(Thread, 1.75, 0.0), (Nothing, 2.0, 0.0)], &[]),
+    open(
+        "a thread that looks for work all the time beside a lock",
+        &[(Thread, 0.05, 0.97), (Nothing, 2.0, 0.0)],
+        &[],
+    ),
+    open(
+        "processors beside a thread that looks for work all the time",
+        &[(Processors, 2.0, 0.05), (Thread, 0.01, 0.97)],
+        &[0],
+    ),
     open("a quota beside a lock", &[(Quota, 1.7, 0.0), (Nothing, 2.0, 0.0)], &[]),
     Plant { slots: 4, ..open("four workers", &[(Processors, 0.9, 0.02), (Disk, 0.7, 0.0)], &[]) },
     Plant {
