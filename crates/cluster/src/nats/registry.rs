@@ -1,6 +1,6 @@
 //! The drivers that have registered lately.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,10 +16,12 @@ use crate::nats::names::{DRIVERS, is_token};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(12);
-/// Drivers that are known at a time, and the bytes of what one says of itself: where names are free to choose, new ones
-/// may come without end.
-const MOST_DRIVERS: usize = 4096;
+/// Drivers that are known at a time, and the bytes of what one says of itself and all do: where names are free to
+/// choose, new ones may come without end. Some hundred bytes are usual, and a controller of 10 000 drivers has room for
+/// ten times as many.
+const MOST_DRIVERS: usize = 100_000;
 const MOST_BYTES: usize = 128 << 10;
+const MOST_BYTES_OF_ALL: usize = 256 << 20;
 /// Runs that a driver works on at a time, and stores of each; a store is a host and a port.
 const MOST_DOING: usize = 256;
 const MOST_STORES: usize = 1024;
@@ -34,10 +36,26 @@ pub struct Present {
     pub heard: Instant,
 }
 
+/// Who is known, within bounds.
+#[derive(Debug, Default)]
+struct Known {
+    drivers: BTreeMap<String, Entry>,
+    /// Who was heard of when: the longest silent one is first, without a search among all of them.
+    by_age: BTreeSet<(Instant, String)>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    present: Present,
+    /// What it said, as it came.
+    bytes: usize,
+}
+
 /// The drivers, kept up to date by a task of its own while this exists.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    known: Arc<Mutex<BTreeMap<String, Present>>>,
+    known: Arc<Mutex<Known>>,
     _watching: Arc<Watching>,
 }
 
@@ -84,9 +102,14 @@ impl Bus {
     /// # Errors
     /// When NATS does not answer now.
     pub async fn registered(&self, name: &str) -> Result<Option<Registration>, BusError> {
+        Ok(self.registered_in(name).await?.map(|(registration, _)| registration))
+    }
+
+    /// The same, and in how many bytes it said that.
+    async fn registered_in(&self, name: &str) -> Result<Option<(Registration, usize)>, BusError> {
         let bucket = self.drivers().await?;
         let value = bucket.get(name).await.map_err(|cause| self.problem(cause.to_string()))?;
-        Ok(value.and_then(|bytes| read(name, &bytes)))
+        Ok(value.and_then(|bytes| Some((read(name, &bytes)?, bytes.len()))))
     }
 
     /// Watches who is there. Gives what is known at once; the rest follows.
@@ -94,14 +117,14 @@ impl Bus {
     /// # Errors
     /// When NATS does not answer now.
     pub async fn registry(&self) -> Result<Registry, BusError> {
-        let known: Arc<Mutex<BTreeMap<String, Present>>> = Arc::default();
+        let known: Arc<Mutex<Known>> = Arc::default();
         let bucket = self.bucket(DRIVERS).await?;
         let names = self.named(&bucket).await?;
-        let asked = futures_util::stream::iter(&names).map(|name| self.registered(name));
+        let asked = futures_util::stream::iter(&names).map(|name| self.registered_in(name));
         let mut answers = asked.buffer_unordered(ASKED_AT_ONCE);
         while let Some(answer) = answers.next().await {
-            if let Some(registration) = answer? {
-                enter(&known, registration);
+            if let Some((registration, bytes)) = answer? {
+                enter(&known, registration, bytes);
             }
         }
         drop(answers);
@@ -132,19 +155,43 @@ fn read(key: &str, bytes: &[u8]) -> Option<Registration> {
     Some(registration)
 }
 
-fn enter(known: &Mutex<BTreeMap<String, Present>>, registration: Registration) {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() >= MOST_DRIVERS && !known.contains_key(&registration.name) {
-        // The one that has been silent for longest makes room, if it is gone.
-        let silent = known.iter().min_by_key(|(_, one)| one.heard);
-        let silent = silent.filter(|(_, one)| one.heard.elapsed() > SILENCE).map(|(name, _)| name.clone());
-        let Some(silent) = silent else { return };
-        known.remove(&silent);
+impl Known {
+    /// A driver that there is no room for is not entered.
+    fn enter(&mut self, registration: Registration, bytes: usize) {
+        let name = registration.name.clone();
+        while !self.has_room(&name, bytes) {
+            // Whoever has been silent for longest makes room, if it is gone.
+            let silent = self.by_age.first().filter(|(heard, _)| heard.elapsed() > SILENCE);
+            let Some(silent) = silent.map(|(_, name)| name.clone()) else { return };
+            self.remove(&silent);
+        }
+        self.remove(&name);
+        let heard = Instant::now();
+        self.by_age.insert((heard, name.clone()));
+        self.bytes += bytes;
+        self.drivers.insert(name, Entry { present: Present { registration, heard }, bytes });
     }
-    known.insert(registration.name.clone(), Present { registration, heard: Instant::now() });
+
+    /// Whether a driver may say so much, in place of what it said before.
+    fn has_room(&self, name: &str, bytes: usize) -> bool {
+        let before = self.drivers.get(name);
+        let others = self.bytes - before.map_or(0, |entry| entry.bytes);
+        (before.is_some() || self.drivers.len() < MOST_DRIVERS) && others + bytes <= MOST_BYTES_OF_ALL
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some((name, entry)) = self.drivers.remove_entry(name) {
+            self.bytes -= entry.bytes;
+            self.by_age.remove(&(entry.present.heard, name));
+        }
+    }
 }
 
-async fn watch(bus: Bus, known: Arc<Mutex<BTreeMap<String, Present>>>) {
+fn enter(known: &Mutex<Known>, registration: Registration, bytes: usize) {
+    known.lock().unwrap_or_else(PoisonError::into_inner).enter(registration, bytes);
+}
+
+async fn watch(bus: Bus, known: Arc<Mutex<Known>>) {
     loop {
         let Ok(bucket) = bus.bucket(DRIVERS).await else {
             tokio::time::sleep(PAUSE).await;
@@ -159,7 +206,7 @@ async fn watch(bus: Bus, known: Arc<Mutex<BTreeMap<String, Present>>>) {
             match entry.operation {
                 Operation::Put => {
                     if let Some(registration) = read(&entry.key, &entry.value) {
-                        enter(&known, registration);
+                        enter(&known, registration, entry.value.len());
                     }
                 }
                 Operation::Delete | Operation::Purge => {
@@ -175,13 +222,15 @@ impl Registry {
     /// All drivers that were ever heard of while this watched, by name, with their age.
     #[must_use]
     pub fn all(&self) -> Vec<Present> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.drivers.values().map(|entry| entry.present.clone()).collect()
     }
 
     /// One of them.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Present> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.drivers.get(name).map(|entry| entry.present.clone())
     }
 }
 
@@ -257,16 +306,47 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn names_without_end_push_out_those_that_are_gone_and_nobody_else() {
-        let known: Mutex<BTreeMap<String, Present>> = Mutex::default();
-        let has = |name: &str| known.lock().unwrap().contains_key(name);
-        (0..MOST_DRIVERS).for_each(|number| enter(&known, driver(&format!("d{number}"), "here")));
-        enter(&known, driver("new", "here"));
-        assert!(!has("new"));
+        let mut known = Known::default();
+        let mut enter = |name: &str, bytes: usize| {
+            known.enter(driver(name, "here"), bytes);
+            (known.drivers.contains_key(name), known.drivers.contains_key("d0"), known.drivers.len())
+        };
+        for number in 0..MOST_DRIVERS {
+            assert!(enter(&format!("d{number}"), 1000).0);
+        }
+        assert_eq!(enter("new", 1000), (false, true, MOST_DRIVERS));
         tokio::time::advance(2 * SILENCE).await;
-        enter(&known, driver("d0", "here"));
-        enter(&known, driver("new", "here"));
-        assert!(has("new") && has("d0"));
-        assert_eq!(known.lock().unwrap().len(), MOST_DRIVERS);
+        assert_eq!(enter("d0", 1000), (true, true, MOST_DRIVERS));
+        assert_eq!(enter("new", 1000), (true, true, MOST_DRIVERS));
+        // All of them are heard of again.
+        for number in 0..MOST_DRIVERS {
+            enter(&format!("d{number}"), 1000);
+        }
+        assert_eq!(enter("newer", 1000), (false, true, MOST_DRIVERS));
+        assert_eq!(known.by_age.len(), known.drivers.len());
+        assert_eq!(known.bytes, 1000 * MOST_DRIVERS);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drivers_that_say_much_take_the_room_of_many() {
+        let mut known = Known::default();
+        let most = MOST_BYTES_OF_ALL / MOST_BYTES;
+        for number in 0..=most {
+            known.enter(driver(&format!("d{number}"), "here"), MOST_BYTES);
+        }
+        assert_eq!((known.drivers.len(), known.bytes), (most, MOST_BYTES_OF_ALL));
+        // Those that are there may go on, also with less.
+        known.enter(driver("d0", "there"), MOST_BYTES);
+        known.enter(driver("d1", "there"), MOST_BYTES / 2);
+        known.enter(driver("new", "there"), MOST_BYTES / 2);
+        let host = |name: &str| known.drivers.get(name).map(|entry| entry.present.registration.host.clone());
+        assert_eq!([host("d0"), host("d1"), host("new")], ["there"; 3].map(|host| Some(host.to_owned())));
+        tokio::time::advance(2 * SILENCE).await;
+        known.enter(driver("newer", "here"), MOST_BYTES);
+        assert_eq!((known.drivers.len(), known.bytes), (most + 1, MOST_BYTES_OF_ALL));
+        known.remove("newer");
+        known.remove("newer");
+        assert_eq!((known.by_age.len(), known.bytes), (most, MOST_BYTES_OF_ALL - MOST_BYTES));
     }
 
     #[tokio::test]
