@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_report::export::encode::{influx, otlp_json, remote_write};
 use cosmark_report::export::point::Point;
-use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use url::Url;
+use ureq::{Agent, Proxy};
+use url::{Host, Url};
 
 use super::Shared;
 use crate::args::LiveOptions;
@@ -24,6 +24,8 @@ const LAST_PATIENCE: Duration = Duration::from_secs(7);
 const MOST_ANSWER: u64 = 300;
 /// Value of the header `Authorization` for all receivers.
 const AUTHORIZATION: &str = "COSMARK_METRICS_AUTHORIZATION";
+/// The proxy through which receivers on other machines are reached.
+const PROXY: &str = "COSMARK_METRICS_PROXY";
 
 /// A kind of receiver.
 pub struct Receiver {
@@ -80,11 +82,11 @@ pub const RECEIVERS: &[Receiver] = &[
     },
 ];
 
-/// Where a receiver is reached.
+/// Where a receiver is reached, and through which proxy.
 ///
 /// # Errors
-/// When `text` is no URL of HTTP.
-pub fn endpoint(receiver: &Receiver, text: &str) -> Result<Url, Problem> {
+/// When `text` is no URL of HTTP, or what names the proxy is none.
+pub fn endpoint(receiver: &Receiver, text: &str) -> Result<(Url, Option<Proxy>), Problem> {
     let flag = receiver.flag;
     let mut url = Url::parse(text).map_err(|cause| {
         Problem::usage(format!("{flag}: not a URL ({cause}); such as http://host:port/path"))
@@ -95,7 +97,26 @@ pub fn endpoint(receiver: &Receiver, text: &str) -> Result<Url, Problem> {
     if url.path() == "/" {
         url.set_path(receiver.path);
     }
-    Ok(url)
+    let proxy = proxy_to(&url, std::env::var(PROXY).ok().as_deref())?;
+    Ok((url, proxy))
+}
+
+/// The proxy that the user names for metrics; none to what is on this machine. It opens tunnels, and sees nothing of
+/// what goes through to an `https` receiver.
+fn proxy_to(url: &Url, named: Option<&str>) -> Result<Option<Proxy>, Problem> {
+    let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(None) };
+    let is_http = Url::parse(named).is_ok_and(|proxy| proxy.scheme() == "http" && proxy.has_host());
+    let proxy = Proxy::new(named).ok().filter(|_| is_http).ok_or_else(|| {
+        // It may have a password in it, and is not repeated.
+        Problem::usage(format!("{PROXY} is not the URL of a proxy such as http://proxy.internal:3128"))
+    })?;
+    let is_here = match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    Ok(Some(proxy).filter(|_| !is_here))
 }
 
 /// A receiver that is being sent to.
@@ -120,13 +141,13 @@ impl Push {
     /// # Errors
     /// When the URL is not one, or no thread can be started.
     pub fn start(receiver: &'static Receiver, url: &str, sums: Shared) -> Result<Self, Problem> {
-        let url = endpoint(receiver, url)?;
+        let (url, proxy) = endpoint(receiver, url)?;
         let (stop, stopped) = sync_channel(1);
         let (tell, done) = sync_channel(1);
         let start_ns = now_ns();
         let secure = url.scheme() == "https";
         let work = move || {
-            let agent = agent(secure);
+            let agent = agent(secure, proxy);
             let authorization = std::env::var(AUTHORIZATION).ok();
             let mut count = Count::default();
             loop {
@@ -174,12 +195,12 @@ fn now_ns() -> i128 {
     i128::try_from(since.as_nanos()).unwrap_or_default()
 }
 
-fn agent(secure: bool) -> Agent {
+fn agent(secure: bool, proxy: Option<Proxy>) -> Agent {
     let mut config = Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
-        // A login goes where the user said, and nowhere else.
-        .proxy(None)
+        // A login goes where the user said, and nowhere else: no proxy is taken from the environment's `http_proxy`.
+        .proxy(proxy)
         .max_redirects(0);
     if secure {
         let found = rustls_native_certs::load_native_certs();
@@ -215,4 +236,63 @@ fn send(
     let text: String =
         text.unwrap_or_default().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     Err(format!("{} {}", answer.status(), text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_proxy_is_what_the_user_names_for_metrics_and_none_to_this_machine() {
+        let far = url("https://influx.example.com/api/v2/write");
+        for named in [None, Some("")] {
+            assert!(proxy_to(&far, named).unwrap().is_none());
+        }
+        for named in ["http://proxy.internal:3128", "http://user:word@10.0.0.1"] {
+            assert!(proxy_to(&far, Some(named)).unwrap().is_some(), "{named}");
+            for near in ["http://127.0.0.1:9090/", "http://localhost/", "http://[::1]:8086/write"] {
+                assert!(proxy_to(&url(near), Some(named)).unwrap().is_none(), "{near}");
+            }
+        }
+        for named in
+            ["proxy.internal:3128", "socks5://proxy.internal", "ftp://user:word@x", "http://", "3128"]
+        {
+            let problem = proxy_to(&far, Some(named)).unwrap_err();
+            assert!(!format!("{problem:?}").contains("word"), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn metrics_go_through_a_tunnel_of_the_proxy() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxy = std::thread::spawn(move || {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let mut firsts = Vec::new();
+            for answer in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"]
+            {
+                let head: Vec<String> =
+                    stream.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+                firsts.extend(head.first().cloned());
+                if firsts.len() == 2 {
+                    stream.read_exact(&mut [0; 5]).unwrap();
+                }
+                stream.get_mut().write_all(answer.as_bytes()).unwrap();
+            }
+            firsts
+        });
+        // Nobody but the proxy could find that machine.
+        let url = url("http://metrics.invalid:8086/write");
+        let through = proxy_to(&url, Some(&format!("http://{address}"))).unwrap();
+        send(&agent(false, through), &RECEIVERS[0], &url, Some("Token abc"), b"a b=1").unwrap();
+        let firsts = proxy.join().unwrap();
+        assert_eq!(firsts, ["CONNECT metrics.invalid:8086 HTTP/1.1", "POST /write HTTP/1.1"]);
+    }
 }
