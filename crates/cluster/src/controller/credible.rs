@@ -16,17 +16,36 @@ const LONGEST_S: f64 = 1e10;
 /// What one driver says of one step.
 #[derive(Debug, Default)]
 pub struct Sayings {
-    /// When the first event came: by the stream, ns since 1970, and here. Of a run that is taken up only the stream
-    /// knows how long ago that was, and its clock may be set.
-    first: Option<(i64, Instant)>,
+    heard: Option<Heard>,
     /// What the driver's clock showed when its load began.
     origin_ns: Option<u64>,
+}
+
+/// How long one was heard. Of a run that is taken up only the stream knows that.
+#[derive(Debug)]
+struct Heard {
+    /// When the first event came here.
+    since: Instant,
+    /// What the clock of the stream showed at the last event, ns since 1970.
+    last_ns: i64,
+    /// By how much it went on from event to event. It may be set back by hours between two.
+    by_stream_ns: u64,
+}
+
+impl Heard {
+    fn on(&mut self, unix_ns: i64) -> Duration {
+        let step_ns = u64::try_from(unix_ns.saturating_sub(self.last_ns)).unwrap_or(0);
+        self.by_stream_ns = self.by_stream_ns.saturating_add(step_ns);
+        self.last_ns = unix_ns;
+        self.since.elapsed().max(Duration::from_nanos(self.by_stream_ns))
+    }
 }
 
 impl Sayings {
     /// Takes note of the next event, which the stream had at `unix_ns` at the latest; false when it cannot be true.
     pub fn are_credible(&mut self, unix_ns: i64, event: &DriverEvent) -> bool {
-        let (first_ns, since) = *self.first.get_or_insert_with(|| (unix_ns, Instant::now()));
+        let begin = || Heard { since: Instant::now(), last_ns: unix_ns, by_stream_ns: 0 };
+        let passed = self.heard.get_or_insert_with(begin).on(unix_ns);
         if let DriverEvent::Launched(launched) = event {
             self.origin_ns.get_or_insert(launched.origin_ns);
         }
@@ -43,8 +62,6 @@ impl Sayings {
         };
         // Before its load begins nothing of this is counted.
         let Some(origin_ns) = self.origin_ns else { return true };
-        let by_stream = u64::try_from(unix_ns.saturating_sub(first_ns)).unwrap_or(0);
-        let passed = since.elapsed().max(Duration::from_nanos(by_stream));
         Duration::from_nanos(latest_ns.saturating_sub(origin_ns)) <= passed + AHEAD
     }
 }
@@ -122,5 +139,20 @@ mod tests {
         }
         // What is said before the load began is left out by the stage.
         assert!(Sayings::default().are_credible(0, &DriverEvent::Told { up_to_ns: u64::MAX }));
+    }
+
+    #[test]
+    fn a_clock_of_the_stream_that_is_set_back_takes_nothing_from_what_has_passed() {
+        let mut sayings = Sayings { origin_ns: Some(ORIGIN), ..Sayings::default() };
+        let mut says = |at_s: i64, up_to_s: u64| {
+            let all = DriverEvent::Told { up_to_ns: ORIGIN + up_to_s * SECOND };
+            sayings.are_credible(1_700_000_000_000_000_000 + at_s * SECOND.cast_signed(), &all)
+        };
+        assert!(says(0, 0));
+        assert!(says(10_000, 10_000));
+        // Five hours back.
+        assert!(says(-8_000, 10_001));
+        assert!(says(2_000, 20_001));
+        assert!(!says(2_001, 24_002));
     }
 }
