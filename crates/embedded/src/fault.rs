@@ -5,6 +5,8 @@ use std::io;
 use hyper::StatusCode;
 use s3s::{S3Error, S3ErrorCode, StdError, s3_error};
 
+use crate::bodies::STALLED;
+
 /// An error code that s3s has no name for.
 fn custom(code: &str, status: StatusCode, message: String) -> S3Error {
     let code = code.parse().unwrap_or(S3ErrorCode::InternalError);
@@ -78,6 +80,9 @@ fn too_many_files(error: &io::Error) -> bool {
 /// An error that ended a request body. s3s tells its kinds only as text.
 pub(crate) fn body(error: &StdError) -> S3Error {
     let text = error.to_string();
+    if text.contains(STALLED) {
+        return s3_error!(RequestTimeout, "{STALLED}");
+    }
     if text.contains("Sha256Mismatch") {
         let message = "the body is not the one whose SHA-256 stands in x-amz-content-sha256".to_owned();
         return custom("XAmzContentSHA256Mismatch", StatusCode::BAD_REQUEST, message);

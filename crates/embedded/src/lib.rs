@@ -12,6 +12,7 @@
 //! # Ok::<(), cosmark_embedded::Error>(())
 //! ```
 
+mod bodies;
 mod digest;
 mod error;
 mod fault;

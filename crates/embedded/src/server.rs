@@ -11,7 +11,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::{Request, Response};
@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::Error;
+use crate::bodies::Flowing;
 use crate::heads::{HEAD_PATIENCE, HeadClock, Heard};
 
 /// Connections that wait to be accepted; the system may allow less (`net.core.somaxconn`).
@@ -130,7 +131,7 @@ async fn accept(listener: tokio::net::TcpListener, front: Front, mut stopped: wa
 }
 
 /// No time limit on idle connections: a client that keeps some for later is not wrong, and each costs only itself. A
-/// head that has begun has one.
+/// head or a body that has begun has one.
 async fn connection<S>(stream: S, front: Front, mut stopped: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -194,7 +195,7 @@ impl hyper::service::Service<Request<Incoming>> for Front {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let Self { service, answered } = self.clone();
         Box::pin(async move {
-            let mut response = match service.call(request.map(Body::from)).await {
+            let mut response = match service.call(request.map(flowing)).await {
                 Ok(response) => response,
                 Err(_) => spoiled(),
             };
@@ -206,6 +207,11 @@ impl hyper::service::Service<Request<Incoming>> for Front {
             Ok(response)
         })
     }
+}
+
+/// A body that has to go on, where there is one.
+fn flowing(body: Incoming) -> Body {
+    if body.is_end_stream() { Body::from(body) } else { Body::http_body(Flowing::new(body)) }
 }
 
 /// The answer where one could not be spelled.
@@ -227,6 +233,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
+    use crate::bodies::BODY_PATIENCE;
     use crate::protocol::Protocol;
     use crate::store::Store;
 
@@ -283,5 +290,27 @@ mod tests {
             sleep(Duration::from_secs(10)).await;
         }
         assert!(served.is_finished());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn half_a_body_is_answered_after_two_minutes_and_its_connection_ends() {
+        let place = tempfile::tempdir().unwrap();
+        let (mut client, server) = tokio::io::duplex(64 << 10);
+        let (_stop, stopped) = watch::channel(false);
+        let served = tokio::spawn(connection(server, front(&place), stopped));
+        client.write_all(b"PUT /bucket HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        answered(&mut client).await;
+        let begun = Instant::now();
+        client
+            .write_all(b"PUT /bucket/key HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345")
+            .await
+            .unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        let took = begun.elapsed();
+        assert!(took >= BODY_PATIENCE && took < BODY_PATIENCE + Duration::from_secs(1), "{took:?}");
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("RequestTimeout"), "{answer}");
+        drop(client);
+        served.await.unwrap();
     }
 }
