@@ -29,8 +29,11 @@ pub fn by_driver(run: &CosbenchRun) -> Vec<Vec<Vec<DriverResult>>> {
     }
     for (stage, of) in run.stages.iter().zip(&mut shares) {
         for (operation, drivers) in stage.operations.iter().zip(of) {
-            let sum = |part: fn(&PartResult) -> u64| drivers.iter().map(|one| part(&one.sums)).sum::<u64>();
-            let adds_up = sum(|part| part.ok) == operation.count && sum(|part| part.bytes) == operation.bytes;
+            let sum = |part: fn(&PartResult) -> u64| -> u128 {
+                drivers.iter().map(|one| u128::from(part(&one.sums))).sum()
+            };
+            let adds_up = sum(|part| part.ok) == u128::from(operation.count)
+                && sum(|part| part.bytes) == u128::from(operation.bytes);
             if operation.count == 0 || !adds_up {
                 drivers.clear();
             }

@@ -7,6 +7,7 @@ use crate::cosbench::commas;
 use crate::cosbench::fields::{count, number, ratio};
 use crate::csv::cosbench::TIMELINE_METRICS;
 use crate::csv::line::read_records;
+use crate::directory::counts::Counted;
 
 /// One interval of a stage's timeline.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,12 @@ pub struct TimelineValue {
     pub success_ratio: Option<f64>,
 }
 
+impl TimelineValue {
+    fn counted(&self) -> Counted {
+        Counted { counts: u128::from(self.count), bytes: u128::from(self.bytes) }
+    }
+}
+
 /// Values of operations in intervals in which nothing was seen: COSBench writes all of an interval in a few bytes.
 const MOST_UNSEEN: usize = 2_000_000;
 
@@ -47,6 +54,8 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
     let mut entries = Vec::new();
     let mut seen = 0_u64;
     let mut unseen = 0_usize;
+    // Whoever adds entries up may do so as they are.
+    let mut counted = Counted::default();
     read_records(path, |_, record| {
         seen += 1;
         let fields: Vec<&str> = record.iter().collect();
@@ -63,7 +72,12 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
                 if unseen > MOST_UNSEEN {
                     return Err("no run has so many intervals of so many operations without any".to_owned());
                 }
-                entries.push(parse_row(&labels, &fields)?);
+                let entry = parse_row(&labels, &fields)?;
+                counted = entry.operations.iter().fold(counted, |sum, value| sum.and(value.counted()));
+                if !counted.is_possible() {
+                    return Err("the counts up to here are more than a run can have".to_owned());
+                }
+                entries.push(entry);
                 Ok(())
             }
         }
@@ -159,5 +173,21 @@ mod tests {
         assert_eq!(read(3, 1000), Ok(1000));
         let error = read(MOST_UNSEEN / 2 + 1, 2).unwrap_err();
         assert!(error.contains("line 4: no run has so many intervals"), "{error}");
+    }
+    #[test]
+    fn counts_that_no_run_has_together_are_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s1-main.csv");
+        let read = |count: u64, bytes: u64, rows: usize| {
+            let head =
+                format!("Timestamp,{},Version-Info\n,{},,\n", TIMELINE_METRICS.join(","), "read,".repeat(7));
+            let row = format!("18:54:05,{count},{bytes},1,1,1,1,100%,0,0,0\n");
+            std::fs::write(&path, head + &row.repeat(rows)).unwrap();
+            read_timeline(&path).map(|entries| entries.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(1_000_000, 1 << 40, 1000), Ok(1000));
+        for error in [read(1 << 56, 1, 300).unwrap_err(), read(1, 1 << 56, 300).unwrap_err()] {
+            assert!(error.contains("more than a run can have"), "{error}");
+        }
     }
 }
