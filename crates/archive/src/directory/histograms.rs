@@ -15,6 +15,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use jiff::Timestamp;
 
 use crate::ArchiveError;
+use crate::directory::counts::MOST;
 use crate::directory::files::GrowingFile;
 use crate::regular;
 
@@ -207,6 +208,8 @@ pub struct HistogramLog {
     lines: BufReader<File>,
     line: u64,
     ended: bool,
+    /// Values of all histograms that were read.
+    counted: u64,
 }
 
 impl HistogramLog {
@@ -217,7 +220,7 @@ impl HistogramLog {
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
         let path = dir.join(FILE_NAME);
         let file = regular::open(&path).map_err(ArchiveError::io("read", &path))?;
-        Ok(Self { path, lines: BufReader::with_capacity(1 << 16, file), line: 0, ended: false })
+        Ok(Self { path, lines: BufReader::with_capacity(1 << 16, file), line: 0, ended: false, counted: 0 })
     }
 
     /// Opens the log at its last `bytes`: what happened lately, however long the run is.
@@ -368,6 +371,16 @@ impl HistogramLog {
         Ok(Some(LoggedHistogram { tag, start: entry.start_timestamp(), length: entry.duration(), histogram }))
     }
 
+    /// Whoever reads a log may add its counts up as they are.
+    fn add_up(&mut self, entry: Option<LoggedHistogram>) -> Result<Option<LoggedHistogram>, ArchiveError> {
+        let count = entry.as_ref().map_or(0, |entry| entry.histogram.len());
+        self.counted = self.counted.saturating_add(count);
+        if u128::from(self.counted) > MOST {
+            return Err(self.damaged("the counts up to here are more than a run can have".to_owned()));
+        }
+        Ok(entry)
+    }
+
     /// The next line whose tag is wanted; the others are not even decoded.
     pub(crate) fn next_wanted(
         &mut self,
@@ -375,7 +388,7 @@ impl HistogramLog {
     ) -> Option<Result<LoggedHistogram, ArchiveError>> {
         while !self.ended {
             let parsed = match self.read_line() {
-                Ok(Some(line)) => self.parse(&line, wanted),
+                Ok(Some(line)) => self.parse(&line, wanted).and_then(|entry| self.add_up(entry)),
                 Ok(None) => {
                     self.ended = true;
                     return None;
@@ -464,6 +477,29 @@ mod tests {
             let entries: Result<Vec<_>, _> = HistogramLog::open(dir.path()).unwrap().collect();
             assert_eq!(entries.is_ok(), is_good, "{start} {length}");
             assert_eq!(HistogramLog::marks(dir.path(), |_, _, _| {}).is_ok(), is_good, "{start} {length}");
+        }
+    }
+
+    #[test]
+    fn counts_that_no_run_has_together_are_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |counts: &[u64]| {
+            let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+            (1..).zip(counts).for_each(|(n, count)| histogram.record_n(n * 1_000_000, *count).unwrap());
+            let mut bytes = Vec::new();
+            V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+            format!("Tag=m.read.response,1.0,10.0,1.0,{}\n", BASE64.encode(&bytes))
+        };
+        let most = u64::MAX >> 1;
+        for (text, is_good) in [
+            (line(&[1 << 40, 10_000_000_000]).repeat(1000), true),
+            (line(&[most; 3]), false),
+            (line(&[1 << 59]).repeat(2), true),
+            (line(&[1 << 59]).repeat(3), false),
+        ] {
+            std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
+            let entries: Result<Vec<_>, _> = HistogramLog::open(dir.path()).unwrap().collect();
+            assert_eq!(entries.is_ok(), is_good, "{entries:?}");
         }
     }
 
