@@ -9,6 +9,8 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 export const OUT = process.env.COSMARK_ARTEFACTS ?? fileURLToPath(new URL("./artefacts", import.meta.url));
 /** The machine may be slow and busy: what takes longer than this is a failure. */
 export const PATIENCE_MS = Number(process.env.COSMARK_PATIENCE_MS ?? 120_000);
+/** For runs, maybe some that come before: their own time is as long as ever, and all that goes with it grows. */
+export const RUNS_MS = 4 * PATIENCE_MS;
 /** A part waits for many things, and for some without a limit of their own: a frozen page answers no question. */
 const PART_MS = 8 * PATIENCE_MS;
 const CLOSING_MS = 15_000;
@@ -34,6 +36,7 @@ export async function launch() {
   mkdirSync(OUT, { recursive: true });
   return chromium.launch({
     executablePath,
+    timeout: PATIENCE_MS,
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
 }

@@ -8,7 +8,7 @@ import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { axe, check, close, comes, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, shot, until } from "./browser.mjs";
+import { axe, check, close, comes, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, RUNS_MS, shot, until } from "./browser.mjs";
 
 const [given, mode] = process.argv.slice(2);
 const overNats = mode === "--nats";
@@ -133,6 +133,12 @@ async function write(text) {
 
 const word = (text) => page.locator(".check-word", { hasText: text }).waitFor();
 
+/** Of the page of a run: it has ended like that, and its results are there. */
+async function over(state) {
+  await page.locator(`.state-${state}`).first().waitFor({ timeout: RUNS_MS });
+  await page.locator(".verdict").first().waitFor({ timeout: RUNS_MS });
+}
+
 /** Submits what is on the page; gives the id of the run. */
 async function submit() {
   await page.getByRole("button", { name: "Submit", exact: true }).click();
@@ -188,8 +194,8 @@ async function seenLive() {
     const parts = ['[data-chart="throughput"] canvas', ".timeline .step:nth-child(5)", ".log-line"];
     return counted > 0 && parts.every((part) => document.querySelector(part)) ? "live" : "";
   });
-  await until("the run is seen at work, or is over", async () => (await look()) !== "");
-  return (await look()) === "live";
+  // Asked once more, it may have ended since.
+  return (await until("the run is seen at work, or is over", look, RUNS_MS)) === "live";
 }
 
 async function byEditor() {
@@ -207,19 +213,21 @@ async function byEditor() {
   await page.getByLabel("Tags", { exact: true }).fill("e2e, editor");
   let id = await submit();
   // A machine that is slow enough shows the page when the run has ended: then a longer one is watched.
+  let live = await seenLive();
   for (const seconds of [60, 240]) {
-    if (await seenLive()) break;
+    if (live) break;
     await page.goto(`${base}/submit`);
     await page.locator(".cm-content").waitFor();
     await write(workload("watched", seconds));
     await word("can be run");
     id = await submit();
+    live = await seenLive();
   }
+  check(live, "no run was seen at work, however long it was");
   await both("live", true);
   // Then the results, without a reload.
-  await page.locator(".verdict").waitFor();
+  await over("finished");
   await page.locator('[data-chart="distribution"] canvas').waitFor();
-  await page.locator(".state-finished").first().waitFor();
   await both("results");
   for (const kind of ["PNG", "SVG"]) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.locator('[data-chart="throughput"]').getByRole("button", { name: kind }).click()]);
@@ -262,8 +270,7 @@ async function byForm() {
   await page.getByRole("button", { name: "COSBench XML" }).click();
   await page.locator(".generated", { hasText: "<workload" }).waitFor();
   await submit();
-  await page.locator(".state-finished").first().waitFor();
-  await page.locator(".verdict").waitFor();
+  await over("finished");
   await page.goto(`${base}/submit/matrix`);
   await page.getByLabel("Object sizes", { exact: true }).fill("1KiB, 4KiB");
   await page.getByLabel("Workers", { exact: true }).fill("1, 2");
@@ -274,7 +281,7 @@ async function byForm() {
   await comes(async () => (await page.locator(".figure b").first().textContent()).startsWith("8 "), "the matrix does not count its stages");
   await both("matrix");
   await submit();
-  await page.locator(".state-finished").first().waitFor();
+  await over("finished");
   await page.locator("#overview").waitFor();
   await both("results-matrix");
 }
@@ -320,7 +327,7 @@ async function queueAndCancel() {
     await page.goto(`${base}/runs/${long}`);
     await page.getByRole("button", { name: `Cancel ${long}` }).click();
     await page.getByRole("button", { name: "Cancel the run" }).click();
-    await page.locator(".state-cancelled").first().waitFor();
+    await over("cancelled");
   }
   await page.goto(`${base}/`);
   await page.locator(".history tbody tr", { hasText: "watched" }).first().waitFor();
@@ -330,13 +337,13 @@ async function queueAndCancel() {
   await word("can be run");
   const id = await submit();
   await page.getByRole("button", { name: `Cancel ${id}` }).waitFor();
-  await page.locator('[data-chart="throughput"] canvas').waitFor();
+  // Those that waited before it run first.
+  await page.locator('[data-chart="throughput"] canvas').waitFor({ timeout: RUNS_MS });
   await page.getByRole("button", { name: `Cancel ${id}` }).click();
   await page.getByRole("alertdialog").waitFor();
   await both("cancel");
   await page.getByRole("button", { name: "Cancel the run" }).click();
-  await page.locator(".state-cancelled").first().waitFor();
-  await page.locator(".verdict").waitFor();
+  await over("cancelled");
 }
 
 async function compareAndPerformance() {
@@ -432,14 +439,14 @@ async function study() {
     const lines = readFileSync(join(work, "study-reads-quick/journal.jsonl"), "utf8").split("\n").filter(Boolean);
     return lines.map((line) => JSON.parse(line)).filter((line) => line.step === step).map((line) => line.run);
   };
-  const mark = (text) => page.locator(".run-when .mark", { hasText: text }).waitFor();
-  await until("the study is listed", async () => {
-    await page.goto(`${base}/studies`);
-    return page.getByRole("link", { name: "Reads of one store" }).waitFor({ timeout: 3000 }).then(() => true, () => false);
-  });
+  const mark = (text) => page.locator(".run-when .mark", { hasText: text }).waitFor({ timeout: RUNS_MS });
+  // Asked for as often as the page does not: the study must not be over before it is stopped.
+  const listed = () => page.evaluate(() => fetch("/api/v1/studies").then((one) => one.json()));
+  await until("the study is listed", async () => [].concat(await listed()).some((one) => one.title === "Reads of one store"));
+  await page.goto(`${base}/studies`);
   await page.getByRole("link", { name: "Reads of one store" }).click();
   await mark("running");
-  await page.locator(".study-grid .spot .number").first().waitFor();
+  await page.locator(".study-grid .spot .number").first().waitFor({ timeout: RUNS_MS });
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await page.getByRole("button", { name: "Stop the study" }).click();
   await mark("stopped");
