@@ -116,6 +116,11 @@ export async function longShot(page, name) {
   await page.setViewportSize(before);
 }
 
+/** Until what the page has to draw by now is drawn: a frame is painted between the two. */
+export async function drawn(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+}
+
 /** Until something holds; asked again and again. */
 export async function until(what, holds, limitMs = PATIENCE_MS) {
   const end = Date.now() + limitMs;

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { axe, check, close, comes, finish, fits, launch, logIn, longShot, open, parts, shot, until } from "./browser.mjs";
+import { axe, check, close, comes, drawn, finish, fits, launch, logIn, longShot, open, parts, PATIENCE_MS, shot, until } from "./browser.mjs";
 import { startMock } from "./mock.mjs";
 
 const MOST_JS_BYTES = 600_000;
@@ -180,6 +180,9 @@ async function keyboard() {
   }
   await page.keyboard.press("Enter");
   await until("the queue is in another order", async () => (await order()).join() !== before.join());
+  // The places are gone: where runs stand is where the pointer finds them.
+  await until("no place is chosen any more", async () => !(await place()));
+  await drawn(page);
   await comes(async () => (await order()).length === 3, "keyboard: runs are missing from the queue");
   // By pointer: the first to the end.
   const now = await order();
@@ -227,10 +230,13 @@ async function keyboard() {
   await page.waitForURL(/\/targets/);
   await page.goto(`${still.url}/submit`);
   const editor = page.locator(".cm-content");
-  await editor.click();
-  await page.keyboard.press("Control+a");
-  await page.keyboard.type("st");
-  await page.locator(".cm-tooltip-autocomplete").waitFor();
+  // Typed before the schema has come, there is nothing to complete with: then it is typed again.
+  await until("the editor completes", async () => {
+    await editor.click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("st");
+    return page.locator(".cm-tooltip-autocomplete").waitFor({ timeout: PATIENCE_MS / 8 }).then(() => true, () => false);
+  });
   await comes(async () => (await page.locator(".cm-tooltip-autocomplete").textContent()).includes("stages"), "editor: the schema completes nothing");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+a");
@@ -271,6 +277,7 @@ async function live() {
   const heap = async () => {
     let least = null;
     for (let reading = 0; reading < 5; reading++) {
+      await drawn(page);
       await cdp.send("HeapProfiler.collectGarbage");
       const { usedSize, backingStorageSize = 0 } = await cdp.send("Runtime.getHeapUsage");
       const { metrics } = await cdp.send("Performance.getMetrics");
@@ -319,13 +326,17 @@ async function live() {
   }, state);
   await see("hidden");
   await reach(270);
+  // What was begun before is on the canvas, and what must not be would be.
+  await drawn(page);
   const unseen = await drawing();
   await reach(280);
+  await drawn(page);
   check((await drawing()) === unseen, "live: a chart is drawn in a tab that nobody sees");
   // On paper every chart is there as it is now.
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   await comes(async () => (await drawing()) !== unseen, "live: what is printed is behind");
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  await drawn(page);
   const printed = await drawing();
   await reach(285);
   await see("visible");
@@ -333,9 +344,10 @@ async function live() {
 
   // The connection is lost, said so, and comes back with the state as it was.
   await page.evaluate(() => (globalThis.sameP = true));
-  mock.cut(2500);
+  mock.cut();
   await page.locator(".stale").waitFor();
   await shot(page, "stale-light", false);
+  mock.mend();
   await page.locator(".stale").waitFor({ state: "detached" });
   const count = async () => Number((await page.locator(".live-cards .card").first().locator("p").nth(1).textContent()).replace(/\D/g, ""));
   const counted = await count();

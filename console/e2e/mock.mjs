@@ -39,7 +39,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
   const systemClients = new Set();
   let number = 0;
   let eventId = 0;
-  let closedUntil = 0;
+  let isCut = false;
 
   const driverNames = Array.from({ length: drivers }, (_, at) => `driver-${at + 1}`);
   const fleet = new Map(driverNames.map((name, at) => [name, {
@@ -475,7 +475,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       response.writeHead(code, { "Content-Type": "application/json", "Cache-Control": "no-store", ...headers });
       response.end(value === undefined ? "" : JSON.stringify(value));
     };
-    if (Date.now() < closedUntil) return request.socket.destroy();
+    if (isCut) return request.socket.destroy();
     if (!url.pathname.startsWith("/api/v1/")) return file(url.pathname, response);
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -541,10 +541,13 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         if (n % 4 === 3) await new Promise((done) => setTimeout(done, 1));
       }
     },
-    /** Breaks every connection and takes none for so long. */
-    cut(ms) {
-      closedUntil = Date.now() + ms;
+    /** Breaks every connection and takes none until `mend`. */
+    cut() {
+      isCut = true;
       server.closeAllConnections();
+    },
+    mend() {
+      isCut = false;
     },
     async stop() {
       clearInterval(beat);
