@@ -10,6 +10,8 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 const MOST_BYTES = 3_000_000;
+/** The machine may be slow and busy: what takes longer than this is a failure. */
+const PATIENCE_MS = Number(process.env.COSMARK_PATIENCE_MS ?? 120_000);
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const [out, ...reports] = process.argv.slice(2);
 if (!out || reports.length === 0) {
@@ -24,6 +26,7 @@ if (!existsSync(executablePath)) {
 mkdirSync(out, { recursive: true });
 const browser = await chromium.launch({
   executablePath,
+  timeout: PATIENCE_MS,
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 const problems = [];
@@ -34,15 +37,26 @@ function check(report, holds, text) {
   if (!holds) problems.push(`${report}: ${text}`);
 }
 
-/** A check of what may still be on its way to the page: asked again and again for two minutes. */
+/** A check of what may still be on its way to the page: asked again and again. */
 async function comes(report, holds, text) {
-  const end = Date.now() + 120_000;
+  const end = Date.now() + PATIENCE_MS;
   let came = await holds();
   while (!came && Date.now() < end) {
     await new Promise((done) => setTimeout(done, 50));
     came = await holds();
   }
   check(report, came, text);
+}
+
+/** Until each chart that has a place is on its canvas, and a frame is painted after it. */
+async function painted(page) {
+  const all = () => page.evaluate(() => {
+    const has = (box) => box.clientWidth === 0 || box.querySelector("canvas") !== null;
+    return [...document.querySelectorAll("[data-chart] .plot > .canvas")].every(has);
+  });
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await all()) && Date.now() < end) await page.waitForTimeout(50);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 }
 
 async function open(report, name, options) {
@@ -57,10 +71,10 @@ async function open(report, name, options) {
     const own = request.url() === url || /^(data|blob):/.test(request.url());
     check(name, own, `request to ${request.url()}`);
   });
-  page.setDefaultTimeout(120_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(url);
-  await page.waitForSelector(".verdict", { timeout: 120_000 });
-  await page.waitForTimeout(400);
+  await page.waitForSelector(".verdict");
+  await painted(page);
   return { context, page };
 }
 
@@ -87,7 +101,8 @@ async function interact(page, name) {
   const verdictFirst = await page.evaluate(() => document.querySelector("main > section")?.classList.contains("verdict"));
   check(name, verdictFirst, "the verdict is not the first thing");
   const chart = page.locator('[data-chart="throughput"]');
-  if ((await chart.count()) === 0 || (await chart.locator("canvas").count()) === 0) return;
+  // One that has nothing to draw says so.
+  if ((await chart.count()) === 0 || (await chart.locator(".plot").count()) === 0) return;
   await chart.locator("canvas").first().scrollIntoViewIfNeeded();
   const entries = chart.locator(".legend button");
   if ((await entries.count()) > 1) {
@@ -101,6 +116,7 @@ async function interact(page, name) {
   await plot.focus();
   for (let i = 0; i < 4; i += 1) await page.keyboard.press("ArrowRight");
   await comes(name, async () => (await chart.locator(".tip").count()) > 0, "arrow keys show no values");
+  await painted(page);
   const box = await plot.boundingBox();
   await page.mouse.move(box.x + box.width * 0.4, box.y + 80);
   await page.mouse.down();
@@ -133,6 +149,7 @@ async function interact(page, name) {
 /** On paper every figure, and every name where the time went, stands in one piece. */
 async function printed(page, name) {
   await page.emulateMedia({ media: "print" });
+  await painted(page);
   const broken = await page.evaluate(() => {
     const cells = [...document.querySelectorAll("main td:not(.text), main thead th:not(.text), .spent-rows th")];
     const pieces = (cell) => {
