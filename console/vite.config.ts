@@ -12,5 +12,6 @@ export default defineConfig({
     rollupOptions: { input: "report.html" },
     chunkSizeWarningLimit: 2000,
   },
-  test: { include: ["src/**/*.test.ts"] },
+  // The machine may be slow and busy: what takes longer than this is a failure.
+  test: { include: ["src/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
 });
