@@ -13,6 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("COSMARK_BIN", str(ROOT.parent / "target" / "debug" / "cosmark"))
 
+# The machine may be slow and busy: a program that takes longer than this hangs.
+PATIENCE_S = 300
+
 CLOSED = """
 name: closed
 storage: {type: mock, delay: 2ms}
@@ -109,7 +112,7 @@ def _run(archive: Path, text: str, *options: str) -> None:
     file.write_text(text)
     program = os.environ["COSMARK_BIN"]
     command = [program, "run", str(file), "--archive", str(archive), "--quiet", "--no-report", "--seed", "7", *options]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stderr}{done.stdout}"
 
 
@@ -123,7 +126,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _run(directory, CLOSED)
     program = os.environ["COSMARK_BIN"]
     demo = [program, "demo", "--runtime", "2", "--archive", str(directory), "--quiet", "--no-report", "--oplog"]
-    done = subprocess.run(demo, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(demo, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return directory
 
@@ -145,7 +148,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "target.yaml").write_text("storage: {type: mock, delay: 5ms}\n")
     program = os.environ["COSMARK_BIN"]
     command = [program, "study", "study.yaml", "--system", "here=target.yaml", "--dir", "out", "--no-nodes", "--quiet"]
-    done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, f"{done.stderr}{done.stdout}"
     return directory / "out"
 

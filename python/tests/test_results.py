@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -250,11 +251,13 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
 
 
 def test_a_result_of_fio_is_opened_like_any_run(tmp_path: Path) -> None:
+    from conftest import PATIENCE_S
+
     golden = Path(__file__).parents[2] / "crates" / "archive" / "tests" / "fio"
     subprocess.run(
         [os.environ["COSMARK_BIN"], "import", str(golden / "fio-3.33-mixed.json"), "--no-report", "--name", "mixed",
          "--iops-log", str(golden / "fio-3.33-mixed_iops.1.log"), "--archive", str(tmp_path / "archive")],
-        check=True, stdout=subprocess.DEVNULL, timeout=60,
+        check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S,
     )
     run = cosmark.open("last", tmp_path / "archive")
     assert (run.id, run.name, run.state, run.made_by) == ("w1", "mixed", "finished", None)
@@ -722,20 +725,21 @@ def test_a_workload_is_run_from_python(tmp_path: Path) -> None:
 
 
 def test_a_run_that_takes_too_long_or_is_interrupted_finishes_its_archive(tmp_path: Path, python: str) -> None:
-    from conftest import CLOSED
+    from conftest import CLOSED, PATIENCE_S
 
     def counted(directory: Path) -> bool:
         """Whether the run has counted something after its rampup."""
         files = list(directory.glob("w1-closed/intervals.csv"))
         return bool(files) and any(",window," in line for line in files[0].read_text().splitlines())
 
-    # A machine that is busy may need longer until the load begins.
-    for limit_s in (2, 10, 60):
+    # A machine that is busy may need longer until the load begins, or until there is an archive at all.
+    for limit_s in (2, 10, 60, 200):
         late = tmp_path / f"late-{limit_s}"
-        with pytest.raises(CosmarkError, match=f"took longer than {limit_s} s.* is in .*w1-closed"):
+        with pytest.raises(CosmarkError, match=f"took longer than {limit_s} s") as ended:
             cosmark.run(CLOSED, archive=late, fields={"main.runtime": "5m"}, timeout_s=limit_s)
         if counted(late):
             break
+    assert re.search(" is in .*w1-closed", str(ended.value)), ended.value
     # As in a notebook, whose kernel alone gets the signal.
     interrupted = tmp_path / "interrupted"
     script = "import cosmark, sys; cosmark.run(sys.argv[1], archive=sys.argv[2], fields={'main.runtime': '5m'})"
@@ -744,11 +748,11 @@ def test_a_run_that_takes_too_long_or_is_interrupted_finishes_its_archive(tmp_pa
         [python, "-c", script, CLOSED, str(interrupted)],
         env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True,
     ) as kernel:
-        until = time.monotonic() + 120
+        until = time.monotonic() + PATIENCE_S
         while not counted(interrupted) and time.monotonic() < until and kernel.poll() is None:
             time.sleep(0.1)
         kernel.send_signal(signal.SIGINT)
-        said = kernel.communicate(timeout=120)[1]
+        said = kernel.communicate(timeout=PATIENCE_S)[1]
     assert "ended by Ctrl-C; what it measured is in" in said and "w1-closed" in said, said
     for directory in (late, interrupted):
         run = cosmark.open("w1", directory)
