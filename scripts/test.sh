@@ -225,7 +225,8 @@ lint() {
 python_tests() { aside python-test 2000 scripts/python.sh test --if-possible; }
 browser() {
   aside live 4000 scripts/console.sh live --if-possible
-  aside reports 1800 scripts/console.sh browser --if-possible
+  # The demo, a try, and one more, as long as console.sh lets them be.
+  aside reports 2800 scripts/console.sh browser --if-possible
 }
 
 # repeat_failed FAILED LOG: what a phase of the workspace's tests reported as failed in LOG runs once more alone.
