@@ -460,6 +460,31 @@ pub fn timed(case: &str, attempt: impl Fn() -> Ran, figures: impl Fn(&Ran) -> Ve
     }
 }
 
+/// Runs a case until it is so, and again only where the machine made more noise than so many milliseconds, at most
+/// three times. Then it has to be so but for the noise: `is_so` gets what the machine may have added to a time.
+pub fn compared(
+    case: &str,
+    limit_ms: f64,
+    attempt: impl Fn() -> Ran,
+    is_so: impl Fn(&Ran, f64) -> bool,
+) -> Ran {
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        let ran = attempt();
+        if is_so(&ran, 0.0) {
+            return ran;
+        }
+        let (noise_ms, time) = (ran.noise_ms(), &ran.main().time);
+        assert!(noise_ms > limit_ms, "{case}: not so, with {noise_ms:.2} ms of noise: {time:?}");
+        if tried == TRIES {
+            assert!(is_so(&ran, noise_ms), "{case}: not by {noise_ms:.2} ms of noise: {time:?}");
+            say(&format!("{case}: inconclusive, noise {noise_ms:.2} ms"));
+            return ran;
+        }
+    }
+}
+
 /// A thread that sleeps a millisecond again and again and notes how much longer it took.
 struct Canary {
     over: Arc<AtomicBool>,

@@ -4,7 +4,7 @@
 use cosmark_metrics::results::TimeResult;
 use cosmark_simstore::Op;
 
-use crate::bench::{READS, Ran, against, alone, one_work};
+use crate::bench::{READS, Ran, against, alone, compared, one_work};
 
 fn spent(ran: &Ran) -> &TimeResult {
     ran.main().time.as_ref().unwrap()
@@ -18,28 +18,40 @@ fn holds(part: &str, ms: f64, planted_ms: f64) {
 #[test]
 fn a_delay_before_the_answer_is_the_first_byte_and_a_slow_body_is_the_body() {
     let _alone = alone();
-    let delayed = against(
-        "store: {mode: 'null', null_bytes: 1024}\ndelay: {op: get, law: {constant_ms: 40}}\n",
-        "30s",
-        &one_work(&format!("workers: 4, total_ops: 100, {READS}")),
-    );
+    let attempt = || {
+        against(
+            "store: {mode: 'null', null_bytes: 1024}\ndelay: {op: get, law: {constant_ms: 40}}\n",
+            "30s",
+            &one_work(&format!("workers: 4, total_ops: 100, {READS}")),
+        )
+    };
+    let delayed = compared("spent, a delay", 10.0, attempt, |ran, noise_ms| {
+        let time = spent(ran);
+        time.first_byte_ms > 4.0 * (time.send_ms.unwrap() + time.body_ms - noise_ms)
+    });
     let time = spent(&delayed);
     holds("first byte", time.first_byte_ms, 40.0);
     // Nearly all of it, by what the server says of itself: it may be late on a busy machine, and then so is the first byte.
+    // A client that gets no processor hears late that its request is sent, and the server has it by then.
     let served: u64 = delayed.served(Op::Get).map(|one| one.headers_ns - one.complete_ns).sum();
-    holds("first byte", time.first_byte_ms, served as f64 / 1e6 / delayed.main().ok as f64 * 0.98);
-    assert!(time.first_byte_ms > 4.0 * (time.send_ms.unwrap() + time.body_ms), "{time:?}");
+    let heard_late_ms = (time.send_ms.unwrap() - 0.5).max(0.0);
+    let served_ms = served as f64 / 1e6 / delayed.main().ok as f64;
+    holds("first byte", time.first_byte_ms + heard_late_ms, served_ms * 0.98);
     assert_eq!((time.wait_ms, time.tls_ms, time.rest_ms, time.several), (0.0, 0.0, 0.0, 0), "{time:?}");
     assert_eq!(time.sampled, delayed.main().ok, "few operations are all looked at");
 
     // 200 kB at 2 MB/s are 100 ms of body, and the head comes at once.
-    let slow = against(
-        "store: {mode: 'null', null_bytes: 200000}\nbandwidth: {bytes_per_s: 2000000}\n",
-        "30s",
-        &one_work(&format!("workers: 4, total_ops: 60, {READS}")),
-    );
-    let time = spent(&slow);
-    assert!(time.body_ms > 80.0 && time.body_ms > 4.0 * time.first_byte_ms, "{time:?}");
+    let attempt = || {
+        against(
+            "store: {mode: 'null', null_bytes: 200000}\nbandwidth: {bytes_per_s: 2000000}\n",
+            "30s",
+            &one_work(&format!("workers: 4, total_ops: 60, {READS}")),
+        )
+    };
+    compared("spent, a slow body", 20.0, attempt, |ran, noise_ms| {
+        let time = spent(ran);
+        time.body_ms > 80.0 - noise_ms && time.body_ms > 4.0 * (time.first_byte_ms - noise_ms)
+    });
 }
 
 #[test]
@@ -49,18 +61,16 @@ fn a_handshake_that_is_served_late_is_tls_and_falls_on_each_operation_that_opens
         format!("store: {{mode: 'null', null_bytes: 1024}}\ntls: {{}}\naccept_delay_ms: 30\n{more}\n")
     };
     let workload = one_work(&format!("workers: 2, total_ops: 60, {READS}"));
-    let each = against(&behaviour("close_after: 1"), "30s", &workload);
+    let attempt = || against(&behaviour("close_after: 1"), "30s", &workload);
+    let each = compared("spent, handshakes", 10.0, attempt, |ran, noise_ms| {
+        let time = spent(ran);
+        time.tls_ms > 15.0 - noise_ms && time.tls_ms > time.first_byte_ms - noise_ms
+    });
     let time = spent(&each);
     assert_eq!(each.main().connections, each.main().ok);
     // Where the client hears late that TCP is open, a part of the delay is over by then.
     holds("connect and TLS", time.connect_ms + time.tls_ms, 30.0);
-    assert!(
-        time.tls_ms > 15.0
-            && time.tls_ms > time.first_byte_ms
-            && time.connect_ms > 0.0
-            && time.wait_ms == 0.0,
-        "{time:?}"
-    );
+    assert!(time.connect_ms > 0.0 && time.wait_ms == 0.0, "{time:?}");
     // Connections that are kept cost the same once.
     let kept = against(&behaviour(""), "30s", &workload);
     let (time, op) = (spent(&kept), kept.main());
