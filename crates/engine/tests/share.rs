@@ -262,9 +262,9 @@ fn a_container_that_a_cleanup_cannot_delete_as_its_listing_is_behind_is_no_failu
 #[test]
 fn ramps_stay_outside_the_window() {
     let mut work = work(WorkKind::Normal, 4, vec![operation(OpKind::Read, "c(1)", "c(1)")]);
-    work.rampup = Duration::from_millis(200);
+    work.rampup = Duration::from_millis(600);
     work.runtime = Duration::from_millis(600);
-    work.rampdown = Duration::from_millis(200);
+    work.rampdown = Duration::from_millis(600);
     let adaptor = Faulty::new(Null, |_| Act { delay: Duration::from_millis(5), ..Act::default() });
     let outcome = run(work, adaptor);
     let plan = outcome.times.plan;
@@ -321,7 +321,8 @@ fn a_store_that_hangs_while_containers_are_made_or_deleted_does_not_hang_the_run
 #[test]
 fn a_store_that_hangs_at_the_end_does_not_hang_the_run() {
     let mut work = work(WorkKind::Normal, 3, vec![operation(OpKind::Read, "c(1)", "c(1)")]);
-    work.runtime = Duration::from_millis(200);
+    // What a machine needs at most to make thirty calls that take nothing.
+    work.runtime = Duration::from_millis(600);
     let adaptor = Faulty::new(Null, |call| Act { hang: call >= 30, ..Act::default() });
     let outcome = run(work, adaptor);
     assert_eq!(outcome.all(0).ok, 30);

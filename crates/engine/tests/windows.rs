@@ -369,8 +369,11 @@ fn an_open_loop_has_workers_enough_for_the_last_arrivals_of_its_total_and_misses
     for ended in run(works.into(), |_| {}) {
         let load = &ended.work.load;
         assert_eq!((ended.window.ok, ended.all.missed, ended.times.end), (100, 0, LoadEnd::Done), "{load:?}");
-        let longest_ns = ended.samples.iter().map(|one| one.end_ns - one.due_ns).max().unwrap();
-        assert!(u128::from(longest_ns) < 2 * DELAY.as_nanos(), "{longest_ns} ns: {load:?}");
+        // How long they took themselves is the machine's affair, where that was more than their delay.
+        let delay_ns = DELAY.as_nanos() as u64;
+        let answered_ns = |one: &Sample| one.sent_ns - one.due_ns + (one.end_ns - one.sent_ns).min(delay_ns);
+        let longest_ns = ended.samples.iter().map(answered_ns).max().unwrap();
+        assert!(longest_ns < 2 * delay_ns, "{longest_ns} ns: {load:?}");
     }
 }
 
