@@ -55,17 +55,27 @@ fn a_search_finds_the_capacity_of_a_store_that_has_one() {
         top.is_none_or(|top| matches!(top.status, GoalStatus::Fail | GoalStatus::NotProven)),
         "twice the capacity is never met: {top:?}"
     );
-    let most = search.trials.iter().filter_map(|trial| trial.throughput_per_s).fold(0.0, f64::max);
-    assert!(most <= 206.0, "no more than the capacity is ever completed, but {most}/s was");
+    let log = store.log().unwrap();
+    let held_up_ns = log.iter().map(|one| one.headers_ns.saturating_sub(one.due_ns)).max().unwrap_or(0);
+    for (stage, trial) in record.stages[2..].iter().zip(&search.trials) {
+        // What a long pause of the store or of the client holds up comes behind it, perhaps in a window of 4 s that
+        // begins then.
+        let pauses = stage.clients.iter().filter_map(|client| client.pause_max_ms);
+        let paused_ms = pauses.fold(held_up_ns as f64 / 1e6, f64::max);
+        let behind_per_s = if paused_ms > 50.0 { 200.0 * paused_ms / 4000.0 } else { 0.0 };
+        let done_per_s = trial.throughput_per_s.unwrap_or(0.0);
+        assert!(
+            done_per_s <= 206.0 + behind_per_s,
+            "no more than the capacity is ever completed, but {done_per_s}/s was with pauses of {paused_ms} ms"
+        );
+    }
     // More is never right: in 5 s a load 5 % above the capacity leaves a queue of 250 ms.
     assert!(search.best.is_none_or(|best| best <= 212.0), "{search:?}");
     assert_eq!(output.status.code(), Some(if search.best.is_some() { 0 } else { 6 }), "{}", stderr(&output));
     if search.settled {
         let (best, missed) = (search.best.unwrap(), search.missed_at.unwrap());
         // A store that was itself kept from its work did answer later than its script says.
-        let held_up_ns =
-            store.log().unwrap().iter().map(|one| one.headers_ns.saturating_sub(one.due_ns)).max();
-        let held_up = held_up_ns.unwrap_or(0) > 100_000_000;
+        let held_up = held_up_ns > 100_000_000;
         assert!(
             best <= 206.0 && (missed >= 194.0 || held_up),
             "200 does not lie between {best} and {missed}: {search:?}"
