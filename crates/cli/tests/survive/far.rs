@@ -114,7 +114,7 @@ fn faults_on_another_machine_are_proved_and_healed_over_ssh_and_nothing_stays_th
             there.display()
         ),
     ];
-    let directory = place(&far, "both", &faults, 4400);
+    let directory = place(&far, "both", &faults, 8000);
     let mut child = begin(&far, &directory);
     assert_eq!((state_of(busy.child.id()), left(child.id()).len()), ('T', 1));
     eventually("the end of the run", || child.try_wait().unwrap().is_some());
