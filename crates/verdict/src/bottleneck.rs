@@ -13,7 +13,7 @@ use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
 use cosmark_metrics::nodes::{machines, quantity as q};
-use cosmark_metrics::results::{Cause, Spread};
+use cosmark_metrics::results::{Bound, Cause, Spread};
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, LoopKind, NodeResult, OperationResult, ResourceKind,
     SATURATED_SHARE, STOPPED_SHARE, Waiting,
@@ -25,14 +25,13 @@ pub(crate) use self::whole::Machines;
 const LEAST_STEPS: usize = 3;
 /// Sizes and shares of the mix may differ by so much within one ladder.
 const ALIKE: f64 = 0.1;
-/// Checks of the client's machine, and from what status on they say that it, and not the store, may have been full.
-const CLIENT_CHECKS: &[(&str, &[CheckStatus])] = &[
-    ("V5", &[CheckStatus::Warn, CheckStatus::Fail]),
-    ("V6", &[CheckStatus::Fail]),
-    ("V7", &[CheckStatus::Fail]),
-];
-/// Pauses of the client's machine that can have moved the rate or the mean service time by more than this share say so, too.
-const PAUSED: f64 = 0.1;
+/// Checks of the client's machine that say, where they fail, that it, and not the store, may have been full.
+const CLIENT_CHECKS: &[&str] = &["V5", "V6", "V7"];
+/// Where they only warn, they say so of trouble that can have moved the rate or the mean service time by more than this share.
+const MOVED: f64 = 0.1;
+/// What such trouble is, by the check that warns of it.
+const TROUBLES: &[(&str, &[Cause])] =
+    &[("V5", &[Cause::RunQueue, Cause::BusyThreads, Cause::Pauses]), ("V6", &[Cause::Pauses])];
 
 /// One answer for each load that the run measured at [`LEAST_STEPS`] or more rates; none without nodes.
 #[must_use]
@@ -201,25 +200,36 @@ fn quotas_of_unknown_use(node: &NodeResult) -> impl Iterator<Item = (&str, Optio
     })
 }
 
-/// A client that others stop and continue (`cpulimit`, a machine that is frozen for moments) is neither busy nor ready to run:
-/// only its pauses show it. A tail that they moved says nothing of what limits the rate.
-fn is_paused(run: &RunRecord, stage: &StageRecord) -> bool {
-    let has_trouble = run.verdict.checks.iter().any(|check| {
-        check.id == "V6" && check.stage.as_ref() == Some(&stage.id) && check.status == CheckStatus::Warn
-    });
-    let by_pauses = |op: &OperationResult,
-                     figure: &str,
-                     side: fn(Spread) -> Option<f64>,
-                     value: Option<f64>| {
-        let bound = op.bounds.get(figure).filter(|bound| bound.cause == Some(Cause::Pauses));
-        // Where no limit is known, all of it may be theirs.
-        bound.zip(value).is_some_and(|(bound, value)| side(bound.client).is_none_or(|by| by > PAUSED * value))
-    };
-    has_trouble
-        && measuring(stage).any(|op| {
-            by_pauses(op, "throughput_per_s", |client| client.above, op.throughput_per_s)
-                || by_pauses(op, "service_ms.mean", |client| client.below, op.service_ms.mean)
+/// The client's machine took much of the time of operations. One that others stop and continue (`cpulimit`, a machine that
+/// is frozen for moments) is neither busy nor ready to run: only its pauses show it. A tail that was moved, or a processor
+/// that a hypervisor takes from a client with little to do, says nothing of what limits the rate.
+fn is_held_up(run: &RunRecord, stage: &StageRecord) -> bool {
+    let warned = |check: &str| {
+        run.verdict.checks.iter().any(|one| {
+            one.id == check && one.stage.as_ref() == Some(&stage.id) && one.status == CheckStatus::Warn
         })
+    };
+    let is_moved = |causes: &[Cause], bound: Option<&Bound>, side: fn(Spread) -> Option<f64>, value: f64| {
+        bound.is_some_and(|bound| match (side(bound.client), bound.cause) {
+            // Where what makes the interval wide is chance, the client's part of it stands beside that.
+            (Some(by), Some(cause)) => {
+                (causes.contains(&cause) || cause == Cause::Sampling) && by > MOVED * value
+            }
+            // Where no limit is known, all of it may be theirs.
+            (None, Some(cause)) => causes.contains(&cause),
+            (_, None) => false,
+        })
+    };
+    let is_by = |causes: &[Cause], op: &OperationResult| {
+        let bound = |figure: &str| op.bounds.get(figure);
+        op.throughput_per_s
+            .is_some_and(|value| is_moved(causes, bound("throughput_per_s"), |client| client.above, value))
+            || op
+                .service_ms
+                .mean
+                .is_some_and(|value| is_moved(causes, bound("service_ms.mean"), |client| client.below, value))
+    };
+    TROUBLES.iter().any(|(check, causes)| warned(check) && measuring(stage).any(|op| is_by(causes, op)))
 }
 
 pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
@@ -247,17 +257,17 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     };
     // A thread that has to wait for a processor, or for its quota, never shows as busy, however much it has to do.
     let wanted = |client: &ClientRecord| {
-        client.thread_busy_max.unwrap_or(0.0) + client.run_queue_wait_share_max.unwrap_or(0.0)
+        let waits = [client.run_queue_wait_share_max, client.steal_share];
+        client.thread_busy_max.unwrap_or(0.0) + waits.into_iter().flatten().sum::<f64>()
     };
     let stopped = |client: &ClientRecord| client.quota_stopped_share.unwrap_or(0.0) > STOPPED_SHARE;
     let full = |stage: &StageRecord| {
         stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE || stopped(client))
-            || is_paused(run, stage)
+            || is_held_up(run, stage)
             || run.verdict.checks.iter().any(|check| {
                 check.stage.as_ref() == Some(&stage.id)
-                    && CLIENT_CHECKS
-                        .iter()
-                        .any(|(id, status)| *id == check.id && status.contains(&check.status))
+                    && check.status == CheckStatus::Fail
+                    && CLIENT_CHECKS.contains(&check.id.as_str())
             })
     };
     let steps = stages.iter().filter_map(|stage| {

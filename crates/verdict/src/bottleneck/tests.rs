@@ -569,18 +569,28 @@ fn a_full_client_one_load_and_a_run_without_nodes_name_nothing() {
         bottlenecks(&run)[0].answer.clone()
     };
     assert_eq!((stopped(0.9).as_str(), stopped(0.1).as_str()), ("client", "named"));
+    // Or from which a hypervisor takes the rest of the processor that it would need.
+    let stolen = |share: f64| {
+        let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+        let client =
+            ClientRecord { thread_busy_max: Some(0.6), steal_share: Some(share), ..ClientRecord::default() };
+        run.stages[2..].iter_mut().for_each(|stage| stage.clients = vec![client.clone()]);
+        bottlenecks(&run)[0].answer.clone()
+    };
+    assert_eq!((stolen(0.35).as_str(), stolen(0.1).as_str()), ("client", "named"));
     assert_eq!(bottlenecks(&run(vec![stage(1, 4096), stage(2, 4096)])), []);
     let mut bare = run([1, 2, 4, 8].map(|workers| stage(workers, 4096)).into());
     bare.stages.iter_mut().for_each(|stage| stage.nodes.clear());
     assert_eq!(bottlenecks(&bare), []);
 }
-/// What V6 says of the upper steps, whose figure is known only within a share of it because of this.
-fn widened(status: &str, figure: &str, share: f64, cause: Cause) -> RunRecord {
+
+/// What a check of the client says of the upper steps, whose figure is known only within a share of it because of this.
+fn widened(check: &str, status: &str, figure: &str, share: f64, cause: Cause) -> RunRecord {
     let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
     let checks: Vec<_> = [4, 8, 16]
         .map(|workers| {
-            json!({"id": "V6", "name": "pauses", "stage": format!("s{workers}-w"), "status": status,
-                "allows": "true", "value": 0.9, "limit": 0.05, "message": "paused"})
+            json!({"id": check, "name": "client", "stage": format!("s{workers}-w"), "status": status,
+                "allows": "true", "value": 0.9, "limit": 0.05, "message": "held up"})
         })
         .into();
     run.verdict =
@@ -596,21 +606,29 @@ fn widened(status: &str, figure: &str, share: f64, cause: Cause) -> RunRecord {
 }
 
 #[test]
-fn a_client_that_is_stopped_and_continued_is_the_limit_and_one_whose_tail_alone_pauses_moved_is_not() {
-    for (status, figure, share, cause, said) in [
-        ("warn", "service_ms.mean", 0.5, Cause::Pauses, "client"),
-        ("warn", "throughput_per_s", 0.5, Cause::Pauses, "client"),
-        ("fail", "service_ms.p99", 0.9, Cause::Pauses, "client"),
-        ("warn", "service_ms.mean", 0.08, Cause::Pauses, "named"),
-        ("warn", "service_ms.mean", 0.5, Cause::BusyThreads, "named"),
-        ("warn", "service_ms.p99", 0.9, Cause::Pauses, "named"),
-        ("pass", "service_ms.mean", 0.5, Cause::Pauses, "named"),
+fn a_client_that_is_held_up_is_the_limit_and_one_whose_tail_alone_that_moved_is_not() {
+    for (check, status, figure, share, cause, said) in [
+        ("V6", "warn", "service_ms.mean", 0.5, Cause::Pauses, "client"),
+        ("V6", "warn", "throughput_per_s", 0.5, Cause::Pauses, "client"),
+        ("V6", "fail", "service_ms.p99", 0.9, Cause::Pauses, "client"),
+        ("V6", "warn", "service_ms.mean", 0.08, Cause::Pauses, "named"),
+        ("V6", "warn", "service_ms.mean", 0.5, Cause::BusyThreads, "named"),
+        ("V6", "warn", "service_ms.p99", 0.9, Cause::Pauses, "named"),
+        ("V6", "pass", "service_ms.mean", 0.5, Cause::Pauses, "named"),
+        ("V5", "fail", "service_ms.p99", 0.0, Cause::RunQueue, "client"),
+        ("V5", "warn", "service_ms.mean", 0.5, Cause::RunQueue, "client"),
+        ("V5", "warn", "throughput_per_s", 0.2, Cause::BusyThreads, "client"),
+        ("V5", "warn", "throughput_per_s", 0.2, Cause::Sampling, "client"),
+        // A hypervisor took processors from a client that had little to do with them.
+        ("V5", "warn", "throughput_per_s", 0.01, Cause::Sampling, "named"),
+        ("V5", "warn", "service_ms.mean", 0.05, Cause::RunQueue, "named"),
+        ("V5", "warn", "service_ms.p99", 0.9, Cause::RunQueue, "named"),
     ] {
-        let found = bottlenecks(&widened(status, figure, share, cause));
-        assert_eq!(found[0].answer, said, "{status} {figure} {share}: {}", found[0].text);
+        let found = bottlenecks(&widened(check, status, figure, share, cause));
+        assert_eq!(found[0].answer, said, "{check} {status} {figure} {share}: {}", found[0].text);
     }
     // A rate of which nobody can say how much higher it would have been.
-    let mut run = widened("warn", "throughput_per_s", 0.0, Cause::Pauses);
+    let mut run = widened("V6", "warn", "throughput_per_s", 0.0, Cause::Pauses);
     for stage in &mut run.stages[2..] {
         stage.operations[0].bounds.values_mut().for_each(|bound| bound.client.above = None);
     }
