@@ -53,7 +53,25 @@ fn text_in(room: Option<usize>, record: &RunRecord) -> String {
     }
     lines.extend(sending(&all));
     stages().for_each(|stage| lines.extend(servers(stage)));
+    lines.extend(silent(&stages().collect::<Vec<_>>()));
     lines.join("\n")
+}
+
+/// Why no server's time stands beside the client's, with the stages of which that is so where it is not so of all.
+fn silent(stages: &[&StageRecord]) -> Vec<String> {
+    let why = |stage: &StageRecord| {
+        let why = server_time::silence(&stage.nodes, &server_time::of_stage(&stage.nodes));
+        why.filter(|_| !stage.nodes.is_empty())
+    };
+    let mut reasons: Vec<&str> = stages.iter().filter_map(|stage| why(stage)).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let of = |reason: &str| {
+        let ids = stages.iter().filter(|stage| why(stage) == Some(reason)).map(|stage| stage.id.as_str());
+        let ids: Vec<&str> = ids.collect();
+        if ids.len() == stages.len() { reason.to_owned() } else { format!("{}: {reason}", ids.join(", ")) }
+    };
+    reasons.into_iter().map(of).collect()
 }
 
 /// Parts that stay where the terminal is narrow: those that took most.
@@ -108,7 +126,7 @@ fn sending(all: &[(String, String, TimeOf<'_>)]) -> Option<String> {
     }
 }
 
-/// What the servers of the store say of the same time, or why they do not.
+/// What the servers of the store say of the same time.
 fn servers(stage: &StageRecord) -> Vec<String> {
     let known = server_time::of_stage(&stage.nodes);
     let measured =
@@ -125,15 +143,13 @@ fn servers(stage: &StageRecord) -> Vec<String> {
             one.source
         )
     };
-    let why = server_time::silence(&stage.nodes, &known).filter(|_| !stage.nodes.is_empty());
-    let why = why.map(|why| format!("{}: {why}", stage.id));
-    known.iter().filter(measured).map(line).chain(why).collect()
+    known.iter().filter(measured).map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use cosmark_archive::OperationResult;
-    use cosmark_metrics::TimeResult;
+    use cosmark_metrics::{NodeResult, TimeResult};
     use serde_json::{from_value, json};
 
     use super::*;
@@ -184,5 +200,27 @@ mod tests {
         assert_eq!(going(&[12.0, 0.5, 900.0, 3.0, 3.0]), [0, 3, 0, 1, 2]);
         assert_eq!(going(&[1.0]), [0]);
         assert!(going(&[]).is_empty());
+    }
+
+    #[test]
+    fn why_no_server_tells_its_times_is_said_once() {
+        let time = TimeResult { mean_ms: 5.0, first_byte_ms: 5.0, ..TimeResult::default() };
+        let stage = |id: &str, is_read: bool| {
+            let mut stage: StageRecord =
+                from_value(json!({"id": id, "name": id, "state": "completed"})).unwrap();
+            stage.nodes = if is_read { vec![NodeResult::default()] } else { Vec::new() };
+            let time = Some(time.clone());
+            stage.operations =
+                vec![OperationResult { name: "read".into(), time, ..OperationResult::default() }];
+            stage
+        };
+        let said = |stages: &[StageRecord]| silent(&stages.iter().collect::<Vec<_>>());
+        let all = said(&[stage("s1-a", true), stage("s2-b", true)]);
+        assert_eq!(all.len(), 1);
+        assert!(all[0].starts_with("the store's own time is not known: what is listed"), "{all:?}");
+        let some = said(&[stage("s1-a", true), stage("s2-b", false), stage("s3-c", true)]);
+        assert_eq!(some.len(), 1);
+        assert!(some[0].starts_with("s1-a, s3-c: the store's own time"), "{some:?}");
+        assert_eq!(said(&[stage("s1-a", false)]), Vec::<String>::new());
     }
 }
