@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import mmap
 import os
+import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +17,7 @@ BLOCK = 4096
 class Store:
     def __init__(self, directory, delay_s, rounds):
         self.directory, self.delay_s, self.rounds, self.objects = directory, delay_s, rounds, {}
+        self.chance = random.Random(1)
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
 
     def path(self, key):
@@ -61,7 +63,9 @@ class Store:
             return 404, b""
         if method != "GET":
             return 200, b""
-        await asyncio.sleep(self.delay_s)
+        # As long as chance will: were all delays equal, all requests would go on at once, and the thread would do nothing
+        # until then, however many there are.
+        await asyncio.sleep(self.chance.expovariate(1 / self.delay_s) if self.delay_s else 0)
         hashlib.pbkdf2_hmac("sha256", key.encode(), b"", self.rounds)
         return 200, await self.get(key)
 
@@ -85,7 +89,7 @@ async def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--directory", type=Path)
-    parser.add_argument("--delay-ms", type=float, default=5, help="before each read, in which nothing is busy")
+    parser.add_argument("--delay-ms", type=float, default=5, help="before each read on average, in which nothing is busy")
     parser.add_argument("--rounds", type=int, default=1, help="of hashing for each read: what the thread is busy with")
     options = parser.parse_args()
     Path("/proc/self/comm").write_text("plain-store")
