@@ -93,6 +93,19 @@ pub(crate) fn awake(unit: usize, step: &Step) -> Option<f64> {
     Some(usage.busy? + usage.waiting?.amount())
 }
 
+/// A thread, a quota of processor time or a limit of input and output had nothing left at this load.
+pub(crate) fn is_used_up(unit: usize, kind: Kind, step: &Step) -> bool {
+    let busy = step.usage.get(unit).and_then(|usage| usage.busy);
+    let is_full = busy.is_some_and(|busy| busy >= FULL);
+    match kind {
+        // One that is not given a processor at once has something to do all the same.
+        Kind::Thread => awake(unit, step).or(busy).is_some_and(|share| share >= FULL),
+        Kind::CpuQuota => is_full || stopped(unit, &[step]).any(|share| share >= STOPPED),
+        Kind::IoLimit => is_full,
+        _ => false,
+    }
+}
+
 /// Share of its periods in which a group was stopped by its quota, at each of these steps at which that was counted.
 pub(crate) fn stopped(unit: usize, steps: &[&Step]) -> impl Iterator<Item = f64> {
     steps.iter().filter_map(move |step| Some(step.usage.get(unit)?.waiting?.amount()))

@@ -3,7 +3,8 @@
 use cosmark_metrics::nodes::skew;
 
 use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, Reported, peer};
-use crate::ladder::{FULL, Kind, LEVEL, Ladder, Unit};
+use crate::ladder::{Kind, LEVEL, Ladder, Step, Unit};
+use crate::saturation::is_used_up;
 
 /// What a person reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -168,22 +169,33 @@ fn not_reached(ladder: &Ladder, grew: f64) -> String {
     }
 }
 
-/// Throughput grew although a limit that somebody has set was used up at the highest load: operations share what it lets
-/// through (a journal takes several at once), the more of them the longer they wait.
+/// Throughput grew although a limit that somebody has set, or else a thread, was used up at the highest load: operations share
+/// what it lets through (a journal takes several at once), the more of them the longer they wait. Where it was so at no load
+/// before, nothing is known but that it has come to its end.
 fn used_up(ladder: &Ladder, grew: f64) -> Option<String> {
-    let last = *ladder.sorted().last()?;
-    let is_full = |unit: &usize| {
-        let is_set = matches!(ladder.units[*unit].kind, Kind::CpuQuota | Kind::IoLimit);
-        is_set && last.usage.get(*unit).and_then(|usage| usage.busy).is_some_and(|busy| busy >= FULL)
-    };
-    let full: Vec<usize> = (0..ladder.units.len()).filter(is_full).collect();
-    (grew > LEVEL && !full.is_empty()).then(|| {
-        format!(
-            "throughput still grew by {} with the last step, though {} had nothing left there: what grows is how many operations \
-             share what it lets through; raise it, or go on with more load until throughput is level",
-            percent(grew),
-            name(ladder, &full)
-        )
+    let steps = ladder.sorted();
+    let [.., before, last] = steps[..] else { return None };
+    let kind_of = |unit: usize| ladder.units[unit].kind;
+    let is_full = |unit: usize, step: &Step| is_used_up(unit, kind_of(unit), step);
+    // A thread that never sleeps at the lowest load looks for work all the time.
+    let polls = |unit: usize| kind_of(unit) == Kind::Thread && is_full(unit, steps[0]);
+    let mut full: Vec<usize> =
+        (0..ladder.units.len()).filter(|unit| is_full(*unit, last) && !polls(*unit)).collect();
+    // Threads of a group that is stopped have something to do all the time as well.
+    let by = full.iter().map(|unit| kind_of(*unit)).min_by_key(|kind| *kind == Kind::Thread)?;
+    full.retain(|unit| kind_of(*unit) == by);
+    let (grown, name) = (percent(grew), name(ladder, &full));
+    let grown = format!("throughput still grew by {grown} with the last step");
+    let widen = if by == Kind::Thread { "add a process or worker beside it" } else { "raise it" };
+    (grew > LEVEL).then(|| match full.iter().any(|unit| is_full(*unit, before)) {
+        true => format!(
+            "{grown}, though {name} had nothing left there: what grows is how many operations share what it lets through; {widen}, or \
+             go on with more load until throughput is level"
+        ),
+        false => format!(
+            "{grown}, at which {name} had nothing left for the first time: add two loads beyond it, which show whether throughput is \
+             level there"
+        ),
     })
 }
 

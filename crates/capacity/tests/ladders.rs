@@ -307,6 +307,29 @@ fn a_thread_whose_ceiling_was_exceeded_is_named_by_one_last_step_and_not_by_rate
     assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
 }
 
+#[test]
+fn what_was_full_while_throughput_grew_is_said_also_of_threads_and_of_quotas_whose_slices_are_not_used_up() {
+    // Of each processor's slice a part is left, though the group is stopped in every period.
+    let mut quota = gateway(165.0);
+    for usage in quota.steps.iter_mut().flat_map(|step| &mut step.usage) {
+        usage.busy = usage.busy.map(|busy| busy.min(0.95));
+    }
+    let said = text(&quota);
+    assert!(said.contains("though CPU quota quota of g (gateway) had nothing left there"), "{said}");
+    let mut growing = CREEPING;
+    growing[11] = 400.0;
+    let said = text(&of_one_thread(growing, 12.0));
+    assert!(said.contains("though thread plain-store/7 of s1 (store) had nothing left there"), "{said}");
+    assert!(said.contains("beside it") && !said.contains("nothing limits"), "{said}");
+    // At the last load alone, at every load, at none.
+    let said = text(&of_one_thread(growing, 64.0));
+    assert!(said.contains("nothing left for the first time: add two loads"), "{said}");
+    for full_from in [1.0, 100.0] {
+        let said = text(&of_one_thread(growing, full_from));
+        assert!(said.contains("nothing limits the store yet"), "{said}");
+    }
+}
+
 /// Closed loads of a machine of 16 processors and a disk: throughput, and how busy the processors are.
 fn beside_a_disk(loads: &[(f64, f64, f64)], disk_s: f64) -> Ladder {
     let step = |(workers, rate, busy): &(f64, f64, f64)| {

@@ -2,9 +2,9 @@
 //! processor time has had nothing left since half of that load. By the utilisation law such a unit lets through what it lets
 //! through, whatever the last step adds. Source: Denning and Buzen (1978), section 3.
 
-use crate::ladder::{CREEPS, FULL, Kind, Ladder, Step};
+use crate::ladder::{CREEPS, Kind, Ladder, Step};
 use crate::regression::Line;
-use crate::saturation::{STOPPED, awake, stopped};
+use crate::saturation::is_used_up;
 
 /// Over the steps at which a unit is full there are so many at least, the load grows so many times, and throughput no more than
 /// chance and batches let it.
@@ -38,13 +38,5 @@ pub(super) fn is_level_but_for_the_last(ladder: &Ladder, unit: usize, steps: &[&
 }
 
 fn is_full(unit: usize, kind: Kind, step: &Step) -> bool {
-    let busy = step.usage.get(unit).and_then(|usage| usage.busy);
-    match kind {
-        // One that is not given a processor at once has something to do all the same.
-        Kind::Thread => awake(unit, step).or(busy).is_some_and(|share| share >= FULL),
-        Kind::CpuQuota => {
-            busy.is_some_and(|busy| busy >= FULL) || stopped(unit, &[step]).any(|share| share >= STOPPED)
-        }
-        _ => false,
-    }
+    matches!(kind, Kind::Thread | Kind::CpuQuota) && is_used_up(unit, kind, step)
 }
