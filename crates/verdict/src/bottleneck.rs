@@ -127,6 +127,19 @@ fn stolen(nodes: &[NodeResult], unit: &Unit) -> f64 {
     cores.into_iter().map(of_core).sum::<f64>() / real(count.max(1))
 }
 
+/// Processors that ran for less of the time say little of what a hypervisor takes.
+const RAN: f64 = 0.1;
+
+/// Of what a thread of this machine ran, what a hypervisor took in addition: at least as much as of the processor of which it took
+/// least. A kernel counts it as nobody's (`CONFIG_PARAVIRT_TIME_ACCOUNTING`), and the thread could not have used it.
+fn least_stolen(node: &NodeResult) -> f64 {
+    let figures = node.quantities.iter().filter(|one| one.quantity == q::CPU_STEAL.id);
+    let taken: BTreeMap<&str, f64> = figures.map(|one| (one.unit.as_str(), one.mean)).collect();
+    let cores = node.units.iter().filter(|one| one.kind == ResourceKind::Core && one.busy >= RAN);
+    let parts = cores.map(|core| taken.get(core.name.as_str()).copied().unwrap_or(0.0) / core.busy);
+    parts.reduce(f64::min).unwrap_or(0.0)
+}
+
 /// Operations that came due per second by the clock; `None` where workers wait for answers.
 fn offered_of(stage: &StageRecord) -> Option<f64> {
     let of = |op: &OperationResult| {
@@ -249,9 +262,15 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
             Usage { busy, waiting: None, by_client: None, by_others: None }
         };
+        let of_threads: BTreeMap<&str, f64> =
+            nodes.iter().map(|node| (node.name.as_str(), least_stolen(node))).collect();
+        let taken = |unit: &Unit, busy: f64| match unit.kind {
+            ResourceKind::Thread => busy * of_threads.get(unit.node.as_str()).copied().unwrap_or(0.0),
+            _ => stolen(nodes, unit),
+        };
         let of = |unit: &Unit| {
             let own = seen.get(unit).copied().unwrap_or_else(|| idle(unit));
-            Usage { busy: own.busy.map(|busy| (busy + stolen(nodes, unit)).min(1.0)), ..own }
+            Usage { busy: own.busy.map(|busy| (busy + taken(unit, busy)).min(1.0)), ..own }
         };
         units.iter().map(of).collect()
     };

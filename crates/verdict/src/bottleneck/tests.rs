@@ -692,6 +692,47 @@ fn stolen_from(stage: &mut StageRecord, workers: u32, share: f64) {
     }];
 }
 
+/// One thread of a store, on either of two processors, that does so many operations a second and comes to 460.
+fn of_one_thread(rate: f64, in_flight: f64, taken: [f64; 2]) -> StageRecord {
+    let mut stage = stage(1, 4096);
+    stage.id = format!("s{in_flight}-w");
+    stage.operations[0].throughput_per_s = Some(rate);
+    stage.operations[0].in_flight_mean = Some(in_flight);
+    stage.operations[0].service_ms.mean = Some(in_flight / rate * 1e3);
+    let busy = 0.1 + rate / 1000.0;
+    let figure = |at: usize| QuantityResult {
+        quantity: "cpu_steal_s".to_owned(),
+        unit: format!("cpu{at}"),
+        mean: busy * taken[at],
+        highest: busy * taken[at],
+    };
+    stage.nodes = vec![NodeResult {
+        quantities: [0, 1].map(figure).into(),
+        ..node(vec![
+            unit(ResourceKind::Core, "cpu0", busy, 0.0),
+            unit(ResourceKind::Core, "cpu1", busy, 0.0),
+            unit(ResourceKind::Thread, "server/7", rate / 500.0, 0.0),
+        ])
+    }];
+    stage
+}
+
+#[test]
+fn a_thread_of_which_a_hypervisor_takes_what_is_left_is_full() {
+    // Of 92 % that it ran: from both processors, from one that it need not have been on, from none.
+    for (taken, answer) in
+        [([0.087, 0.09], "named"), ([0.0, 0.2], "unexplained"), ([0.0, 0.0], "unexplained")]
+    {
+        let loads = [(100.0, 0.5), (200.0, 1.0), (400.0, 2.0), (460.0, 4.0), (460.0, 8.0), (460.0, 16.0)];
+        let mut run = run(loads.map(|(rate, in_flight)| of_one_thread(rate, in_flight, taken)).into());
+        let idle = ["cpu0", "cpu1"].map(|name| unit(ResourceKind::Core, name, 0.1, 0.0));
+        run.idle_nodes = vec![node(idle.into())];
+        let found = &bottlenecks(&run)[0];
+        assert_eq!(found.answer, answer, "{taken:?}: {found:?}");
+        assert!(answer != "named" || found.units == ["s1 thread server/7"], "{taken:?}: {found:?}");
+    }
+}
+
 #[test]
 fn processors_of_which_a_hypervisor_takes_what_is_left_are_full() {
     for share in [0.0, 0.2, 0.45] {
