@@ -115,14 +115,17 @@ impl Ladder {
 }
 
 /// The throughput at which more load adds nothing: the load in flight grew by at least a quarter beyond the first step that
-/// came near it, and the last step did not come to more, or by chance to a little more. The steps by rising load.
+/// came near it, or more came due than was done at several, and the last step did not come to more, or by chance to a little more.
+/// The steps by rising load.
 ///
 /// It is the highest median of three neighbours: one step that somebody disturbed, or that was lucky, is no plateau.
 #[must_use]
 pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
     let highest = highest(steps)?;
-    let (first, last) = (*level(steps).first()?, *steps.last()?);
-    let is_more = more_under_way(first, last) || more_offered(first, last);
+    let level_steps = level(steps);
+    let (lowest, first, last) = (*steps.first()?, *level_steps.first()?, *steps.last()?);
+    let is_more =
+        more_under_way(first, last) || more_offered(first, last) || are_behind(lowest, &level_steps);
     let is_no_more = |level: f64| last.throughput_per_s <= highest * (1.0 + level);
     let is_level = is_no_more(LEVEL) || (is_no_more(2.0 * LEVEL) && creeps(steps));
     (is_more && is_level).then_some(highest)
@@ -153,6 +156,16 @@ fn more_under_way(first: &Step, last: &Step) -> bool {
 fn more_offered(first: &Step, last: &Step) -> bool {
     let both = first.offered_per_s.zip(last.offered_per_s);
     both.is_some_and(|(first, last)| last >= first * MORE)
+}
+
+/// At two loads by the clock or more that are level less was done than came due, while operations took [`LONGER`]: the store does no
+/// more, however little the one rate lies above the other, as in ladders of even steps.
+fn are_behind(lowest: &Step, level: &[&Step]) -> bool {
+    let is_behind = |step: &&&Step| {
+        let is_more_due = step.offered_per_s.is_some_and(|due| due > step.throughput_per_s * (1.0 + LEVEL));
+        is_more_due && step.service_s >= lowest.service_s * LONGER
+    };
+    level.iter().filter(is_behind).count() >= 2
 }
 
 /// Throughput is level, but all that was added came due and found no worker: with more of them the store might do more. The steps

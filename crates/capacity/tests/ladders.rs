@@ -118,6 +118,24 @@ fn a_rate_far_beyond_what_is_served_is_more_load_although_no_more_is_under_way()
 }
 
 #[test]
+fn two_rates_just_beyond_what_is_served_show_the_limit_where_operations_take_ten_times_as_long() {
+    // Even steps to 200/s, of a store that serves 170/s: 180/s and 200/s are due at the last two.
+    let rates: Vec<f64> = (1..=10_u8).map(|at| f64::from(at) * 20.0).collect();
+    let full = with_disk(open(&rates, 64.0, 170.0, 0.01), 170.0);
+    let found = diagnose(&full);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert_eq!(found.plateau_per_s, Some(170.0));
+    // Something that nobody looks at.
+    let found = diagnose(&with_disk(open(&rates, 64.0, 170.0, 0.01), 680.0));
+    assert!(matches!(found.answer, Answer::Limit(about) if (about - 1.7).abs() < 1e-9), "{found:?}");
+    // Workers that hold an operation for less than that may be what there are too few of, and a rate that is served is no limit.
+    for (workers, most) in [(8.0, 170.0), (64.0, 1000.0)] {
+        let found = diagnose(&with_disk(open(&rates, workers, most, 0.01), most));
+        assert!(matches!(found.answer, Answer::NotReached(_)), "{workers} {most}: {found:?}");
+    }
+}
+
+#[test]
 fn workers_that_are_all_in_use_are_no_limit_of_the_store_and_are_said_to_be() {
     let rates = [50.0, 100.0, 200.0, 300.0, 800.0, 1600.0];
     for most in [500.0, 2500.0] {
