@@ -134,13 +134,18 @@ pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
 /// With more load throughput may grow by this power of it, and be level: full units do a little more at once the more waits.
 pub(crate) const CREEPS: f64 = 0.1;
 
-/// Over the loads from half of the highest on, three at least, throughput hardly grows.
+/// Over the loads from half of the highest on, three at least, throughput hardly grows. Of loops whose loads double no three
+/// lie so near: then over the last three.
 fn creeps(steps: &[&Step]) -> bool {
     let Some(last) = steps.last() else { return false };
-    let upper = steps.iter().filter(|step| step.in_flight * 2.0 >= last.in_flight);
-    let upper: Vec<(f64, f64)> =
-        upper.map(|step| (step.in_flight.ln(), step.throughput_per_s.ln())).collect();
-    upper.len() >= 3 && Line::through(&upper).is_some_and(|line| line.slope < CREEPS)
+    let mut upper: Vec<&&Step> = steps.iter().filter(|step| step.in_flight * 2.0 >= last.in_flight).collect();
+    let last_three = &steps[steps.len().saturating_sub(3)..];
+    if upper.len() < 3 && last_three.iter().all(|step| step.offered_per_s.is_none()) {
+        upper = last_three.iter().collect();
+    }
+    let points = upper.iter().map(|step| (step.in_flight.ln(), step.throughput_per_s.ln()));
+    let points: Vec<(f64, f64)> = points.collect();
+    points.len() >= 3 && Line::through(&points).is_some_and(|line| line.slope < CREEPS)
 }
 
 /// More load than this many times as much is more load.

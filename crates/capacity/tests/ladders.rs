@@ -210,23 +210,25 @@ const GATEWAY: &[(f64, f64, f64, f64)] = &[
 ];
 
 fn gateway(last_per_s: f64) -> Ladder {
-    let step = |(rate, under_way, busy, stopped): &(f64, f64, f64, f64)| {
-        let rate = if *under_way >= 32.0 { last_per_s } else { *rate };
+    let row =
+        |row: &(f64, f64, f64, f64)| if row.1 >= 32.0 { (last_per_s, row.1, row.2, row.3) } else { *row };
+    of_gateway(GATEWAY.iter().map(row))
+}
+
+fn of_gateway(rows: impl Iterator<Item = (f64, f64, f64, f64)>) -> Ladder {
+    let step = |(rate, under_way, busy, stopped): (f64, f64, f64, f64)| {
+        let usage = Usage { busy: Some(busy), waiting: Some(Waiting::Share(stopped)), ..Usage::default() };
         Step {
             throughput_per_s: rate,
-            in_flight: *under_way,
+            in_flight: under_way,
             service_s: under_way / rate,
             client_clear: true,
-            usage: vec![Usage {
-                busy: Some(*busy),
-                waiting: Some(Waiting::Share(*stopped)),
-                ..Usage::default()
-            }],
+            usage: vec![usage],
             ..Step::default()
         }
     };
     let unit = Unit { node: "g".into(), role: "gateway".into(), kind: Kind::CpuQuota, name: "quota".into() };
-    Ladder { units: vec![unit], idle: vec![Some(0.0171)], steps: GATEWAY.iter().map(step).collect() }
+    Ladder { units: vec![unit], idle: vec![Some(0.0171)], steps: rows.map(step).collect() }
 }
 
 #[test]
@@ -238,6 +240,24 @@ fn throughput_that_creeps_up_under_a_quota_that_stops_its_group_in_every_period_
     assert!(low <= 138.0 && 138.0 <= high && (value / 138.0 - 1.0).abs() < 0.12, "{value} [{low}, {high}]");
     // A fifth more is no chance.
     assert!(matches!(diagnose(&gateway(165.0)).answer, Answer::NotReached(_)));
+}
+
+#[test]
+fn throughput_that_creeps_up_is_level_also_where_each_load_is_twice_the_one_before() {
+    // The loads by the clock and the lowest loops, and three that double: the last comes to 8 % more than the one before.
+    let with = |rates: [f64; 3]| {
+        let loops =
+            [16.0, 32.0, 64.0].into_iter().zip(rates).map(|(workers, rate)| (rate, workers, 0.97, 1.0));
+        diagnose(&of_gateway(GATEWAY.iter().take(10).copied().chain(loops)))
+    };
+    let found = with([134.0, 138.0, 149.0]);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert_eq!(found.plateau_per_s, Some(138.0));
+    // More with each load, and much more with the last.
+    for rates in [[120.0, 138.0, 149.0], [134.0, 138.0, 160.0]] {
+        let found = with(rates);
+        assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
+    }
 }
 
 /// A store of one thread, of which an operation takes 3.2 ms beside 1 ms elsewhere: rates of 12 loads, and from which of them on
