@@ -2,8 +2,8 @@
 
 use cosmark_metrics::nodes::skew;
 
-use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, Reported, peer};
-use crate::ladder::{Kind, LEVEL, Ladder, Step, Unit};
+use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, OWN, Reported, peer};
+use crate::ladder::{FULL, Kind, LEVEL, Ladder, Step, Unit};
 use crate::saturation::is_used_up;
 
 /// What a person reads.
@@ -279,7 +279,32 @@ fn by_falling_costs(one: &Candidate, plateau_per_s: f64) -> String {
     )
 }
 
+/// A limit that somebody has set and that is used up from the lowest loads on, though not without load: the steps show no cost of
+/// an operation, but that it is full is more of a sign than any ceiling.
+fn used_up_throughout(ladder: &Ladder, diagnosis: &Diagnosis) -> Option<String> {
+    let is_full = |unit: usize, step: &Step| is_used_up(unit, ladder.units[unit].kind, step);
+    let is_one = |one: &&Candidate| {
+        let is_set = matches!(ladder.units[one.unit].kind, Kind::CpuQuota | Kind::IoLimit);
+        let idle = ladder.idle.get(one.unit).copied().flatten();
+        let comes_with_load = idle.zip(one.busy_at_plateau).is_some_and(|(idle, busy)| idle < OWN * busy);
+        let is_level = one.against.contains(&Against::BusyAnyway);
+        is_set && comes_with_load && is_level && one.busy_at_plateau.is_some_and(|busy| busy >= FULL)
+    };
+    let one = diagnosis.candidates.iter().find(is_one)?;
+    let full = ladder.steps.iter().filter(|step| is_full(one.unit, step));
+    let from = full.map(|step| step.throughput_per_s).reduce(f64::min)?;
+    Some(format!(
+        " (nearest: {}, which had nothing left at any load from {} on, so that these show no ceiling: add lower loads, and see whether \
+         throughput rises with this limit)",
+        name(ladder, &[one.unit]),
+        rate(from)
+    ))
+}
+
 fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
+    if let Some(text) = used_up_throughout(ladder, diagnosis) {
+        return text;
+    }
     let plateau = diagnosis.plateau_per_s.unwrap_or(1.0);
     let away = |one: &Candidate| (one.demand.ceiling_per_s() / plateau).ln().abs();
     let has_time = |one: &Candidate| {

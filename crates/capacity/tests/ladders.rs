@@ -190,6 +190,43 @@ fn a_limit_that_is_used_up_while_throughput_grows_is_said_to_be() {
     assert!(text(&ladder).contains("nothing limits the store yet"));
 }
 
+#[test]
+fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_what_to_look_at_first() {
+    // A group that may write 300 times a second does so at 10/s, and at 37/s, where a write carries more operations.
+    let rows = [
+        (0.3, 10.0),
+        (1.0, 16.0),
+        (1.5, 18.0),
+        (2.0, 21.0),
+        (8.0, 30.0),
+        (16.0, 37.0),
+        (32.0, 37.5),
+        (64.0, 37.0),
+    ];
+    let with = |idle: f64| {
+        let step = |(workers, rate): (f64, f64)| Step {
+            throughput_per_s: rate,
+            in_flight: workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: [if rate > 10.0 { 1.0 } else { 0.96 }, rate / 190.0]
+                .map(|busy| Usage { busy: Some(busy), ..Usage::default() })
+                .into(),
+            ..Step::default()
+        };
+        let unit = |kind, name: &str| Unit { node: "s1".into(), role: "osd".into(), kind, name: name.into() };
+        let units = vec![unit(Kind::IoLimit, "osds 8:0 writes"), unit(Kind::Core, "cpu0")];
+        Ladder { units, idle: vec![Some(idle), Some(0.0)], steps: rows.map(step).into() }
+    };
+    let ladder = with(0.01);
+    assert_eq!(diagnose(&ladder).answer, Answer::Unexplained);
+    let said = text(&ladder);
+    assert!(said.contains("nearest: limit of input and output osds 8:0 writes of s1 (osd)"), "{said}");
+    assert!(said.contains("nothing left at any load from 16.0/s on"), "{said}");
+    // What is so without load is no sign.
+    assert!(!text(&with(0.98)).contains("nothing left"), "{}", text(&with(0.98)));
+}
+
 /// What `benches/bottleneck --bed ceph` measured of the quota of a gateway: rate, operations under way, share of it that was used,
 /// share of its periods in which it stopped the group.
 const GATEWAY: &[(f64, f64, f64, f64)] = &[
