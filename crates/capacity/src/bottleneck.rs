@@ -418,7 +418,7 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     let is_proven = fitting.iter().any(|one| proves_itself(ladder, one, steps, level));
     let rivals = match is_predicted && !is_proven {
         true => rivals(ladder, &fitting, plateau, candidates),
-        false => Vec::new(),
+        false => busier(ladder, &fitting, candidates),
     };
     if !rivals.is_empty() || fitting.iter().any(|one| !family(ladder, one, least)) {
         return Answer::Several(fitting.iter().map(|one| one.unit).chain(rivals).collect());
@@ -480,6 +480,28 @@ fn rivals(ladder: &Ladder, named: &[&Candidate], plateau: f64, all: &[Candidate]
             && !named.iter().any(|own| family(ladder, one, own))
     };
     all.iter().filter(is_rival).map(|one| one.unit).collect()
+}
+
+/// Units of other kinds that are busier than those that only their queues show, and whose ceilings meet the plateau as well: of two
+/// that are nearly as slow both queues grow over a ladder that ends soon, and in a closed network the busier one is the slower.
+fn busier(ladder: &Ladder, named: &[&Candidate], all: &[Candidate]) -> Vec<usize> {
+    const BY_WAITING: [Against; 2] = [Against::NothingWaits, Against::NotFull];
+    let by_queue = |one: &&Candidate| {
+        one.waits == Waits::Grows
+            && one.when_full.is_none()
+            && one.busy_at_plateau.is_some_and(|busy| busy < FULL)
+    };
+    if !named.iter().all(by_queue) {
+        return Vec::new();
+    }
+    let most = named.iter().filter_map(|one| one.busy_at_plateau).fold(0.0, f64::max);
+    let is_busier = |one: &&Candidate| {
+        one.busy_at_plateau.is_some_and(|busy| busy > most)
+            && !one.against.is_empty()
+            && one.against.iter().all(|why| BY_WAITING.contains(why))
+            && !named.iter().any(|own| family(ladder, one, own))
+    };
+    all.iter().filter(is_busier).map(|one| one.unit).collect()
 }
 
 /// The low steps let ceilings be true that have nothing to do with the plateau.

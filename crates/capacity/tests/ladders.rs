@@ -622,6 +622,20 @@ fn a_unit_that_shows_itself_that_it_is_the_limit_is_named_alone_whatever_else_is
     assert_eq!(said(Kind::CpuQuota, stops(0.6)), Answer::Several(vec![1, 0]));
 }
 
+/// A quota of 2 ms for each operation, and a disk of 1.9 ms whose queue grows over as few loads.
+#[test]
+fn a_unit_whose_queue_grows_is_not_named_alone_beside_a_busier_one_that_is_nearly_as_slow() {
+    let grows = [0.11, 0.56, 20.0, 110.0].map(Waiting::Queue);
+    let disk = ("s1", Kind::Disk, 0.0, [0.1, 0.433, 0.9, 0.928], grows);
+    let quota = |last: f64| {
+        let stops = [0.0, 0.1, 0.45, 0.69].map(Waiting::Share);
+        ("p1", Kind::CpuQuota, 0.0, [0.113, 0.46, last, last], stops)
+    };
+    assert_eq!(of_two([quota(0.975), disk]), Answer::Several(vec![1, 0]));
+    let said = of_two([quota(0.91), disk]);
+    assert!(matches!(&said, Answer::Named { units, .. } if units == &[1]), "{said:?}");
+}
+
 /// A thread whose operations cost less where it is full has no ceiling that meets the plateau, and needs to be the only one.
 #[test]
 fn a_unit_without_a_predicted_ceiling_is_not_named_beside_one_that_is_as_full() {
