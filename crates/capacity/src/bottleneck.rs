@@ -16,7 +16,7 @@ use cosmark_metrics::nodes::skew::{self, Peer};
 
 use crate::ceiling::{self, Predicted};
 use crate::demand::{Demand, of_unit};
-use crate::ladder::{FULL, Kind, Ladder, Step, Unit, lacks_workers, level, plateau};
+use crate::ladder::{FULL, Kind, LEVEL, Ladder, Step, Unit, lacks_workers, level, plateau};
 use crate::number::real;
 use crate::saturation::{LEAST_THROTTLED, Waits, stopped, waits};
 
@@ -225,7 +225,7 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     };
     // Steps at which the client was full say nothing; the others may suffice.
     let steps: Vec<&Step> = all.iter().filter(|step| step.client_clear).copied().collect();
-    let unreached = || match steps.len() < all.len() {
+    let unreached = || match steps.len() < all.len() && !grows_beside_the_client(&all) {
         true => nothing(Answer::Client),
         false => nothing(last_growth(&steps).map_or(Answer::TooFewSteps, Answer::NotReached)),
     };
@@ -304,6 +304,14 @@ fn unmeasured(ladder: &Ladder, level: &[&Step]) -> Vec<usize> {
 /// A step at which the client was full came to more: the store was not at its limit.
 fn is_exceeded(all: &[&Step], plateau: f64) -> bool {
     all.iter().any(|step| !step.client_clear && step.throughput_per_s > plateau * (1.0 + MEETS))
+}
+
+/// The client had time left at the two highest loads, and the last came to more: what it was full with before, a pause of its machine,
+/// limits nothing there.
+fn grows_beside_the_client(all: &[&Step]) -> bool {
+    let [.., before, last] = all[..] else { return false };
+    let is_clear = before.client_clear && last.client_clear;
+    is_clear && last.throughput_per_s > before.throughput_per_s * (1.0 + LEVEL)
 }
 
 fn last_growth(steps: &[&Step]) -> Option<f64> {

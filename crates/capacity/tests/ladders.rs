@@ -227,6 +227,29 @@ fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_what_to_look_at_first() {
     assert!(!text(&with(0.98)).contains("nothing left"), "{}", text(&with(0.98)));
 }
 
+#[test]
+fn a_client_that_paused_at_a_low_load_is_not_the_limit_of_a_ladder_that_ends_while_throughput_grows() {
+    let steps = [1.0, 2.0, 3.0, 4.0].map(|workers| Step {
+        throughput_per_s: workers * 100.0,
+        in_flight: workers,
+        service_s: 0.01,
+        client_clear: true,
+        ..Step::default()
+    });
+    let said = |paused: usize| {
+        let mut ladder = with_disk(steps.clone().into(), 5000.0);
+        ladder.steps[paused].client_clear = false;
+        diagnose(&ladder).answer
+    };
+    for paused in [0, 1] {
+        assert!(matches!(said(paused), Answer::NotReached(_)), "{paused}");
+    }
+    // At either of the two highest loads it may be why no more was done.
+    for paused in [2, 3] {
+        assert_eq!(said(paused), Answer::Client, "{paused}");
+    }
+}
+
 /// What `benches/bottleneck --bed ceph` measured of the quota of a gateway: rate, operations under way, share of it that was used,
 /// share of its periods in which it stopped the group.
 const GATEWAY: &[(f64, f64, f64, f64)] = &[
