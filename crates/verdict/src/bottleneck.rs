@@ -102,7 +102,7 @@ fn by_others(stage: &StageRecord, unit: &Unit, machines: &Machines) -> Option<f6
 
 /// Of all operations that ended, what failed; or of all requests, what was a repetition, where that is more: a store that refuses
 /// and is asked again until it does not refuses all the same.
-fn failed_share(stage: &StageRecord) -> f64 {
+pub(crate) fn failed_share(stage: &StageRecord) -> f64 {
     let sum = |of: fn(&OperationResult) -> u64| measuring(stage).map(of).sum::<u64>();
     let (failed, repeated) = (sum(|op| op.failed), sum(|op| op.retries));
     let of_operations = real(failed) / real((sum(|op| op.ok) + failed).max(1));

@@ -4,18 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{RunRecord, StageRecord};
+use cosmark_capacity::bottleneck::FAILED;
 use cosmark_capacity::energy::Drawn;
 use cosmark_capacity::model::{ClassLoad, Load, Observed};
 use cosmark_metrics::nodes::{machines, quantity as q};
 use cosmark_metrics::{LoopKind, NodeResult};
 
-use crate::bottleneck::{Machines, groups, ladder, load_of, measuring};
+use crate::bottleneck::{Machines, failed_share, groups, ladder, load_of, measuring};
 
 /// Loads that were measured together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedLoads {
     /// Names of the stages.
     pub stages: Vec<String>,
+    /// Names of stages that are left out, because the store refused or broke there.
+    pub refused: Vec<String>,
     /// What was measured.
     pub observed: Observed,
     /// Most workers of a stage; 0 where arrivals came by the clock.
@@ -40,12 +43,30 @@ pub fn all_loads(run: &RunRecord) -> ObservedLoads {
     observed(run, &stages)
 }
 
+fn kinds_of(stage: &StageRecord) -> BTreeSet<&str> {
+    measuring(stage).map(|op| op.op.as_str()).collect()
+}
+
+/// Stages that the store served, and the names of the others: an operation that it refuses, or that is repeated until it is taken,
+/// costs it as well, and the rate knows nothing of that. What fails at each load, as reads of what is not there do, is a part of
+/// what an operation costs.
+fn served<'a>(stages: &[&'a StageRecord]) -> (Vec<&'a StageRecord>, Vec<String>) {
+    let least = |of: &StageRecord| {
+        let alike = stages.iter().filter(|stage| kinds_of(stage) == kinds_of(of));
+        alike.map(|stage| failed_share(stage)).fold(f64::INFINITY, f64::min)
+    };
+    let (served, refused): (Vec<&StageRecord>, Vec<&StageRecord>) =
+        stages.iter().copied().partition(|stage| failed_share(stage) <= least(stage) + FAILED);
+    (served, refused.into_iter().map(|stage| stage.name.clone()).collect())
+}
+
 fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
+    let (stages, refused) = served(stages);
     let kinds: BTreeSet<String> =
         stages.iter().flat_map(|stage| measuring(stage)).map(|op| op.op.clone()).collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
-    let ladder = ladder(run, stages);
-    let machines = Machines::of(stages, &ladder.units);
+    let ladder = ladder(run, &stages);
+    let machines = Machines::of(&stages, &ladder.units);
     // A step for each stage: none is here without a load.
     let loads = stages.iter().zip(ladder.steps).map(|(stage, step)| Load {
         classes: kinds.iter().map(|kind| class_of(stage, kind)).collect(),
@@ -62,10 +83,11 @@ fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
     pauses.sort_by(f64::total_cmp);
     ObservedLoads {
         stages: stages.iter().map(|stage| stage.name.clone()).collect(),
+        refused,
         observed,
         most_workers: closed().map(|stage| workers_of(stage)).max().unwrap_or(0),
         think_s: pauses.get(pauses.len() / 2).copied().unwrap_or(0.0),
-        drawn: drawn_at(run, stages, &machines),
+        drawn: drawn_at(run, &stages, &machines),
     }
 }
 

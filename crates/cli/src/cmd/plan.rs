@@ -105,7 +105,8 @@ fn no(record: &RunRecord, source: &ObservedLoads, why: &str) -> Problem {
         let took = OtherPrograms::text(&others);
         format!("; other programs took {took} meanwhile: repeat the run while nothing else runs there")
     };
-    Problem::usage(format!("{}{stages}: cannot be {why}{others}", record.id))
+    let refused = Answer::left_out(&source.refused).map(|text| format!("; {text}")).unwrap_or_default();
+    Problem::usage(format!("{}{stages}: cannot be {why}{others}{refused}", record.id))
 }
 
 fn check(record: &RunRecord, source: &ObservedLoads) -> Result<Checked, Problem> {
@@ -155,6 +156,7 @@ fn answer(
     Ok(Answer {
         run: record.id.clone(),
         stages: source.stages.clone(),
+        refused: source.refused.clone(),
         load: load_text,
         now: outlook(&as_measured)?,
         planned,

@@ -148,6 +148,9 @@ pub struct Answer {
     pub run: String,
     /// Its stages.
     pub stages: Vec<String>,
+    /// Stages that are left out, because the store refused or broke there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// The load: `64 workers`, `800/s`.
     pub load: String,
     /// The store as it was measured.
@@ -188,6 +191,17 @@ impl OtherPrograms {
 }
 
 impl Answer {
+    /// Which loads are left out, and why; `None` where none is.
+    #[must_use]
+    pub fn left_out(refused: &[String]) -> Option<String> {
+        (!refused.is_empty()).then(|| {
+            format!(
+                "left out, because operations failed or were repeated there, which costs the store as well: {}",
+                refused.join(", ")
+            )
+        })
+    }
+
     /// As a person reads it.
     #[must_use]
     pub fn text(&self) -> String {
@@ -203,6 +217,7 @@ impl Answer {
             self.table(),
             self.sentence(aim),
         ];
+        lines.extend(Self::left_out(&self.refused).map(|text| format!("  {text}")));
         if aim.extrapolated {
             lines.push(
                 "  the size lies beyond those that were measured: the interval does not know of that".into(),

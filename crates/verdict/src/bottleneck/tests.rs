@@ -672,6 +672,25 @@ fn rates_beyond_what_is_served_reach_the_limit_although_no_more_workers_are_in_u
     assert_eq!((steps[0].counted, steps[4].counted), (Some(50 * 60), Some(500 * 60)));
 }
 
+#[test]
+fn a_plan_is_made_from_loads_that_the_store_served_and_says_which_it_refused() {
+    let with = |failed: [u64; 6]| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16, 32].map(|workers| stage(workers, 4096)).into();
+        for (stage, failed) in stages.iter_mut().zip(failed) {
+            stage.name = stage.id.clone();
+            stage.operations[0].failed = failed;
+        }
+        crate::ladders(&run(stages)).remove(0)
+    };
+    let found = with([0, 0, 0, 5, 100, 400]);
+    assert_eq!(found.stages, ["s1-w", "s2-w", "s4-w", "s8-w"]);
+    assert_eq!(found.refused, ["s16-w", "s32-w"]);
+    assert_eq!(found.observed.loads.len(), 4);
+    // Reads of what is not there, at every load: what they cost is a part of each.
+    let found = with([60; 6]);
+    assert_eq!((found.stages.len(), found.refused.len()), (6, 0));
+}
+
 /// Processors that are full from 500/s on, of which a hypervisor gives this share to others: of what is left they do as much less.
 fn stolen_from(stage: &mut StageRecord, workers: u32, share: f64) {
     let most = 500.0 * (1.0 - share);
