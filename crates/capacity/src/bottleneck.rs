@@ -18,6 +18,7 @@ use crate::ceiling::{self, Predicted};
 use crate::demand::{Demand, of_unit};
 use crate::ladder::{FULL, Kind, LEVEL, Ladder, Step, Unit, lacks_workers, level, plateau};
 use crate::number::real;
+use crate::regression::quantile;
 use crate::saturation::{LEAST_THROTTLED, Waits, stopped, waits};
 
 /// The ceiling is predicted from steps up to this share of the plateau.
@@ -186,8 +187,8 @@ pub struct Diagnosis {
     pub candidates: Vec<Candidate>,
     /// Units that are much busier than their peers.
     pub skewed: Vec<Skew>,
-    /// Share of the time that the busiest of all measured units was busy at the plateau, in the step in which it was
-    /// highest; `None` where none was measured.
+    /// Share of the time that the busiest of all measured units was busy at the plateau, in the middle of its steps; `None`
+    /// where none was measured.
     pub busiest_at_plateau: Option<f64>,
     /// Units that may have been full at the plateau: how busy they were there was not measured.
     pub unmeasured: Vec<usize>,
@@ -239,13 +240,12 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     let mut candidates: Vec<Candidate> =
         (0..ladder.units.len()).filter_map(|unit| candidate(ladder, unit, plateau, &steps, &level)).collect();
     candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
-    let busiest = level.iter().flat_map(|step| &step.usage).filter_map(|usage| usage.busy);
     let mut found = Diagnosis {
         answer: Answer::NothingMeasured,
         plateau_per_s: Some(plateau),
         candidates,
         skewed: skewed.clone(),
-        busiest_at_plateau: busiest.reduce(f64::max),
+        busiest_at_plateau: busiest(ladder, &level),
         unmeasured: unmeasured(ladder, &level),
         still_grew: last_growth(&steps).filter(|_| !full.is_empty()),
     };
@@ -275,6 +275,21 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
 /// The first of the level steps may still be on its way there.
 fn beyond<'a, 'b>(level: &'b [&'a Step]) -> &'b [&'a Step] {
     &level[level.len() / 2..]
+}
+
+/// Of each unit the median over the steps at which throughput is level: where it was busier once, by what somebody else did,
+/// as much was done at the others without.
+fn busiest(ladder: &Ladder, level: &[&Step]) -> Option<f64> {
+    let of = |unit: usize| {
+        let seen = |steps: &[&Step]| -> Vec<f64> {
+            steps.iter().filter_map(|step| step.usage.get(unit)?.busy).collect()
+        };
+        let last = seen(beyond(level));
+        let mut ordered = if last.is_empty() { seen(level) } else { last };
+        ordered.sort_by(f64::total_cmp);
+        quantile(&ordered, 0.5)
+    };
+    (0..ladder.units.len()).filter_map(of).reduce(f64::max)
 }
 
 /// A group was stopped by its quota in most of its periods at any of the steps beyond the knee; `None` where that was not

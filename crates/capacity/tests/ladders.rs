@@ -60,6 +60,18 @@ fn only_a_whole_number_of_operations_inside_is_called_a_limit_of_workers() {
 }
 
 #[test]
+fn a_unit_that_was_busy_at_one_level_load_does_not_hide_a_limit_that_is_no_resource() {
+    // A lock, and a disk that somebody else uses at one of the last three loads, or at two.
+    let with = |loads: &[usize]| {
+        let mut ladder = closed(500.0, 0.005, 0.0);
+        loads.iter().for_each(|load| ladder.steps[*load].usage[0].busy = Some(0.95));
+        diagnose(&ladder).answer
+    };
+    assert!(matches!(with(&[6]), Answer::Limit(about) if (about - 2.5).abs() < 1e-9), "{:?}", with(&[6]));
+    assert_eq!(with(&[6, 7]), Answer::Unexplained);
+}
+
+#[test]
 fn a_store_that_does_less_beyond_its_peak_is_limited_by_what_was_full_there() {
     // A disk that does 1000/s, and beyond 32 workers ever less: it is full all the same, with retries and seeks. A cache may
     // have answered the first step, or may not.
