@@ -592,6 +592,33 @@ fn osds() -> Ladder {
 }
 
 #[test]
+fn a_quota_of_which_an_operation_takes_most_of_a_period_stops_its_group_as_often_as_it_is_used() {
+    // At the load at which it is used to 65 % it stops its group in so many periods; so much of it is used beyond.
+    let said = |stopped: f64, used: f64| {
+        let mut ladder = osds();
+        let mut between = ladder.steps[1].clone();
+        (between.throughput_per_s, between.in_flight) = (65.0, 2.6);
+        between.usage[0].busy = Some(0.65);
+        between.usage[0].waiting = Some(Waiting::Share(stopped));
+        ladder.steps.insert(2, between);
+        ladder.steps[5..].iter_mut().for_each(|step| step.usage[0].busy = Some(used));
+        diagnose(&ladder)
+    };
+    for stopped in [0.3, 0.6] {
+        let found = said(stopped, 1.0);
+        assert!(
+            matches!(&found.answer, Answer::Named { units, .. } if units == &[0]),
+            "{stopped}: {found:?}"
+        );
+    }
+    // More often than it was used, or with time left where throughput is level.
+    for (stopped, used) in [(0.69, 1.0), (0.6, 0.93)] {
+        let found = said(stopped, used);
+        assert_eq!(found.answer, Answer::Unexplained, "{stopped} {used}: {found:?}");
+    }
+}
+
+#[test]
 fn a_ceiling_that_the_low_steps_did_not_predict_is_that_of_the_cost_where_the_unit_is_full() {
     let ladder = osds();
     let found = diagnose(&ladder);

@@ -66,15 +66,20 @@ pub(super) fn at_plateau(
 }
 
 /// A quota stopped its group in nearly all periods at each of the last steps, and in few of them where it was not used up: what
-/// fills it comes with the load.
+/// fills it comes with the load. Where an operation costs most of what the group may use in a period, it is stopped in as large a
+/// share of them as it uses of all, and no more: in each of those it has used everything.
 pub(super) fn stops_where_full(unit: usize, steps: &[&Step], last: &[&Step]) -> bool {
-    let has_time =
-        |step: &Step| step.usage.get(unit).and_then(|usage| usage.busy).is_some_and(|busy| busy < IDLE);
-    let low: Vec<&Step> = steps.iter().copied().filter(|step| has_time(step)).collect();
-    let at_low: Vec<f64> = stopped(unit, &low).collect();
+    let busy = |step: &Step| step.usage.get(unit).and_then(|usage| usage.busy);
+    let low: Vec<&Step> =
+        steps.iter().copied().filter(|step| busy(step).is_some_and(|busy| busy < IDLE)).collect();
+    let is_full = last.iter().all(|step| busy(step).is_some_and(|busy| busy >= FULL));
+    let is_few = |step: &&Step| {
+        let as_used = busy(step).filter(|_| is_full).unwrap_or_default();
+        stopped(unit, &[*step]).all(|share| share < LEAST_THROTTLED || share <= as_used)
+    };
     let at_last: Vec<f64> = stopped(unit, last).collect();
-    !at_low.is_empty()
-        && at_low.iter().all(|share| *share < LEAST_THROTTLED)
+    stopped(unit, &low).next().is_some()
+        && low.iter().all(is_few)
         && at_last.len() == last.len()
         && at_last.iter().all(|share| *share >= STOPPED)
 }
