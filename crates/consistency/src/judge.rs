@@ -1,6 +1,7 @@
 //! What the looks amount to: by time since the acknowledgement, with intervals, and as a history.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use cosmark_history::{Operation, Report, Rules, Wrong, check, jepsen_edn, porcupine_json};
 use cosmark_stats::proportions::clopper_pearson;
@@ -16,7 +17,8 @@ const MOST_EXAMPLES: usize = 10;
 const LITTLE: f64 = 0.01;
 const CONFIDENCE: f64 = 0.95;
 
-/// Looks between two times after the acknowledgement.
+/// Looks between two times after the acknowledgement, without those that were sent because others had missed the change:
+/// they would be counted for changes that are missed, and for no others.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// From so long after the acknowledgement, up to the next point, ms.
@@ -25,7 +27,7 @@ pub struct Point {
     pub looks: u64,
     /// Those that missed the change.
     pub stale: u64,
-    /// The 95 % interval of the probability to miss it.
+    /// The 95 % interval of the probability to miss it; each change counts once, however often it was looked at.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
@@ -36,7 +38,7 @@ pub struct Point {
 pub struct ClassOutcome {
     /// Which.
     pub class: Class,
-    /// All looks.
+    /// All looks but those that were sent because others had missed the change.
     pub looks: u64,
     /// Those that missed the change.
     pub stale: u64,
@@ -161,20 +163,11 @@ fn class_outcome(class: Class, looks: &[Look]) -> Option<ClassOutcome> {
     if own.is_empty() {
         return None;
     }
-    let count = |from_ns: u64, to_ns: u64| {
-        let within = own.iter().filter(|look| (from_ns..to_ns).contains(&look.after_ns));
-        within.fold((0, 0), |(looks, stale), look| (looks + 1, stale + u64::from(look.is_stale)))
-    };
     let ends = OFFSETS_MS.iter().skip(1).map(|ms| ms * 1_000_000).chain([u64::MAX]);
     let points: Vec<Point> = OFFSETS_MS
         .iter()
         .zip(ends)
-        .map(|(after_ms, end_ns)| {
-            let (looks, stale) = count(after_ms * 1_000_000, end_ns);
-            let (low, high) = clopper_pearson(stale, looks, CONFIDENCE);
-            Point { after_ms: *after_ms, looks, stale, low: rounded(low), high: rounded(high) }
-        })
-        .filter(|point| point.looks > 0)
+        .filter_map(|(after_ms, end_ns)| point(&own, *after_ms, after_ms * 1_000_000..end_ns))
         .collect();
     let longest_ns = own.iter().filter(|look| look.is_stale).map(|look| look.after_ns).max();
     let behind_it = longest_ns.map(|ns| ns / 1_000_000 + 1);
@@ -184,12 +177,12 @@ fn class_outcome(class: Class, looks: &[Look]) -> Option<ClassOutcome> {
         let (changes, missed) = count_changes(&own, ms * 1_000_000);
         changes > 0 && clopper_pearson(missed, changes, CONFIDENCE).1 <= LITTLE
     });
-    let (all, stale) = count(0, u64::MAX);
+    let planned = || own.iter().filter(|look| !look.is_further);
     let (changes, missed_changes) = count_changes(&own, 0);
     Some(ClassOutcome {
         class,
-        looks: all,
-        stale,
+        looks: planned().count() as u64,
+        stale: planned().filter(|look| look.is_stale).count() as u64,
         changes,
         missed_changes,
         high: rounded(clopper_pearson(missed_changes, changes, CONFIDENCE).1),
@@ -197,6 +190,31 @@ fn class_outcome(class: Class, looks: &[Look]) -> Option<ClassOutcome> {
         visible_after_ms,
         points,
     })
+}
+
+/// Looks within a time; none where there was no planned one.
+fn point(looks: &[&Look], after_ms: u64, within_ns: Range<u64>) -> Option<Point> {
+    let (mut all, mut stale) = (0, 0);
+    // Of each change its looks and those that missed it.
+    let mut changes: BTreeMap<u64, (u32, u32)> = BTreeMap::new();
+    for look in looks.iter().filter(|look| !look.is_further && within_ns.contains(&look.after_ns)) {
+        let of_change = changes.entry(look.change).or_default();
+        of_change.0 += 1;
+        of_change.1 += u32::from(look.is_stale);
+        all += 1;
+        stale += u64::from(look.is_stale);
+    }
+    if all == 0 {
+        return None;
+    }
+    // Looks of one change miss it together: as many as there are, they are one in the interval.
+    let count = changes.len() as u64;
+    let missed: f64 = changes.values().map(|(looks, stale)| f64::from(*stale) / f64::from(*looks)).sum();
+    // A sum of shares may be a little beside a whole number.
+    let [least, most] = [(missed + 1e-9).floor(), (missed - 1e-9).ceil()].map(|changes| changes as u64);
+    let low = clopper_pearson(least, count, CONFIDENCE).0;
+    let high = clopper_pearson(most, count, CONFIDENCE).1;
+    Some(Point { after_ms, looks: all, stale, low: rounded(low), high: rounded(high) })
 }
 
 /// Changes that were looked at from a time on, and those that such a look missed.
@@ -227,6 +245,7 @@ mod tests {
                 change,
                 after_ns: at * 20_000_000,
                 is_stale: change < missed && at < 5,
+                is_further: false,
             })
         };
         (0..changes).flat_map(of).collect()
@@ -249,5 +268,41 @@ mod tests {
         assert!(found.high > 0.1 && found.high < 0.14, "{found:?}");
         assert_eq!(found.longest_ms, Some(80.0));
         assert_eq!(found.visible_after_ms, Some(81), "{found:?}");
+    }
+
+    fn at_ms(change: u64, ms: u64, is_stale: bool, is_further: bool) -> Look {
+        Look { class: CLASS, change, after_ns: ms * 1_000_000, is_stale, is_further }
+    }
+
+    #[test]
+    fn looks_that_wait_for_a_missed_change_do_not_make_misses_more_likely_than_they_are() {
+        // One of 40 changes is hidden for four seconds, and was looked at until it was seen.
+        let mut looks: Vec<Look> = (0..40).map(|change| at_ms(change, 1500, change == 7, false)).collect();
+        looks.extend((16..44).map(|at| at_ms(7, at * 100, at < 40, true)));
+        let found = class_outcome(CLASS, &looks).unwrap();
+        assert_eq!(found.points.len(), 1, "{found:?}");
+        let point = found.points[0];
+        assert_eq!((point.after_ms, point.looks, point.stale), (1000, 40, 1));
+        assert!(point.low < 0.025 && point.high > 0.025 && point.high < 0.14, "{point:?}");
+        assert_eq!((found.looks, found.stale, found.changes, found.missed_changes), (40, 1, 40, 1));
+        // They tell how long it was hidden.
+        assert_eq!(found.longest_ms, Some(3900.0));
+    }
+
+    #[test]
+    fn looks_of_one_change_at_about_one_time_are_one_in_the_interval_of_that_time() {
+        // Half of ten changes are missed by each of ten looks, the others by none.
+        let of = |change: u64| (0..10).map(move |at| at_ms(change, 100 + at * 9, change < 5, false));
+        let found = class_outcome(CLASS, &(0..10).flat_map(of).collect::<Vec<_>>()).unwrap();
+        let point = found.points[0];
+        assert_eq!((point.after_ms, point.looks, point.stale), (100, 100, 50));
+        let (low, high) = clopper_pearson(5, 10, CONFIDENCE);
+        assert_eq!((point.low, point.high), (rounded(low), rounded(high)));
+        assert!(low < 0.2 && high > 0.8, "{point:?}");
+        // A change of whose looks a third missed it is a third of one, in the wider direction.
+        let third: Vec<Look> = (0..3).map(|at| at_ms(1, 20 + at * 9, at == 0, false)).collect();
+        let point = class_outcome(CLASS, &third).unwrap().points[0];
+        assert_eq!((point.looks, point.stale), (3, 1));
+        assert!(point.low < 1e-6 && point.high > 0.97, "{point:?}");
     }
 }

@@ -122,7 +122,7 @@ impl Field<'_> {
         let (during, others) = readers.split_at_mut(first);
         let beside = async {
             if let Some(reader) = during.first_mut() {
-                self.read(change, reader.as_mut(), 1, None).await;
+                self.read(change, reader.as_mut(), 1, None, false).await;
             }
         };
         let (acked_ns, ()) = join(self.write(change, writer.as_mut()), beside).await;
@@ -133,7 +133,8 @@ impl Field<'_> {
             let mut looks = Vec::new();
             for offset in reads.iter().skip(number).step_by(count) {
                 until(acked_ns, *offset).await;
-                looks.extend(self.read(change, reader.as_mut(), process_of(number), Some(acked_ns)).await);
+                let process = process_of(number);
+                looks.extend(self.read(change, reader.as_mut(), process, Some(acked_ns), false).await);
             }
             looks
         }));
@@ -141,7 +142,7 @@ impl Field<'_> {
             let mut looks = Vec::new();
             for offset in lists {
                 until(acked_ns, *offset).await;
-                looks.extend(self.list(change, lister.as_mut(), acked_ns).await);
+                looks.extend(self.list(change, lister.as_mut(), acked_ns, false).await);
             }
             looks
         };
@@ -169,7 +170,8 @@ impl Field<'_> {
             let Some(offset) = wait.next().filter(|offset| self.has_time(acked_ns, *offset)) else { break };
             let Some(reader) = readers.get_mut(number) else { break };
             until(acked_ns, offset).await;
-            let look = self.read(change, reader.as_mut(), process_of(number), Some(acked_ns)).await;
+            let process = process_of(number);
+            let look = self.read(change, reader.as_mut(), process, Some(acked_ns), true).await;
             self.seen.borrow_mut().requests += 1;
             wait.saw(offset, look);
         }
@@ -189,7 +191,7 @@ impl Field<'_> {
         };
         while let Some(offset) = wait.next().filter(|offset| self.has_time(acked_ns, *offset)) {
             until(acked_ns, offset).await;
-            let look = self.list(change, lister, acked_ns).await;
+            let look = self.list(change, lister, acked_ns, true).await;
             self.seen.borrow_mut().requests += 1;
             wait.saw(offset, look);
         }
@@ -218,13 +220,14 @@ impl Field<'_> {
         }
     }
 
-    /// Gives the look, where the change was acknowledged before it.
+    /// Gives the look, where the change was acknowledged before it. It is a further one where it waits for the change.
     async fn read(
         &self,
         change: &Change<'_>,
         client: &mut dyn Client,
         process: u32,
         acked_ns: Option<u64>,
+        is_further: bool,
     ) -> Option<Look> {
         let mut marks = Marks::default();
         let read = change.read(self.place(), client, &mut marks, change.processes + process).await;
@@ -238,16 +241,23 @@ impl Field<'_> {
         self.add(operation);
         let after_ns = operation.call_ns.saturating_sub(acked_ns?);
         let is_stale = operation.value != change.value();
-        Some(self.look(Look { class: change.class(), change: change.number(), after_ns, is_stale }))
+        let (class, number) = (change.class(), change.number());
+        Some(self.look(Look { class, change: number, after_ns, is_stale, is_further }))
     }
 
-    async fn list(&self, change: &Change<'_>, client: &mut dyn Client, acked_ns: u64) -> Option<Look> {
+    async fn list(
+        &self,
+        change: &Change<'_>,
+        client: &mut dyn Client,
+        acked_ns: u64,
+        is_further: bool,
+    ) -> Option<Look> {
         let class = change.class_of_list()?;
         let (mut marks, call_ns) = (Marks::default(), clock::now_ns());
         match change.list(self.place(), client, &mut marks).await {
             Ok(is_stale) => {
                 let after_ns = call_ns.saturating_sub(acked_ns);
-                Some(self.look(Look { class, change: change.number(), after_ns, is_stale }))
+                Some(self.look(Look { class, change: change.number(), after_ns, is_stale, is_further }))
             }
             Err(error) => {
                 self.failed(&error);

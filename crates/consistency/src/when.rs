@@ -30,6 +30,9 @@ pub(crate) struct Look {
     /// From the acknowledgement to the begin of the request, ns.
     pub(crate) after_ns: u64,
     pub(crate) is_stale: bool,
+    /// It was sent only because those before it had missed the change: how many of these miss it says nothing of how often
+    /// a look does.
+    pub(crate) is_further: bool,
 }
 
 /// What is known of a class.
@@ -142,7 +145,8 @@ mod tests {
     const LONG: Duration = Duration::from_secs(70);
 
     fn look(after: Duration, window: Duration) -> Look {
-        Look { class: CLASS, change: 0, after_ns: after.as_nanos() as u64, is_stale: after < window }
+        let (after_ns, is_stale) = (after.as_nanos() as u64, after < window);
+        Look { class: CLASS, change: 0, after_ns, is_stale, is_further: false }
     }
 
     /// The last miss after so many changes of a store that shows none of them for this time, ms.
@@ -200,7 +204,10 @@ mod tests {
     #[test]
     fn nobody_waits_for_what_was_seen_and_only_one_for_what_was_not() {
         let when = When::new(1);
-        let at = |ms: u64, is_stale| Look { class: CLASS, change: 0, after_ns: ms * 1_000_000, is_stale };
+        let at = |ms: u64, is_stale| {
+            let after_ns = ms * 1_000_000;
+            Look { class: CLASS, change: 0, after_ns, is_stale, is_further: false }
+        };
         assert!(when.wait(CLASS, &[at(0, false), at(900, false)]).is_none());
         assert!(when.wait(CLASS, &[at(10, true), at(900, false)]).is_none());
         let wait = when.wait(CLASS, &[at(10, true), at(900, true)]).unwrap();
