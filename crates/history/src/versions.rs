@@ -32,27 +32,26 @@ struct Versions<'a> {
     loose_delete: Option<u64>,
 }
 
-/// What a process has seen itself.
+/// What was shown last by the reads that are over, and by which of them.
+type Floor = (usize, Option<u32>);
+
+/// Reads that are decided, the first that is over first: when it is, what it showed, which it is.
+type ByEnd = BinaryHeap<Reverse<(u64, usize, u32)>>;
+
+/// What a process has seen itself. It may have many reads open, each for long: none of them is looked at twice.
 #[derive(Default)]
 struct Seen {
-    /// The latest version of the reads that are over for it, and that read.
-    floor: (usize, Option<u32>),
-    /// Its other reads: when each ended, what it showed, which it is.
-    open: Vec<(u64, usize, u32)>,
+    floor: Floor,
+    open: ByEnd,
 }
 
-impl Seen {
-    /// What it had seen before this time.
-    fn before(&mut self, call_ns: u64) -> (usize, Option<u32>) {
-        let Self { floor, open } = self;
-        open.retain(|(end_ns, version, read)| {
-            let is_over = *end_ns < call_ns;
-            if is_over && *version > floor.0 {
-                *floor = (*version, Some(*read));
-            }
-            !is_over
-        });
-        *floor
+/// Takes what is over before this time.
+fn raise(floor: &mut Floor, by_end: &mut ByEnd, call_ns: u64) {
+    while by_end.peek().is_some_and(|first| first.0.0 < call_ns) {
+        let Some(Reverse((_, version, read))) = by_end.pop() else { break };
+        if version > floor.0 {
+            *floor = (version, Some(read));
+        }
     }
 }
 
@@ -81,28 +80,21 @@ pub(crate) fn is_ordered(key: &Key<'_>) -> bool {
 pub(crate) fn judge(key: &Key<'_>, found: &mut dyn FnMut(Violation)) -> Result<u64, Mistake> {
     let versions = Versions::of(key)?;
     let mut undecided = 0;
-    // Reads that are decided: when they were over, what they showed, which they are.
-    let mut by_end: BinaryHeap<Reverse<(u64, usize, u32)>> = BinaryHeap::new();
-    let mut floor: (usize, Option<u32>) = (0, None);
+    let (mut by_end, mut floor) = (ByEnd::new(), Floor::default());
     // What each process has seen itself, whatever the clocks of others say.
     let mut own: HashMap<u32, Seen> = HashMap::new();
     for (place, one) in key.operations() {
         if one.kind != Kind::Read || one.outcome != Outcome::Done {
             continue;
         }
-        while by_end.peek().is_some_and(|first| first.0.0 < one.call_ns) {
-            let Some(Reverse((_, version, read))) = by_end.pop() else { break };
-            if version > floor.0 {
-                floor = (version, Some(read));
-            }
-        }
+        raise(&mut floor, &mut by_end, one.call_ns);
         let own = own.entry(one.process).or_default();
-        let seen = own.before(one.call_ns);
-        let floor = if seen.0 > floor.0 { seen } else { floor };
+        raise(&mut own.floor, &mut own.open, one.call_ns);
+        let floor = if own.floor.0 > floor.0 { own.floor } else { floor };
         match versions.read(place, one, floor) {
             Shown::Version(version) => {
                 by_end.push(Reverse((key.over_ns(one), version, place)));
-                own.open.push((one.return_ns, version, place));
+                own.open.push(Reverse((one.return_ns, version, place)));
             }
             Shown::Undecided => undecided += 1,
             Shown::Wrong(violation) => found(violation),
@@ -196,7 +188,7 @@ impl<'a> Versions<'a> {
         if write.process == read.process { write.return_ns } else { self.key.over_ns(write) }
     }
 
-    fn read(&self, place: u32, one: &Operation, floor: (usize, Option<u32>)) -> Shown {
+    fn read(&self, place: u32, one: &Operation, floor: Floor) -> Shown {
         let over = if self.is_writer(one) { one.return_ns } else { self.key.over_ns(one) };
         let acked =
             |version: &Version<'_>| version.write.is_none_or(|write| self.over_for(write, one) < one.call_ns);
@@ -233,13 +225,7 @@ impl<'a> Versions<'a> {
     }
 
     /// Nothing was there.
-    fn absence(
-        &self,
-        place: u32,
-        one: &Operation,
-        (lower, upper): (usize, usize),
-        floor: (usize, Option<u32>),
-    ) -> Shown {
+    fn absence(&self, place: u32, one: &Operation, (lower, upper): (usize, usize), floor: Floor) -> Shown {
         let from = lower.max(floor.0);
         let next = self.absent.partition_point(|number| *number < from);
         let may_be_loose = self.loose_delete.is_some_and(|call| call <= self.key.over_ns(one));
@@ -268,13 +254,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    fn went_back(
-        &self,
-        place: u32,
-        one: &Operation,
-        version: usize,
-        floor: (usize, Option<u32>),
-    ) -> Violation {
+    fn went_back(&self, place: u32, one: &Operation, version: usize, floor: Floor) -> Violation {
         let evidence = [self.all[version].place, floor.1].into_iter().flatten().collect();
         Violation::new(Wrong::WentBack, one.key, place, evidence)
     }

@@ -124,6 +124,21 @@ fn what_a_process_has_seen_stays_seen_when_its_reads_follow_without_a_gap() {
 }
 
 #[test]
+fn very_many_reads_of_one_process_that_last_long_take_no_longer_than_others() {
+    let reads = 200_000;
+    let mut history = vec![write(0, 1, 0, 1), delete(0, 2, 3)];
+    history.extend((0..reads).map(|at| read(1, ABSENT, 10 + at, 1_000_000 + at)));
+    // When all of them are over it has seen the delete.
+    history.push(read(1, 1, 2_000_000, 2_000_001));
+    let began = std::time::Instant::now();
+    let report = judged(&history);
+    let took = began.elapsed();
+    assert_eq!((report.counts.reads, report.counts.of(Wrong::Stale)), (reads + 1, 1));
+    // Each of them held against each other one takes minutes.
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+}
+
+#[test]
 fn what_began_at_one_instant_is_ordered_by_its_end_however_the_history_is_given() {
     let (write, delete) = (write(0, 1, 5, 5), delete(0, 5, 9));
     for history in [[write, delete, read(1, ABSENT, 20, 21)], [delete, write, read(1, ABSENT, 20, 21)]] {
