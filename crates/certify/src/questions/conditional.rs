@@ -2,7 +2,7 @@
 //! `If-None-Match: *` gives 412 where an object is and 409 ConditionalRequestConflict while another write is under way;
 //! `If-Match` writes only over the named version.
 
-use cosmark_adaptor_api::Protocol;
+use cosmark_adaptor_api::{Protocol, Reply};
 
 use super::integrity::bare;
 use super::{Group, Of, Question, S3, by, row};
@@ -12,6 +12,9 @@ use crate::room::Room;
 const CONDITION: (Group, Of) = (Group::Conditions, S3);
 const READS: &str = "RFC 9110, section 13; S3 API, GetObject";
 const WRITES: &str = "S3 user guide, How to prevent object overwrites with conditional writes";
+/// What is right of the conditions on a date.
+pub(super) const DATED: &str =
+    "304 and 412 for what is not so; 200 for a date that is older, and for its own";
 
 pub(super) const ROWS: &[Question] = &[
     row(
@@ -29,7 +32,7 @@ pub(super) const ROWS: &[Question] = &[
     row(
         "s3.read.if-modified",
         CONDITION,
-        ("Are If-Modified-Since and If-Unmodified-Since honoured?", "304 and 412", READS),
+        ("Are If-Modified-Since and If-Unmodified-Since honoured?", DATED, READS),
         by!(read_if_modified),
     ),
     row(
@@ -99,7 +102,7 @@ pub(super) const ROWS: &[Question] = &[
         CONDITION,
         (
             "Does completing a write in parts with If-None-Match: * leave an object alone?",
-            "412 PreconditionFailed; the first bytes stay",
+            "412 PreconditionFailed, and the first bytes stay; done where nothing is",
             WRITES,
         ),
         by!(complete_once),
@@ -109,7 +112,7 @@ pub(super) const ROWS: &[Question] = &[
         CONDITION,
         (
             "Does completing a write in parts with If-Match of another version leave the object?",
-            "412 PreconditionFailed; the first bytes stay",
+            "412 PreconditionFailed, and the first bytes stay; done with the ETag that it has",
             WRITES,
         ),
         by!(complete_if_match),
@@ -129,7 +132,7 @@ pub(super) const ROWS: &[Question] = &[
         CONDITION,
         (
             "Does a delete with If-Match of another version leave the object?",
-            "412 PreconditionFailed; the object stays",
+            "412 PreconditionFailed, and the object stays; done with the ETag that it has",
             "S3 API, DeleteObject",
         ),
         by!(delete_if_match),
@@ -203,22 +206,44 @@ async fn read_if_none_match(room: &mut Room) -> Found {
     two_reads(room, &key, ("if-none-match", 304), (OTHER.to_owned(), etag)).await
 }
 
-async fn read_if_modified(room: &mut Room) -> Found {
-    let key = room.key("conditional");
-    room.write(&key, b"first").await?;
-    let head = room.send(Request::head(&key)).await?;
+/// Statuses of conditions on a date: modified since its own, unmodified since long ago, modified since long ago,
+/// unmodified since its own.
+fn dated([since, unmodified, older, own]: [u16; 4]) -> Finding {
+    let seen = format!("{since} and {unmodified}, {older} and {own}");
+    match (since, unmodified, older, own) {
+        (304, 412, 200, 200) => Finding::yes(seen),
+        // Who ignores the first sends what the client has; who ignores the second breaks a promise.
+        (_, 200..=299, ..) => Finding::no(format!("ignored: {seen}")),
+        // Who hears that goes on with what he has for ever.
+        (_, _, 304, _) => Finding::no(format!("what was modified is called unmodified: {seen}")),
+        (.., 412) => Finding::no(format!("what was not modified is called modified: {seen}")),
+        _ if [since, unmodified, older, own].iter().any(|status| *status >= 500 && *status != 501) => {
+            Finding::no(format!("the store failed: {seen}"))
+        }
+        _ => Finding::differs(seen),
+    }
+}
+
+/// Asks on conditions on the date of an object.
+pub(super) async fn on_dates(room: &mut Room, key: &str, method: &'static str) -> Found {
+    let head = room.given(Request::head(key)).await?;
     let Some(modified) = head.line("last-modified").map(str::to_owned) else {
         return Ok(Finding::differs("there is no Last-Modified"));
     };
-    let since = room.send(Request::get(&key).line("if-modified-since", modified)).await?;
-    let unmodified = room.send(Request::get(&key).line("if-unmodified-since", LONG_AGO)).await?;
-    let seen = format!("{} and {}", status_of(&since), status_of(&unmodified));
-    Ok(match (since.status, unmodified.status) {
-        (304, 412) => Finding::yes(seen),
-        // Who ignores the first sends what the client has; who ignores the second breaks a promise.
-        (_, 200) => Finding::no(format!("ignored: {seen}")),
-        _ => Finding::differs(seen),
-    })
+    let (since, unmodified) = ("if-modified-since", "if-unmodified-since");
+    let own = modified.as_str();
+    let mut statuses = [0; 4];
+    let cases = [(since, own), (unmodified, LONG_AGO), (since, LONG_AGO), (unmodified, own)];
+    for (status, (line, date)) in statuses.iter_mut().zip(cases) {
+        *status = room.send(Request::new(method, key).line(line, date)).await?.status;
+    }
+    Ok(dated(statuses))
+}
+
+async fn read_if_modified(room: &mut Room) -> Found {
+    let key = room.key("conditional");
+    room.write(&key, b"first").await?;
+    on_dates(room, &key, "GET").await
 }
 
 async fn read_together(room: &mut Room) -> Found {
@@ -267,7 +292,7 @@ async fn stays(room: &mut Room, key: &str, content: &[u8], finding: Finding) -> 
 }
 
 /// A refusal of a conditional write; a store that says it has none loses nothing.
-fn precondition(reply: &cosmark_adaptor_api::Reply) -> Finding {
+fn precondition(reply: &Reply) -> Finding {
     match reply.status {
         200..=299 => Finding::no(format!("the condition is ignored: {}", reply.status)),
         _ => refused(reply, 412, &["PreconditionFailed"]),
@@ -357,26 +382,61 @@ async fn write_if_none_match_etag(room: &mut Room) -> Found {
     })
 }
 
+/// Completes a write in parts of `second` on a condition.
+async fn completed(
+    room: &mut Room,
+    key: &str,
+    (line, value): (&'static str, &str),
+) -> Result<Reply, Finding> {
+    let upload = super::multipart::begin(room, key).await?;
+    let etag = super::multipart::part(room, key, &upload, 1, b"second").await?;
+    let complete = super::multipart::completion(key, &upload, &[(1, etag)]).line(line, value);
+    super::multipart::complete(room, complete).await
+}
+
+/// What a request has to do whose condition holds, where it was refused as it should be when it did not. A store that
+/// refuses all of them keeps nobody's version: programs that ask so get nowhere.
+async fn also_done(
+    room: &mut Room,
+    key: &str,
+    (finding, reply): (Finding, &Reply),
+    content: Option<&[u8]>,
+) -> Found {
+    let seen = format!("a condition that holds gave {}", status_of(reply));
+    if !reply.is_success() {
+        return Ok(if reply.status == 501 { Finding::differs(seen) } else { Finding::no(seen) });
+    }
+    let now = room.content(key).await?;
+    if now.as_deref() == content {
+        return Ok(finding);
+    }
+    let there =
+        now.map_or_else(|| "nothing is there".to_owned(), |now| format!("{} bytes are there", now.len()));
+    Ok(Finding::no(format!("{seen}, and {there}")))
+}
+
 async fn complete_once(room: &mut Room) -> Found {
-    let key = room.key("parts");
+    let (key, other) = (room.key("parts"), room.key("nothing"));
     room.write(&key, b"first").await?;
-    let upload = super::multipart::begin(room, &key).await?;
-    let etag = super::multipart::part(room, &key, &upload, 1, b"second").await?;
-    let complete = super::multipart::completion(&key, &upload, &[(1, etag)]).line("if-none-match", "*");
-    let reply = room.send(complete).await?;
-    let finding = precondition(&reply);
-    stays(room, &key, b"first", finding).await
+    let reply = completed(room, &key, ("if-none-match", "*")).await?;
+    let finding = stays(room, &key, b"first", precondition(&reply)).await?;
+    if finding.answer != crate::Answer::Yes {
+        return Ok(finding);
+    }
+    let reply = completed(room, &other, ("if-none-match", "*")).await?;
+    also_done(room, &other, (finding, &reply), Some(b"second")).await
 }
 
 async fn complete_if_match(room: &mut Room) -> Found {
     let key = room.key("parts");
-    room.write(&key, b"first").await?;
-    let upload = super::multipart::begin(room, &key).await?;
-    let etag = super::multipart::part(room, &key, &upload, 1, b"second").await?;
-    let complete = super::multipart::completion(&key, &upload, &[(1, etag)]).line("if-match", OTHER);
-    let reply = super::multipart::complete(room, complete).await?;
-    let finding = precondition(&reply);
-    stays(room, &key, b"first", finding).await
+    let own = written(room, &key).await?;
+    let reply = completed(room, &key, ("if-match", OTHER)).await?;
+    let finding = stays(room, &key, b"first", precondition(&reply)).await?;
+    if finding.answer != crate::Answer::Yes {
+        return Ok(finding);
+    }
+    let reply = completed(room, &key, ("if-match", &own)).await?;
+    also_done(room, &key, (finding, &reply), Some(b"second")).await
 }
 
 async fn read_parts_on_condition(room: &mut Room) -> Found {
@@ -409,12 +469,43 @@ async fn read_parts_on_condition(room: &mut Room) -> Found {
 
 async fn delete_if_match(room: &mut Room) -> Found {
     let key = room.key("delete");
-    room.write(&key, b"first").await?;
+    let own = written(room, &key).await?;
     let reply = room.send(Request::delete(&key).line("if-match", OTHER)).await?;
     let finding = match reply.status {
         412 => Finding::yes(status_of(&reply)),
         200..=299 => Finding::no(format!("the condition is ignored: {}", reply.status)),
         _ => Finding::differs(status_of(&reply)),
     };
-    stays(room, &key, b"first", finding).await
+    let finding = stays(room, &key, b"first", finding).await?;
+    if finding.answer != crate::Answer::Yes {
+        return Ok(finding);
+    }
+    let reply = room.send(Request::delete(&key).line("if-match", &own)).await?;
+    also_done(room, &key, (finding, &reply), None).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Answer;
+
+    #[test]
+    fn conditions_on_a_date_have_to_hold_as_well_as_to_fail() {
+        for (statuses, answer) in [
+            ([304, 412, 200, 200], Answer::Yes),
+            // Who sends what the client has loses nothing.
+            ([200, 412, 200, 200], Answer::Differs),
+            ([304, 200, 200, 200], Answer::No),
+            ([200, 200, 200, 200], Answer::No),
+            // Whatever the date is.
+            ([304, 412, 304, 200], Answer::No),
+            ([304, 412, 200, 412], Answer::No),
+            ([304, 403, 200, 200], Answer::Differs),
+            ([501, 501, 501, 501], Answer::Differs),
+            ([304, 500, 200, 200], Answer::No),
+            ([304, 412, 200, 502], Answer::No),
+        ] {
+            assert_eq!(dated(statuses).answer, answer, "{statuses:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use cosmark_adaptor_api::Reply;
 
+use super::conditional::LONG_AGO;
 use super::integrity::bare;
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, status_of};
@@ -20,6 +21,16 @@ pub(super) const ROWS: &[Question] = &[
             API,
         ),
         by!(if_match),
+    ),
+    row(
+        "s3.copy.dates",
+        COPY,
+        (
+            "Are the conditions of a copy on the date of its source honoured?",
+            "412 PreconditionFailed where it was modified since or not, and nothing is written; done for its own date",
+            API,
+        ),
+        by!(dates),
     ),
     row(
         "s3.copy.replace-own",
@@ -124,6 +135,42 @@ async fn if_match(room: &mut Room) -> Found {
         return Ok(if reply.status == 501 { Finding::differs(seen) } else { Finding::no(seen) });
     }
     Ok(answered)
+}
+
+async fn dates(room: &mut Room) -> Found {
+    let (from, to) = (room.key("from"), room.key("to"));
+    room.write(&from, b"source").await?;
+    let head = room.given(Request::head(&from)).await?;
+    let Some(own) = head.line("last-modified").map(str::to_owned) else {
+        return Ok(Finding::differs("there is no Last-Modified"));
+    };
+    let (unmodified, since) =
+        ("x-amz-copy-source-if-unmodified-since", "x-amz-copy-source-if-modified-since");
+    let mut answered = Finding::yes("412 for both");
+    for (name, date) in [(unmodified, LONG_AGO), (since, own.as_str())] {
+        let reply = room.send(copy(room, &from, &to).line(name, date)).await?;
+        let seen = format!("{name}: {}", status_of(&reply));
+        match reply.status {
+            // Who ignores that one copies what its owner has.
+            200..=299 if is_done(&reply) && name == since => {
+                answered = Finding::differs(format!("{seen}: it is not looked at"));
+                continue;
+            }
+            _ if is_done(&reply) => return Ok(Finding::no(format!("{name} is ignored: {}", reply.status))),
+            412 => {}
+            200..=499 | 501 => answered = Finding::differs(seen.clone()),
+            _ => return Ok(Finding::no(format!("the store failed: {seen}"))),
+        }
+        if room.content(&to).await?.is_some() {
+            return Ok(Finding::no(format!("{seen}, and the copy is there")));
+        }
+    }
+    let reply = room.send(copy(room, &from, &to).line(unmodified, own)).await?;
+    if is_done(&reply) && room.content(&to).await?.as_deref() == Some(b"source") {
+        return Ok(answered);
+    }
+    let seen = format!("its own date gave {}", status_of(&reply));
+    Ok(if reply.status == 501 { Finding::differs(seen) } else { Finding::no(seen) })
 }
 
 async fn replace_own(room: &mut Room) -> Found {

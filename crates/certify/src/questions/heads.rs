@@ -3,7 +3,7 @@
 
 use cosmark_adaptor_api::Reply;
 
-use super::conditional::{LONG_AGO, OTHER, written};
+use super::conditional::{DATED, OTHER, on_dates, written};
 use super::{Group, Question, S3, SWIFT, by, row};
 use crate::request::{Finding, Found, Request, status_of};
 use crate::room::Room;
@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Question] = &[
     row(
         "s3.head.if-modified",
         CONDITION,
-        ("Are If-Modified-Since and If-Unmodified-Since of a HEAD honoured?", "304 and 412", HEADS),
+        ("Are If-Modified-Since and If-Unmodified-Since of a HEAD honoured?", DATED, HEADS),
         by!(if_modified),
     ),
     row(
@@ -89,20 +89,7 @@ async fn if_none_match(room: &mut Room) -> Found {
 async fn if_modified(room: &mut Room) -> Found {
     let key = room.key("head");
     room.write(&key, b"first").await?;
-    let head = room.given(Request::head(&key)).await?;
-    let Some(modified) = head.line("last-modified").map(str::to_owned) else {
-        return Ok(Finding::differs("there is no Last-Modified"));
-    };
-    let since = room.send(Request::head(&key).line("if-modified-since", modified)).await?;
-    let unmodified = room.send(Request::head(&key).line("if-unmodified-since", LONG_AGO)).await?;
-    let seen = format!("{} and {}", status_of(&since), status_of(&unmodified));
-    Ok(match (since.status, unmodified.status) {
-        (304, 412) => Finding::yes(seen),
-        // Who ignores the first says what the client knows; who ignores the second breaks a promise.
-        (_, 200..=299) => Finding::no(format!("ignored: {seen}")),
-        (500 | 502..=599, _) | (_, 500 | 502..=599) => Finding::no(format!("the store failed: {seen}")),
-        _ => Finding::differs(seen),
-    })
+    on_dates(room, &key, "HEAD").await
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ const NOT_IN_SIMSTORE_S3: &[&str] = &[
     "s3.auth.write-link",
     "s3.checksum.crc64nvme",
     "s3.checksum.others",
+    "s3.copy.dates",
     "s3.delete.if-match",
     "s3.error.anonymous",
     "s3.error.body-hash",

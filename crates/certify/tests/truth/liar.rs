@@ -2,6 +2,7 @@
 //! not what they say. Each lie is found by the questions about it, and by no others.
 
 mod plants;
+mod spoken;
 mod ways;
 
 use std::cell::{Cell, RefCell};
@@ -20,6 +21,7 @@ use cosmark_embedded::{EmbeddedStore, Options};
 
 use super::{before, certified_by, certified_in_full, not_right, speaking_s3};
 use plants::Plant;
+use spoken::Saying;
 use ways::Way;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +75,8 @@ enum Lie {
     Planted(Plant),
     /// One beside the plain requests.
     OnItsWay(Way),
+    /// One in what is said.
+    Says(Saying),
     SaysNothing,
 }
 
@@ -208,6 +212,9 @@ impl LyingAsker {
         }
         if let Lie::OnItsWay(way) = self.lie {
             return self.on_its_way(way, ask).await;
+        }
+        if let Lie::Says(saying) = self.lie {
+            return self.says(saying, ask).await;
         }
         if let Some(reply) = self.about_versions(ask).await? {
             return Ok(reply);

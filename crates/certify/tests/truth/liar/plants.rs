@@ -682,7 +682,7 @@ async fn lies_about_copies_and_names_are_found_by_the_questions_about_them() {
     let only = ["s3.copy.", "s3.name.long-segments", "s3.name.end-blank", "s3.name.single-dot"];
     let cases: &[(Lie, &[&str])] = &[
         (Lie::SaysNothing, &[]),
-        (planted(Plant::IgnoresConditionsOfCopies), &["s3.copy.if-match"]),
+        (planted(Plant::IgnoresConditionsOfCopies), &["s3.copy.dates", "s3.copy.if-match"]),
         (planted(Plant::EmptiesOwnCopies), &["s3.copy.replace-own"]),
         (planted(Plant::DecodesTwice), &["s3.copy.escaped"]),
         (planted(Plant::CopiesLoseTypes), &["s3.copy.headers"]),
