@@ -33,11 +33,40 @@ pub(crate) fn of_http(date: &str) -> Option<u64> {
     if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
+    Some(days_to(year, month, day)? * DAY_S + (hour * 60 + minute) * 60 + second)
+}
+
+/// Days from 1970 to the beginning of this one.
+fn days_to(year: u64, month: u64, day: u64) -> Option<u64> {
     let (year, from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_era = year % 400;
     let of_year = (153 * from_march + 2) / 5 + day - 1;
     let days = (year / 400) * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
-    Some(days.checked_sub(719_468)? * DAY_S + (hour * 60 + minute) * 60 + second)
+    days.checked_sub(719_468)
+}
+
+/// Reads `2026-11-27T01:52:16.123Z`, the form of S3's documents; a fraction of a second is dropped.
+pub(crate) fn of_rfc3339(date: &str) -> Option<u64> {
+    let number = |from: usize, to: usize| {
+        let digits = date.get(from..to)?;
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse::<u64>().ok() } else { None }
+    };
+    let signs = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")];
+    if signs.iter().any(|(at, sign)| date.get(*at..*at + 1) != Some(*sign)) {
+        return None;
+    }
+    let year = number(0, 4).filter(|year| (1970..10_000).contains(year))?;
+    let month = number(5, 7).filter(|month| (1..=12).contains(month))?;
+    let day = number(8, 10).filter(|day| (1..=31).contains(day))?;
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let rest = date.get(19..)?;
+    let zone = rest
+        .strip_prefix('.')
+        .map_or(rest, |rest| rest.trim_start_matches(|sign: char| sign.is_ascii_digit()));
+    if hour > 23 || minute > 59 || second > 60 || !["Z", "+00:00"].contains(&zone) {
+        return None;
+    }
+    Some(days_to(year, month, day)? * DAY_S + (hour * 60 + minute) * 60 + second)
 }
 
 #[cfg(test)]
@@ -55,6 +84,9 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00Z", "Mon, 01 Mar 2100 00:00:00 GMT"),
         ] {
             assert_eq!((rfc3339(unix_s).as_str(), of_http(http)), (text, Some(unix_s)));
+            for zone in ["Z", ".123Z", ".999999+00:00"] {
+                assert_eq!(of_rfc3339(&text.replace('Z', zone)), Some(unix_s), "{text} {zone}");
+            }
         }
     }
 
@@ -72,6 +104,19 @@ mod tests {
             "2026-11-27T01:52:16Z",
         ] {
             assert_eq!(of_http(text), None, "{text}");
+        }
+        for text in [
+            "",
+            "2026-11-27",
+            "2026-11-27 01:52:16Z",
+            "2026-11-27T01:52:16",
+            "2026-11-27T01:52:16+01:00",
+            "2026-13-27T01:52:16Z",
+            "2026-11-27T24:52:16Z",
+            "+026-11-27T01:52:16Z",
+            "2026-11-\u{e9}7T01:52:16Z",
+        ] {
+            assert_eq!(of_rfc3339(text), None, "{text}");
         }
     }
 }

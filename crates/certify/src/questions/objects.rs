@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::errors::with_trailer;
 use super::integrity::{CRC, bare, md5_base64};
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
+use crate::moment;
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
 use crate::xml;
@@ -14,16 +15,19 @@ const BESIDE: (Group, super::Of) = (Group::Integrity, S3);
 /// Dates have whole seconds.
 const A_SECOND: Duration = Duration::from_millis(1100);
 /// A listing and HEAD may round a date to the second before and behind it, s.
-const MOST_APART_S: i64 = 2;
-const DAY_S: i64 = 86_400;
+const MOST_APART_S: u64 = 2;
+/// A date of a write a moment ago may be so far from that of the answer which tells of it: clocks of a store's machines
+/// differ. Farther is no matter of clocks that are set, s.
+const CLOCKS_S: u64 = 5;
+const MOST_OFF_S: u64 = 60;
 
 pub(super) const ROWS: &[Question] = &[
     row(
         "s3.modified",
         BESIDE,
         (
-            "Does Last-Modified move with an overwrite, and say the listing and HEAD the same?",
-            "a later date, and the same in both but for rounding: backups copy what has changed by it",
+            "Does Last-Modified move with an overwrite, is it the time of that, and say the listing and HEAD the same?",
+            "a later date, about that of the answer, and the same in both but for rounding: backups copy by it",
             "S3 API, HeadObject and ListObjectsV2",
         ),
         by!(modified),
@@ -101,49 +105,56 @@ pub(super) const ROWS: &[Question] = &[
     ),
 ];
 
-/// Seconds of the day of `Fri, 27 Nov 2026 01:52:16 GMT` or `2026-11-27T01:52:16.123Z`.
-fn second_of_day(date: &str) -> Option<i64> {
-    let at = date.find(':')?.checked_sub(2)?;
-    let numbers: Option<Vec<i64>> = date.get(at..at + 8)?.split(':').map(|part| part.parse().ok()).collect();
-    let [hours, minutes, seconds] = numbers?[..] else { return None };
-    Some((hours * 60 + minutes) * 60 + seconds)
+/// What HEAD says of the date of an object and of its own, and what the listing says of that of the object.
+struct Dates {
+    modified: Option<String>,
+    now: Option<String>,
+    listed: Option<String>,
 }
 
-/// How far two times of a day are from each other, s, over midnight, too.
-fn apart_s(one: i64, other: i64) -> i64 {
-    let apart = (one - other).rem_euclid(DAY_S);
-    apart.min(DAY_S - apart)
-}
-
-async fn dates(room: &mut Room, key: &str) -> Result<(Option<String>, Option<String>), Finding> {
-    let head = room.given(Request::head(key)).await?.line("last-modified").map(str::to_owned);
+async fn dates(room: &mut Room, key: &str) -> Result<Dates, Finding> {
+    let head = room.given(Request::head(key)).await?;
+    let [modified, now] = ["last-modified", "date"].map(|name| head.line(name).map(str::to_owned));
     let reply = room.given(Request::get("").query("list-type", "2").query("prefix", key)).await?;
-    Ok((head, xml::text(&reply.body, "LastModified")))
+    Ok(Dates { modified, now, listed: xml::text(&reply.body, "LastModified") })
 }
 
 async fn modified(room: &mut Room) -> Found {
     let key = room.key("modified");
     room.write(&key, b"first").await?;
-    let (Some(before), _) = dates(room, &key).await? else {
+    let Some(before) = dates(room, &key).await?.modified else {
         return Ok(Finding::differs("HEAD gives no Last-Modified"));
     };
     tokio::time::sleep(A_SECOND).await;
     room.write(&key, b"second").await?;
-    let (Some(after), listed) = dates(room, &key).await? else {
-        return Ok(Finding::no("HEAD gives no Last-Modified after the overwrite"));
+    let after = dates(room, &key).await?;
+    Ok(judged(&before, &after))
+}
+
+/// The dates of an object that was overwritten a moment ago.
+fn judged(before: &str, after: &Dates) -> Finding {
+    let Some(modified) = after.modified.as_deref() else {
+        return Finding::no("HEAD gives no Last-Modified after the overwrite");
     };
-    if before == after {
-        return Ok(Finding::no(format!("{before}, and the same after an overwrite a second later")));
+    if before == modified {
+        return Finding::no(format!("{before}, and the same after an overwrite a second later"));
     }
-    let Some(listed) = listed else {
-        return Ok(Finding::differs("the listing gives no LastModified"));
+    let modified_s = moment::of_http(modified);
+    let off_s = modified_s.zip(after.now.as_deref().and_then(moment::of_http));
+    let off_s = off_s.map_or(0, |(modified_s, now_s)| modified_s.abs_diff(now_s));
+    if off_s > MOST_OFF_S {
+        let now = stated(after.now.as_deref());
+        return Finding::no(format!("written a moment ago, HEAD {modified}, and it is {now}"));
+    }
+    let Some(listed) = after.listed.as_deref() else {
+        return Finding::differs("the listing gives no LastModified");
     };
-    let both = second_of_day(&after).zip(second_of_day(&listed));
-    let seen = format!("HEAD {after}, listing {listed}");
-    Ok(match both {
-        Some((head, list)) => Finding::holds(apart_s(head, list) <= MOST_APART_S, seen),
-        None => Finding::differs(seen),
-    })
+    let seen = format!("HEAD {modified}, listing {listed}");
+    match modified_s.zip(moment::of_rfc3339(listed)) {
+        Some((head, list)) if head.abs_diff(list) > MOST_APART_S => Finding::no(seen),
+        Some(_) if off_s <= CLOCKS_S => Finding::yes(seen),
+        _ => Finding::differs(format!("{seen}, {off_s} s from the date of the answer")),
+    }
 }
 
 async fn listed_after_overwrite(room: &mut Room) -> Found {
@@ -298,16 +309,31 @@ async fn in_chunks(room: &mut Room) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Answer;
 
     #[test]
-    fn dates_of_a_listing_and_of_an_answer_are_compared_by_their_seconds_also_over_midnight() {
-        let [http, iso] = ["Fri, 27 Nov 2026 23:59:59 GMT", "2026-11-28T00:00:00.250Z"];
-        let both = second_of_day(http).zip(second_of_day(iso));
-        assert_eq!(both, Some((86_399, 0)));
-        assert_eq!(both.map(|(one, other)| (apart_s(one, other), apart_s(other, one))), Some((1, 1)));
-        assert_eq!(apart_s(100, 3700), 3600);
-        for wrong in ["", ":", "yesterday", "2026-11-28", "T1:2:3"] {
-            assert_eq!(second_of_day(wrong), None, "{wrong}");
+    fn dates_are_those_of_the_write_in_head_and_in_the_listing_also_over_midnight() {
+        const NOW: &str = "Sat, 28 Nov 2026 00:00:00 GMT";
+        let of = |modified: &str, now: Option<&str>, listed: &str| {
+            let [modified, listed] = [modified, listed].map(|text| Some(text.to_owned()));
+            let after = Dates { modified, now: now.map(str::to_owned), listed };
+            judged("Fri, 27 Nov 2026 23:59:50 GMT", &after).answer
+        };
+        let modified = "Fri, 27 Nov 2026 23:59:59 GMT";
+        for (modified, now, listed, answer) in [
+            (modified, Some(NOW), "2026-11-28T00:00:00.250Z", Answer::Yes),
+            (modified, None, "2026-11-27T23:59:58Z", Answer::Yes),
+            // At this time of another day.
+            (modified, Some(NOW), "2026-11-26T23:59:59Z", Answer::No),
+            (modified, Some(NOW), "2026-11-27T23:59:50Z", Answer::No),
+            (modified, Some(NOW), "yesterday", Answer::Differs),
+            // Another zone of time, in both.
+            ("Fri, 27 Nov 2026 22:59:59 GMT", Some(NOW), "2026-11-27T22:59:59Z", Answer::No),
+            ("Sat, 28 Nov 2026 01:00:00 GMT", Some(NOW), "2026-11-28T01:00:00Z", Answer::No),
+            ("Fri, 27 Nov 2026 23:59:40 GMT", Some(NOW), "2026-11-27T23:59:40Z", Answer::Differs),
+            ("Fri, 27 Nov 2026 23:59:50 GMT", Some(NOW), "2026-11-27T23:59:50Z", Answer::No),
+        ] {
+            assert_eq!(of(modified, now, listed), answer, "{modified}, {now:?}, {listed}");
         }
     }
 }

@@ -124,6 +124,20 @@ fn not_given(reply: &Reply) -> Finding {
     }
 }
 
+/// What Content-Range says of a part with the right bytes. A part without it, or that leaves the length open, can be
+/// used; one that is said to be another one is put elsewhere by who puts parts together, or is taken for the end.
+fn placed(reply: &Reply, (first, last): (usize, usize), length: usize) -> Finding {
+    let Some(said) = reply.line("content-range") else {
+        return Finding::differs("the bytes are right, there is no Content-Range");
+    };
+    let is = |length: &str| said.eq_ignore_ascii_case(&format!("bytes {first}-{last}/{length}"));
+    if is(&length.to_string()) {
+        return Finding::yes("206");
+    }
+    let seen = format!("the bytes are right, Content-Range is {said}");
+    if is("*") { Finding::differs(seen) } else { Finding::no(seen) }
+}
+
 /// Reads ranges, each from its first byte to its last one, of an object with this content.
 pub(super) async fn each_of(room: &mut Room, key: &str, content: &[u8], all: &[(usize, usize)]) -> Found {
     for (first, last) in all.iter().copied() {
@@ -138,6 +152,10 @@ pub(super) async fn each_of(room: &mut Room, key: &str, content: &[u8], all: &[(
         }
         if let Some(wrong) = difference(&content[first..=last], &reply.body) {
             return Ok(Finding::no(format!("bytes {first}-{last}: {wrong}")));
+        }
+        let finding = placed(&reply, (first, last), content.len());
+        if finding.answer != Answer::Yes {
+            return Ok(Finding::new(finding.answer, format!("bytes {first}-{last}: {}", finding.saw)));
         }
     }
     Ok(Finding::yes(format!("{} ranges", all.len())))
@@ -154,10 +172,7 @@ async fn last_hundred(room: &mut Room, range: &str) -> Found {
     let (reply, content) = read(room, range).await?;
     let said = reply.line("content-range").unwrap_or("none").to_owned();
     Ok(match reply.status {
-        206 if reply.body == content[900..] && said == "bytes 900-999/1000" => Finding::yes("206"),
-        206 if reply.body == content[900..] => {
-            Finding::differs(format!("the bytes are right, Content-Range is {said}"))
-        }
+        206 if reply.body == content[900..] => placed(&reply, (900, 999), LENGTH),
         206 => Finding::no(format!("206 with other bytes; Content-Range is {said}")),
         200 => Finding::differs("200: the range is not honoured"),
         _ => not_given(&reply),
@@ -174,7 +189,7 @@ async fn suffix_longer(room: &mut Room) -> Found {
         206 | 200 if reply.body != content => {
             Finding::no(format!("{} with {} other bytes", reply.status, reply.body.len()))
         }
-        206 => Finding::yes("206"),
+        206 => placed(&reply, (0, LENGTH - 1), LENGTH),
         200 => Finding::differs("200: the range is not honoured"),
         _ => not_given(&reply),
     })
@@ -295,14 +310,20 @@ async fn ends(room: &mut Room) -> Found {
     for (range, first, last) in all {
         let reply = room.send(Request::get(&key).line("range", format!("bytes={range}"))).await?;
         let wanted = &content[first..=last];
-        let said = reply.line("content-range").unwrap_or("none");
         match reply.status {
             206 if reply.body != wanted => {
                 let bytes = reply.body.len();
                 return Ok(Finding::no(format!("bytes={range}: 206 with {bytes} bytes, not those")));
             }
-            206 if said == format!("bytes {first}-{last}/{LENGTH}") => {}
-            206 => others.push(format!("bytes={range}: the bytes are right, Content-Range is {said}")),
+            206 => {
+                let finding = placed(&reply, (first, last), LENGTH);
+                let seen = format!("bytes={range}: {}", finding.saw);
+                match finding.answer {
+                    Answer::Yes => {}
+                    Answer::No => return Ok(Finding::no(seen)),
+                    _ => others.push(seen),
+                }
+            }
             // Who gives all where all is asked for has given it.
             200 if reply.body == content && wanted.len() == LENGTH => {}
             200 if reply.body == content => {
@@ -361,6 +382,25 @@ mod tests {
         ] {
             let reply = Reply { status, ..Reply::default() };
             assert_eq!(not_given(&reply).answer, answer, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_said_to_be_another_one_is_wrong_and_one_of_which_nothing_is_said_is_not() {
+        for (said, answer) in [
+            (Some("bytes 900-999/1000"), Answer::Yes),
+            (Some("Bytes 900-999/1000"), Answer::Yes),
+            (Some("bytes 900-999/*"), Answer::Differs),
+            (None, Answer::Differs),
+            (Some("bytes 900-1000/1000"), Answer::No),
+            (Some("bytes 900-999/100"), Answer::No),
+            (Some("bytes 0-99/1000"), Answer::No),
+            (Some("900-999/1000"), Answer::No),
+            (Some(""), Answer::No),
+        ] {
+            let lines = said.map(|said| ("content-range".to_owned(), said.to_owned())).into_iter().collect();
+            let reply = Reply { status: 206, lines, ..Reply::default() };
+            assert_eq!(placed(&reply, (900, 999), LENGTH).answer, answer, "{said:?}");
         }
     }
 }

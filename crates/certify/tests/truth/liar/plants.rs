@@ -312,7 +312,7 @@ impl LyingAsker {
 }
 
 /// Puts another value into a header line.
-fn replace(reply: &mut Reply, name: &str, value: impl Fn(&str) -> String) {
+pub(super) fn replace(reply: &mut Reply, name: &str, value: impl Fn(&str) -> String) {
     reply.lines.iter_mut().filter(|line| line.0 == name).for_each(|line| line.1 = value(&line.1));
 }
 

@@ -4,6 +4,7 @@
 use cosmark_adaptor_api::{Ask, Reply, Result};
 use cosmark_embedded::{EmbeddedStore, Options};
 
+use super::plants::replace;
 use super::{Lie, LyingAsker, are_found};
 
 /// Which lie.
@@ -21,6 +22,14 @@ pub(super) enum Saying {
     RefusesDeletes,
     /// On which date the source of a copy was modified is not looked at.
     CopiesOfAnyDate,
+    /// A part at the end of an object is said to be one byte longer.
+    EndsTooLate,
+    /// A part of an object is said to be all of it.
+    LengthOfPart,
+    /// Dates are those of another zone, in HEAD and in listings.
+    OtherZone,
+    /// Dates in listings are those of the day before.
+    ListsYesterday,
 }
 
 /// The status of an answer that the lie gives without the store.
@@ -51,8 +60,50 @@ impl LyingAsker {
         }
         let heard = ask.lines.iter().copied().filter(|line| !is_overlooked(saying, line.0));
         let lines: Vec<(&str, &str)> = heard.collect();
-        self.inner.ask(&Ask { lines: &lines, ..*ask }).await
+        let reply = self.inner.ask(&Ask { lines: &lines, ..*ask }).await?;
+        Ok(said(saying, ask, reply))
     }
+}
+
+/// What the lie answers.
+fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
+    let is_listing = ask.method == "GET" && ask.object.is_empty();
+    match saying {
+        Saying::EndsTooLate => replace(&mut reply, "content-range", |said| said.replace("-999/", "-1000/")),
+        Saying::LengthOfPart => replace(&mut reply, "content-range", |said| match said.split_once('/') {
+            Some((part, _)) => format!("{part}/100"),
+            None => said.to_owned(),
+        }),
+        Saying::OtherZone if ask.method == "HEAD" => {
+            // Seven hours later, or 17 before where that is another day.
+            replace(&mut reply, "last-modified", |date| shifted(date, date.find(':').unwrap() - 2));
+        }
+        Saying::OtherZone if is_listing => in_dates(&mut reply, |date| shifted(date, 11)),
+        Saying::ListsYesterday if is_listing => in_dates(&mut reply, |date| {
+            let year: u32 = date[..4].parse().unwrap();
+            format!("{}{}", year - 1, &date[4..])
+        }),
+        _ => {}
+    }
+    reply
+}
+
+/// A date whose hour, which stands there, is another one.
+fn shifted(date: &str, at: usize) -> String {
+    let hour: u32 = date[at..at + 2].parse().unwrap();
+    format!("{}{:02}{}", &date[..at], (hour + 7) % 24, &date[at + 2..])
+}
+
+/// Puts others into the dates of a listing.
+fn in_dates(reply: &mut Reply, date: impl Fn(&str) -> String) {
+    let text = String::from_utf8_lossy(&reply.body).into_owned();
+    let mut parts = text.split("<LastModified>");
+    let mut body = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (own, rest) = part.split_once('<').unwrap();
+        body.push_str(&format!("<LastModified>{}<{rest}", date(own)));
+    }
+    reply.body = body.into_bytes();
 }
 
 const fn says(saying: Saying) -> Lie {
@@ -74,4 +125,39 @@ async fn conditions_that_never_hold_are_found_as_those_that_always_do() {
         (says(Saying::CopiesOfAnyDate), &["s3.copy.dates"]),
     ];
     are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn parts_that_are_said_to_be_others_and_dates_of_another_time_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = ["s3.modified", "s3.multipart.ranges", "s3.range.", "s3.head.same"];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (
+            says(Saying::EndsTooLate),
+            &[
+                "s3.range.beyond-end",
+                "s3.range.ends",
+                "s3.range.open",
+                "s3.range.suffix",
+                "s3.range.suffix-longer",
+            ],
+        ),
+        (
+            says(Saying::LengthOfPart),
+            &[
+                "s3.multipart.ranges",
+                "s3.range.beyond-end",
+                "s3.range.ends",
+                "s3.range.head",
+                "s3.range.open",
+                "s3.range.suffix",
+                "s3.range.suffix-longer",
+            ],
+        ),
+        (says(Saying::ListsYesterday), &["s3.modified"]),
+    ];
+    are_found(&store, &only, cases).await;
+    // HEAD and the read say then another date, too.
+    are_found(&store, &["s3.modified"], &[(says(Saying::OtherZone), &["s3.modified"])]).await;
 }
