@@ -30,6 +30,12 @@ pub(super) enum Saying {
     OtherZone,
     /// Dates in listings are those of the day before.
     ListsYesterday,
+    /// A SHA-1 is never the right one.
+    NoSha1IsRight,
+    /// A read gives another SHA-256 than came with the write.
+    GivesOtherSha256,
+    /// The checksum of a whole object is looked at where it is right.
+    TakesAnyWhole,
 }
 
 /// The status of an answer that the lie gives without the store.
@@ -49,8 +55,14 @@ fn at_once(saying: Saying, ask: &Ask<'_>) -> Option<u16> {
 }
 
 /// Whether a header line is not looked at.
-fn is_overlooked(saying: Saying, name: &str) -> bool {
-    saying == Saying::CopiesOfAnyDate && name == "x-amz-copy-source-if-unmodified-since"
+fn is_overlooked(saying: Saying, ask: &Ask<'_>, (name, value): (&str, &str)) -> bool {
+    match saying {
+        Saying::CopiesOfAnyDate => name == "x-amz-copy-source-if-unmodified-since",
+        Saying::TakesAnyWhole => {
+            ask.method == "POST" && name == "x-amz-checksum-crc64nvme" && value == "AAAAAAAAAAA="
+        }
+        _ => false,
+    }
 }
 
 impl LyingAsker {
@@ -58,7 +70,7 @@ impl LyingAsker {
         if let Some(status) = at_once(saying, ask) {
             return Ok(Reply { status, ..Reply::default() });
         }
-        let heard = ask.lines.iter().copied().filter(|line| !is_overlooked(saying, line.0));
+        let heard = ask.lines.iter().copied().filter(|line| !is_overlooked(saying, ask, *line));
         let lines: Vec<(&str, &str)> = heard.collect();
         let reply = self.inner.ask(&Ask { lines: &lines, ..*ask }).await?;
         Ok(said(saying, ask, reply))
@@ -83,6 +95,13 @@ fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             let year: u32 = date[..4].parse().unwrap();
             format!("{}{}", year - 1, &date[4..])
         }),
+        Saying::NoSha1IsRight if ask.lines.iter().any(|line| line.0 == "x-amz-checksum-sha1") => {
+            let body = b"<Error><Code>BadDigest</Code></Error>".to_vec();
+            reply = Reply { status: 400, body, ..Reply::default() };
+        }
+        Saying::GivesOtherSha256 if ask.method == "GET" => {
+            replace(&mut reply, "x-amz-checksum-sha256", |own| own.replace('F', "G"));
+        }
         _ => {}
     }
     reply
@@ -160,4 +179,17 @@ async fn parts_that_are_said_to_be_others_and_dates_of_another_time_are_found() 
     are_found(&store, &only, cases).await;
     // HEAD and the read say then another date, too.
     are_found(&store, &["s3.modified"], &[(says(Saying::OtherZone), &["s3.modified"])]).await;
+}
+
+#[tokio::test]
+async fn checksums_that_are_refused_or_others_than_came_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = ["s3.checksum.given-back", "s3.checksum.crc", "s3.multipart.checksum"];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (says(Saying::NoSha1IsRight), &["s3.checksum.given-back"]),
+        (says(Saying::GivesOtherSha256), &["s3.checksum.given-back"]),
+        (says(Saying::TakesAnyWhole), &["s3.multipart.checksum-whole"]),
+    ];
+    are_found(&store, &only, cases).await;
 }
