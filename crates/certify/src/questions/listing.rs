@@ -69,7 +69,11 @@ pub(super) const ROWS: &[Question] = &[
     row(
         "s3.list.encoding",
         LISTING,
-        ("Does encoding-type=url encode names?", "%XX for what is not plain, in Key and Prefix", V2),
+        (
+            "Does encoding-type=url encode names and prefixes, so that decoding gives what they are?",
+            "%XX for what is not plain, in Key, Prefix and CommonPrefixes, and EncodingType url",
+            V2,
+        ),
         by!(encoding),
     ),
     row("s3.list.order", LISTING, ("Are names in the order of their UTF-8 bytes?", "yes", V2), by!(order)),
@@ -241,13 +245,72 @@ async fn bad_token(room: &mut Room) -> Found {
     })
 }
 
+/// What a text of a URL means; a blank may have become a plus.
+fn decoded(text: &str, is_plus_blank: bool) -> Option<String> {
+    let (mut out, mut bytes) = (Vec::new(), text.bytes());
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => {
+                let digits = [bytes.next()?, bytes.next()?];
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            b'+' if is_plus_blank => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Whether a client that decodes it in either way has this name.
+fn means(said: &str, name: &str) -> bool {
+    [false, true].iter().any(|is_plus_blank| decoded(said, *is_plus_blank).as_deref() == Some(name))
+}
+
+/// How one name and one folded prefix of a listing are said that was asked to encode them.
+fn encoded(body: &[u8], (key, folded, prefix): (&str, &str, &str)) -> Finding {
+    let (key_said, folded_said) = (xml::text(body, "Key"), prefixes(body).into_iter().next());
+    // The prefix that was asked for stands beside those that were folded.
+    let asked_said = xml::texts(body, "Prefix").into_iter().find(|text| Some(text) != folded_said.as_ref());
+    let (Some(key_said), Some(folded_said)) = (key_said, folded_said) else {
+        return Finding::no("a name and a folded prefix are there, and not both are listed");
+    };
+    let is_said = xml::text(body, "EncodingType").as_deref() == Some("url");
+    if key_said == key && folded_said == folded {
+        let seen = "names are as they are";
+        return if is_said {
+            Finding::no(format!("{seen}, and EncodingType says that they are encoded"))
+        } else {
+            Finding::differs(format!("{seen}: it is not looked at"))
+        };
+    }
+    let all = [
+        ("Key", Some(key_said), key),
+        ("CommonPrefixes", Some(folded_said), folded),
+        ("Prefix", asked_said, prefix),
+    ];
+    for (what, said, name) in &all {
+        if let Some(said) = said.as_ref().filter(|said| !means(said, name)) {
+            return Finding::no(format!("{what} is {said:?}, which is not {name:?} when it is decoded"));
+        }
+    }
+    if is_said {
+        Finding::yes("all of them")
+    } else {
+        Finding::differs("encoded, and no EncodingType says so")
+    }
+}
+
 async fn encoding(room: &mut Room) -> Found {
-    write_all(room, &["a b&\u{e9}"]).await?;
-    let body = page(room, list(room.key("")).query("encoding-type", "url")).await?;
-    let key = xml::text(&body, "Key").unwrap_or_default();
-    let end = key.rsplit('-').next().unwrap_or_default().to_owned();
-    let is_right = ["a%20b%26%C3%A9", "a+b%26%C3%A9"].iter().any(|right| end.eq_ignore_ascii_case(right));
-    Ok(if is_right { Finding::yes(end) } else { Finding::differs(end) })
+    let labels = ["p q r", "p q&\u{e9}+%/1"];
+    let all = write_all(room, &labels).await?;
+    let prefix = room.key("p q");
+    let body = page(room, list(&prefix).query("delimiter", "/").query("encoding-type", "url")).await?;
+    let folded = all[1].trim_end_matches('1');
+    let finding = encoded(&body, (&all[0], folded, &prefix));
+    Ok(Finding::new(finding.answer, finding.saw.replace(&room.prefix, "")))
 }
 
 async fn order(room: &mut Room) -> Found {
@@ -352,4 +415,43 @@ async fn many(room: &mut Room) -> Found {
         (1003, _) => Finding::differs("all 1003 on one page"),
         _ => Finding::differs(format!("{names} on the first page")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Answer;
+
+    #[test]
+    fn names_in_a_listing_that_is_encoded_are_what_they_are_when_they_are_decoded() {
+        let of = |kind: &str, prefix: &str, key: &str, folded: &str| {
+            let body = format!(
+                "<L><Prefix>{prefix}</Prefix>{kind}<Contents><Key>{key}</Key></Contents>\
+                 <CommonPrefixes><Prefix>{folded}</Prefix></CommonPrefixes></L>"
+            );
+            encoded(body.as_bytes(), ("x/p q r", "x/p q&\u{e9}+%/", "x/p q")).answer
+        };
+        let url = "<EncodingType>url</EncodingType>";
+        let (key, folded) = ("x/p%20q%20r", "x/p%20q%26%C3%A9%2B%25/");
+        for (kind, prefix, key, folded, answer) in [
+            (url, "x/p%20q", key, folded, Answer::Yes),
+            (url, "x/p+q", "x%2fp+q+r", "x%2Fp+q%26%c3%a9%2B%25%2F", Answer::Yes),
+            // A plus may stay, where a blank is none.
+            (url, "x/p%20q", key, "x/p%20q%26%C3%A9+%25/", Answer::Yes),
+            (url, "x/p+q", "x/p+q+r", "x/p+q%26%C3%A9+%25/", Answer::No),
+            ("", "x/p%20q", key, folded, Answer::Differs),
+            ("", "x/p q", "x/p q r", "x/p q&amp;\u{e9}+%/", Answer::Differs),
+            (url, "x/p q", "x/p q r", "x/p q&amp;\u{e9}+%/", Answer::No),
+            // Twice, or the names alone.
+            (url, "x/p%20q", "x/p%2520q%2520r", folded, Answer::No),
+            (url, "x/p%20q", key, "x/p q&amp;\u{e9}+%/", Answer::No),
+            (url, "x/p%2520q", key, folded, Answer::No),
+        ] {
+            assert_eq!(of(kind, prefix, key, folded), answer, "{kind} {prefix} {key} {folded}");
+        }
+        assert_eq!(encoded(b"<L></L>", ("a", "b/", "")).answer, Answer::No);
+        for (text, meaning) in [("%C3%A9", Some("\u{e9}")), ("%+1", None), ("%2", None), ("%ff", None)] {
+            assert_eq!(decoded(text, false).as_deref(), meaning, "{text}");
+        }
+    }
 }

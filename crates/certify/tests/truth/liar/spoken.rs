@@ -28,14 +28,18 @@ pub(super) enum Saying {
     LengthOfPart,
     /// Dates are those of another zone, in HEAD and in listings.
     OtherZone,
-    /// Dates in listings are those of the day before.
-    ListsYesterday,
+    /// Dates in listings are those of the year before.
+    ListsLastYear,
     /// A SHA-1 is never the right one.
     NoSha1IsRight,
     /// A read gives another SHA-256 than came with the write.
     GivesOtherSha256,
     /// The checksum of a whole object is looked at where it is right.
     TakesAnyWhole,
+    /// Names of an encoded listing are encoded once more.
+    EncodesTwice,
+    /// Folded prefixes of an encoded listing are as they are.
+    LeavesPrefixes,
 }
 
 /// The status of an answer that the lie gives without the store.
@@ -80,6 +84,7 @@ impl LyingAsker {
 /// What the lie answers.
 fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
     let is_listing = ask.method == "GET" && ask.object.is_empty();
+    let is_encoded = is_listing && ask.query.contains(&("encoding-type", Some("url")));
     match saying {
         Saying::EndsTooLate => replace(&mut reply, "content-range", |said| said.replace("-999/", "-1000/")),
         Saying::LengthOfPart => replace(&mut reply, "content-range", |said| match said.split_once('/') {
@@ -90,11 +95,16 @@ fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             // Seven hours later, or 17 before where that is another day.
             replace(&mut reply, "last-modified", |date| shifted(date, date.find(':').unwrap() - 2));
         }
-        Saying::OtherZone if is_listing => in_dates(&mut reply, |date| shifted(date, 11)),
-        Saying::ListsYesterday if is_listing => in_dates(&mut reply, |date| {
+        Saying::OtherZone if is_listing => in_texts(&mut reply, "LastModified", |date| shifted(date, 11)),
+        Saying::ListsLastYear if is_listing => in_texts(&mut reply, "LastModified", |date| {
             let year: u32 = date[..4].parse().unwrap();
             format!("{}{}", year - 1, &date[4..])
         }),
+        Saying::EncodesTwice if is_encoded => in_texts(&mut reply, "Key", |name| name.replace('%', "%25")),
+        Saying::LeavesPrefixes if is_encoded => {
+            let text = String::from_utf8_lossy(&reply.body).into_owned();
+            reply.body = text.replace("%26%C3%A9%2B%25/", "&amp;\u{e9}+%/").into_bytes();
+        }
         Saying::NoSha1IsRight if ask.lines.iter().any(|line| line.0 == "x-amz-checksum-sha1") => {
             let body = b"<Error><Code>BadDigest</Code></Error>".to_vec();
             reply = Reply { status: 400, body, ..Reply::default() };
@@ -113,14 +123,15 @@ fn shifted(date: &str, at: usize) -> String {
     format!("{}{:02}{}", &date[..at], (hour + 7) % 24, &date[at + 2..])
 }
 
-/// Puts others into the dates of a listing.
-fn in_dates(reply: &mut Reply, date: impl Fn(&str) -> String) {
+/// Puts others into the elements of this name.
+fn in_texts(reply: &mut Reply, name: &str, other: impl Fn(&str) -> String) {
     let text = String::from_utf8_lossy(&reply.body).into_owned();
-    let mut parts = text.split("<LastModified>");
+    let begin = format!("<{name}>");
+    let mut parts = text.split(&begin);
     let mut body = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (own, rest) = part.split_once('<').unwrap();
-        body.push_str(&format!("<LastModified>{}<{rest}", date(own)));
+        body.push_str(&format!("{begin}{}<{rest}", other(own)));
     }
     reply.body = body.into_bytes();
 }
@@ -174,7 +185,7 @@ async fn parts_that_are_said_to_be_others_and_dates_of_another_time_are_found() 
                 "s3.range.suffix-longer",
             ],
         ),
-        (says(Saying::ListsYesterday), &["s3.modified"]),
+        (says(Saying::ListsLastYear), &["s3.modified"]),
     ];
     are_found(&store, &only, cases).await;
     // HEAD and the read say then another date, too.
@@ -192,4 +203,15 @@ async fn checksums_that_are_refused_or_others_than_came_are_found() {
         (says(Saying::TakesAnyWhole), &["s3.multipart.checksum-whole"]),
     ];
     are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn encoded_names_that_are_others_when_they_are_decoded_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (says(Saying::EncodesTwice), &["s3.list.encoding"]),
+        (says(Saying::LeavesPrefixes), &["s3.list.encoding"]),
+    ];
+    are_found(&store, &["s3.list.encoding"], cases).await;
 }
