@@ -99,7 +99,7 @@ async fn list(room: &mut Room) -> Found {
 }
 
 /// Whether everybody reads an object, or nobody does, as it should come to be.
-async fn comes_to_be(
+pub(super) async fn comes_to_be(
     room: &mut Room,
     (bucket, key): (&str, &str),
     content: &[u8],

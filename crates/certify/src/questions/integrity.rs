@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use cosmark_adaptor_api::Protocol;
 use data_encoding::{BASE64, HEXLOWER};
 use md5::{Digest as _, Md5};
 
@@ -184,15 +185,23 @@ async fn etag_of_overwritten(room: &mut Room) -> Found {
 }
 
 /// Header lines that say something of an object, and not of an answer.
-const OF_OBJECTS: [&str; 6] =
-    ["etag", "content-length", "content-type", "last-modified", "cache-control", "x-amz-meta-a"];
+const OF_OBJECTS: [&str; 7] = [
+    "etag",
+    "content-length",
+    "content-type",
+    "last-modified",
+    "cache-control",
+    "x-amz-meta-a",
+    "x-object-meta-a",
+];
 
-async fn head_is_the_same(room: &mut Room) -> Found {
+pub(super) async fn head_is_the_same(room: &mut Room) -> Found {
     let key = room.key("same");
+    let is_swift = room.protocol() == Some(Protocol::Swift);
     let request = Request::put(&key, &pattern(3210, 36))
         .line("content-type", "text/x-cosmark")
         .line("cache-control", "max-age=7")
-        .line("x-amz-meta-a", "given");
+        .line(if is_swift { "x-object-meta-a" } else { "x-amz-meta-a" }, "given");
     room.prepare(request).await?;
     let (head, read) = (room.send(Request::head(&key)).await?, room.send(Request::get(&key)).await?);
     if (head.status, read.status) != (200, 200) {

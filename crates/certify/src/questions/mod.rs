@@ -31,6 +31,8 @@ mod races;
 mod ranges;
 mod resources;
 mod swift;
+mod swift_containers;
+mod swift_objects;
 pub(crate) mod swift_versions;
 mod tags;
 mod together;
@@ -175,6 +177,8 @@ pub const QUESTIONS: &[&[Question]] = &[
     locks::ROWS,
     encryption::ROWS,
     swift::ROWS,
+    swift_objects::ROWS,
+    swift_containers::ROWS,
     large::ROWS,
     middleware::ROWS,
     swift_versions::ROWS,

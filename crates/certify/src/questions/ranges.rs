@@ -179,11 +179,11 @@ async fn last_hundred(room: &mut Room, range: &str) -> Found {
     })
 }
 
-async fn suffix(room: &mut Room) -> Found {
+pub(super) async fn suffix(room: &mut Room) -> Found {
     last_hundred(room, "bytes=-100").await
 }
 
-async fn suffix_longer(room: &mut Room) -> Found {
+pub(super) async fn suffix_longer(room: &mut Room) -> Found {
     let (reply, content) = read(room, "bytes=-5000").await?;
     Ok(match reply.status {
         206 | 200 if reply.body != content => {
@@ -199,7 +199,7 @@ async fn open(room: &mut Room) -> Found {
     last_hundred(room, "bytes=900-").await
 }
 
-async fn beyond_end(room: &mut Room) -> Found {
+pub(super) async fn beyond_end(room: &mut Room) -> Found {
     last_hundred(room, "bytes=900-4999").await
 }
 
@@ -300,7 +300,7 @@ async fn head(room: &mut Room) -> Found {
     })
 }
 
-async fn ends(room: &mut Room) -> Found {
+pub(super) async fn ends(room: &mut Room) -> Found {
     let (key, content) = (room.key("ends"), pattern(LENGTH, 17));
     room.write(&key, &content).await?;
     let last = LENGTH - 1;
@@ -346,7 +346,7 @@ async fn ends(room: &mut Room) -> Found {
     })
 }
 
-async fn several(room: &mut Room) -> Found {
+pub(super) async fn several(room: &mut Room) -> Found {
     let (reply, content) = read(room, "bytes=0-9,990-999").await?;
     let said = reply.line("content-range").unwrap_or("none").to_owned();
     let is_of_parts = reply.line("content-type").is_some_and(|kind| kind.starts_with("multipart/byteranges"));

@@ -1,11 +1,16 @@
 //! Lies in what is said: conditions that never hold, lines of an answer and names in a listing that are not those of the
 //! object. Each is found by the question about it, and by no other.
 
-use cosmark_adaptor_api::{Ask, Reply, Result};
+use std::cell::Cell;
+
+use cosmark_adaptor_api::{Ask, Reply, Result, Whom};
+use cosmark_certify::Answer;
 use cosmark_embedded::{EmbeddedStore, Options};
+use cosmark_simstore::{Behaviour, SimStore};
 
 use super::plants::replace;
-use super::{Lie, LyingAsker, are_found};
+use super::ways::asked_by_swift;
+use super::{Lie, LyingAsker, are_found, not_right};
 
 /// Which lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,23 @@ pub(super) enum Saying {
     EncodesTwice,
     /// Folded prefixes of an encoded listing are as they are.
     LeavesPrefixes,
+    /// When an object is to go is not looked at where that is over.
+    TakesTimesThatAreOver,
+    /// A container is said to have twice as many bytes.
+    CountsTwice,
+    /// A page begins at the first name.
+    IgnoresMarkers,
+    /// Names in a listing as text have the signs of XML.
+    EscapesText,
+    /// Whom a container is opened to for reading may do everything.
+    OpensMore,
+    /// A copy by its own method is not done.
+    OnlySaysCopied,
+}
+
+thread_local! {
+    /// A container was opened.
+    static OPENED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The status of an answer that the lie gives without the store.
@@ -53,6 +75,7 @@ fn at_once(saying: Saying, ask: &Ask<'_>) -> Option<u16> {
         Saying::NothingModifiedByHead if says_unmodified && ask.method == "HEAD" => Some(304),
         Saying::AllModified if has("if-unmodified-since") && !is_on_condition => Some(412),
         Saying::RefusesCompletions if is_on_condition && is_completion => Some(412),
+        Saying::OnlySaysCopied if ask.method == "COPY" => Some(201),
         Saying::RefusesDeletes if is_on_condition && ask.method == "DELETE" => Some(412),
         _ => None,
     }
@@ -61,6 +84,7 @@ fn at_once(saying: Saying, ask: &Ask<'_>) -> Option<u16> {
 /// Whether a header line is not looked at.
 fn is_overlooked(saying: Saying, ask: &Ask<'_>, (name, value): (&str, &str)) -> bool {
     match saying {
+        Saying::TakesTimesThatAreOver => name == "x-delete-at" && value == "1000000000",
         Saying::CopiesOfAnyDate => name == "x-amz-copy-source-if-unmodified-since",
         Saying::TakesAnyWhole => {
             ask.method == "POST" && name == "x-amz-checksum-crc64nvme" && value == "AAAAAAAAAAA="
@@ -76,7 +100,14 @@ impl LyingAsker {
         }
         let heard = ask.lines.iter().copied().filter(|line| !is_overlooked(saying, ask, *line));
         let lines: Vec<(&str, &str)> = heard.collect();
-        let reply = self.inner.ask(&Ask { lines: &lines, ..*ask }).await?;
+        let mut query = ask.query.to_vec();
+        query.retain(|(name, _)| saying != Saying::IgnoresMarkers || *name != "marker");
+        let mut whom = ask.whom;
+        if saying == Saying::OpensMore {
+            OPENED.set(OPENED.get() || ask.lines.iter().any(|line| line.0 == "x-container-read"));
+            whom = if OPENED.get() { Whom::Session } else { whom };
+        }
+        let reply = self.inner.ask(&Ask { lines: &lines, query: &query, whom, ..*ask }).await?;
         Ok(said(saying, ask, reply))
     }
 }
@@ -100,6 +131,12 @@ fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             let year: u32 = date[..4].parse().unwrap();
             format!("{}{}", year - 1, &date[4..])
         }),
+        Saying::CountsTwice => replace(&mut reply, "x-container-bytes-used", |bytes| {
+            (bytes.parse::<u64>().unwrap() * 2).to_string()
+        }),
+        Saying::EscapesText if is_listing && !ask.query.iter().any(|(name, _)| *name == "format") => {
+            reply.body = String::from_utf8_lossy(&reply.body).replace('&', "&amp;").into_bytes();
+        }
         Saying::EncodesTwice if is_encoded => in_texts(&mut reply, "Key", |name| name.replace('%', "%25")),
         Saying::LeavesPrefixes if is_encoded => {
             let text = String::from_utf8_lossy(&reply.body).into_owned();
@@ -214,4 +251,50 @@ async fn encoded_names_that_are_others_when_they_are_decoded_are_found() {
         (says(Saying::LeavesPrefixes), &["s3.list.encoding"]),
     ];
     are_found(&store, &["s3.list.encoding"], cases).await;
+}
+
+#[tokio::test]
+async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
+    let store = SimStore::start(Behaviour::from_yaml("etag: md5").unwrap(), "127.0.0.1:0").unwrap();
+    let only = [
+        "swift.acl",
+        "swift.content-headers",
+        "swift.copy.verb",
+        "swift.counts",
+        "swift.delete-at.past",
+        "swift.formats",
+        "swift.overwrite.",
+        "swift.pages",
+        "swift.range.",
+        "swift.same",
+    ];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (Lie::HeadDiffers, &["swift.content-headers", "swift.same"]),
+        (says(Saying::OnlySaysCopied), &["swift.copy.verb"]),
+        (says(Saying::CountsTwice), &["swift.counts"]),
+        (says(Saying::TakesTimesThatAreOver), &["swift.delete-at.past"]),
+        (says(Saying::EscapesText), &["swift.formats"]),
+        (says(Saying::IgnoresMarkers), &["swift.pages"]),
+        (
+            says(Saying::EndsTooLate),
+            &[
+                "swift.range.beyond-end",
+                "swift.range.ends",
+                "swift.range.suffix",
+                "swift.range.suffix-longer",
+            ],
+        ),
+        (says(Saying::OpensMore), &["swift.acl"]),
+    ];
+    let mut wrong = Vec::new();
+    for (lie, wanted) in cases {
+        let certificate = asked_by_swift(&store, *lie, &only).await;
+        let no = not_right(&certificate, Answer::No);
+        if no.keys().map(String::as_str).collect::<Vec<_>>() != *wanted {
+            wrong.push(format!("{lie:?} is answered by {no:#?}, and should be by {wanted:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    drop(store);
 }

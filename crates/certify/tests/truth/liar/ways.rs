@@ -320,7 +320,7 @@ async fn lies_about_what_parts_copies_and_frames_leave_in_an_object_are_found() 
     are_found(&store, &only, cases).await;
 }
 
-async fn asked_by_swift(store: &Handle, lie: Lie, only: &[&str]) -> Certificate {
+pub(super) async fn asked_by_swift(store: &Handle, lie: Lie, only: &[&str]) -> Certificate {
     let url = format!("{}/auth/v1.0", store.url());
     let entries = [("auth_url", url.as_str()), ("username", "test:tester"), ("password", "testing")];
     let (settings, problems) = Settings::parse(swauth::DEF.keys, entries);
