@@ -28,6 +28,16 @@ pub enum Whom {
     Nobody,
     /// The session's, signed as an hour ago: what somebody who listened then could send again.
     AnHourAgo,
+    /// The session's, signed as an hour from now: it would be good for longer than a request is.
+    AnHourAhead,
+    /// The session's, signed for another region than the store's.
+    OtherRegion,
+    /// The session's, with [`Ask::lines`] beside what is signed.
+    UnsignedLines,
+    /// The session's, with the body in frames of which each is signed.
+    Frames,
+    /// The same, but the frames are signed with a secret that is not his.
+    ForgedFrames,
     /// Nobody's, by a link that the session's user has signed now: for a minute whoever has it may read this object.
     Link,
     /// The same, signed an hour ago for the minute behind that.

@@ -10,13 +10,17 @@ use data_encoding::BASE64;
 use sha2::Digest as _;
 
 use super::channel::{Call, Channel};
+use super::checksum::Checksum;
 use super::config::{Config, Signature, StoreAddress};
 use super::sigv4::{SigV4, hex};
+use super::streaming::Streaming;
 use crate::http::date::{basic, unix_seconds};
 use crate::http::{Body, Take};
 
 /// Seconds of an hour.
 const HOUR_S: u64 = 3600;
+/// What no store's region is called.
+const NOWHERE: &str = "cosmark-nowhere-1";
 /// Seconds that a link is good for as it is signed, and as somebody stretched it.
 const LINK_S: &str = "60";
 const STRETCHED_S: &str = "604800";
@@ -37,17 +41,30 @@ impl S3Asker {
         Ok(Self { config: Arc::clone(config), address, keys, channel })
     }
 
-    /// A connection in somebody else's name, or of another time.
+    /// A connection in somebody else's name, or of another time or place.
     fn other(&self, whom: Whom) -> Result<Channel> {
         let wrong = |text: &str| text.chars().rev().chain("-not".chars()).collect::<String>();
         let mut keys = self.keys.clone();
         let signature = match whom {
             Whom::Session => self.config.signature,
-            Whom::AnHourAgo if matches!(self.config.signature, Signature::V4 | Signature::V2) => {
+            Whom::AnHourAgo | Whom::AnHourAhead
+                if matches!(self.config.signature, Signature::V4 | Signature::V2) =>
+            {
                 self.config.signature
             }
-            Whom::AnHourAgo => {
+            Whom::AnHourAgo | Whom::AnHourAhead => {
                 return Err(Error::new(ErrorKind::Unsupported, "this login signs no time"));
+            }
+            Whom::OtherRegion | Whom::UnsignedLines | Whom::Frames | Whom::ForgedFrames
+                if matches!(self.config.signature, Signature::V4) =>
+            {
+                self.config.signature
+            }
+            Whom::OtherRegion | Whom::UnsignedLines | Whom::Frames | Whom::ForgedFrames => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "this login signs neither regions nor frames",
+                ));
             }
             Whom::WrongSecret => {
                 keys.secret_key = Secret::new(wrong(keys.secret_key.expose()));
@@ -69,12 +86,44 @@ impl S3Asker {
                 Signature::None
             }
         };
-        let mut channel = Channel::new(&self.config, &self.address, &keys);
+        let mut address = self.address.clone();
+        if whom == Whom::OtherRegion {
+            address.region = NOWHERE.to_owned();
+        }
+        let mut channel = Channel::new(&self.config, &address, &keys);
         channel.set_keys(signature, &keys);
-        if whom == Whom::AnHourAgo {
-            channel.sign_late(HOUR_S);
+        match whom {
+            Whom::AnHourAgo => channel.sign_at(-HOUR_S.cast_signed()),
+            Whom::AnHourAhead => channel.sign_at(HOUR_S.cast_signed()),
+            Whom::ForgedFrames => {
+                keys.secret_key = Secret::new(wrong(keys.secret_key.expose()));
+                channel.forge_frames(&keys);
+            }
+            _ => {}
         }
         Ok(channel)
+    }
+
+    /// Sends its body in frames of which each is signed.
+    async fn in_frames(&self, ask: &Ask<'_>, query: &[(&str, Option<&str>)]) -> Result<Reply> {
+        let how = Streaming { signed: true, checksum: Checksum::Crc32c };
+        let length = ask.body.len() as u64;
+        let decoded = length.to_string();
+        let mut lines: Vec<(&str, &[u8])> =
+            ask.lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        lines.push(("x-amz-decoded-content-length", decoded.as_bytes()));
+        lines.push(("x-amz-trailer", how.checksum.header().as_bytes()));
+        let call = Call {
+            query,
+            lines: &lines,
+            unsigned: b"Content-Encoding: aws-chunked\r\n",
+            payload: how.payload(),
+            content_length: Some(how.encoded_bytes(length)),
+            ..Call::new(ask.method, ask.container, ask.object)
+        };
+        let (mut channel, mut marks) = (self.other(ask.whom)?, Marks::default());
+        let answer = channel.exchange_streaming(&call, &BytesSource(ask.body), how, &mut marks).await?;
+        Ok(channel.connection().reply(answer))
     }
 
     /// Sends it by a link that was signed for a minute.
@@ -123,14 +172,23 @@ impl S3Asker {
         }
         let mut query = ask.query.to_vec();
         query.sort_unstable();
-        let lines: Vec<(&str, &[u8])> =
+        if matches!(ask.whom, Whom::Frames | Whom::ForgedFrames) {
+            return self.in_frames(ask, &query).await;
+        }
+        let mut lines: Vec<(&str, &[u8])> =
             ask.lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let mut unsigned = String::new();
+        if ask.whom == Whom::UnsignedLines {
+            lines.clear();
+            unsigned.extend(ask.lines.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
+        }
         let hash = hex(&sha2::Sha256::digest(ask.body).into());
         let takes_body = matches!(ask.method, "PUT" | "POST");
         let length = ask.announce_bytes.or_else(|| takes_body.then_some(ask.body.len() as u64));
         let call = Call {
             query: &query,
             lines: &lines,
+            unsigned: unsigned.as_bytes(),
             payload: ask.payload.unwrap_or_else(|| std::str::from_utf8(&hash).unwrap_or_default()),
             content_length: length,
             ..Call::new(ask.method, ask.container, ask.object)

@@ -55,8 +55,10 @@ pub(crate) struct Channel {
     connection: Connection,
     signer: Signer,
     token: Option<Secret>,
-    /// Requests are signed as so many seconds ago.
-    late_s: u64,
+    /// Requests are signed as so many seconds from now.
+    shift_s: i64,
+    /// What signs frames instead, with a secret that is not the user's.
+    forger: Option<Box<SigV4>>,
     head: Vec<u8>,
     /// Escaped path and query.
     target: Vec<u8>,
@@ -75,7 +77,8 @@ impl Channel {
             connection: Connection::new(&address.endpoint),
             signer: Signer::None,
             token: None,
-            late_s: 0,
+            shift_s: 0,
+            forger: None,
             head: Vec::with_capacity(1024),
             target: Vec::with_capacity(256),
             path_bytes: 0,
@@ -97,9 +100,16 @@ impl Channel {
         self.token.clone_from(&keys.session_token);
     }
 
-    /// Signs as so many seconds ago from now on.
-    pub(crate) fn sign_late(&mut self, late_s: u64) {
-        self.late_s = late_s;
+    /// Signs as so many seconds from now, or before it.
+    pub(crate) fn sign_at(&mut self, shift_s: i64) {
+        self.shift_s = shift_s;
+    }
+
+    /// Signs frames with these keys, and all else as before.
+    pub(crate) fn forge_frames(&mut self, keys: &AwsKeys) {
+        let mut forger = SigV4::new(keys, &self.address.region);
+        forger.set_time(unix_seconds());
+        self.forger = Some(Box::new(forger));
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -143,9 +153,10 @@ impl Channel {
         marks: &mut Marks,
     ) -> Result<Answer> {
         let seed = self.write_head(call)?;
-        let signer = match &mut self.signer {
-            Signer::V4(signer) => Some(signer.as_mut()),
-            _ => None,
+        let signer = match (&mut self.forger, &mut self.signer) {
+            (Some(forger), _) => Some(forger.as_mut()),
+            (None, Signer::V4(signer)) => Some(signer.as_mut()),
+            (None, _) => None,
         };
         let mut coder = how.coder(signer, seed);
         let request = Request::with_body(&self.head, Body::Coded(source, &mut coder));
@@ -191,7 +202,7 @@ impl Channel {
         let mut seed = [b'0'; 64];
         match &mut self.signer {
             Signer::V4(signer) => {
-                let date = signer.set_time(unix_seconds().saturating_sub(self.late_s));
+                let date = signer.set_time(unix_seconds().saturating_add_signed(self.shift_s));
                 lines.add("x-amz-content-sha256", call.payload.as_bytes());
                 lines.add("x-amz-date", &date);
                 push_lines(head, &lines);
@@ -204,7 +215,7 @@ impl Channel {
                 signer.push_authorization(head, &lines, &seed);
             }
             Signer::V2(signer) => {
-                let date = signer.set_time(unix_seconds().saturating_sub(self.late_s));
+                let date = signer.set_time(unix_seconds().saturating_add_signed(self.shift_s));
                 head.extend_from_slice(b"Date: ");
                 head.extend_from_slice(&date);
                 head.extend_from_slice(b"\r\n");

@@ -37,8 +37,14 @@ impl SwiftAsker {
         } else {
             let wrong = Secret::new("AUTH_tk00000000000000000000000000000000");
             other = match ask.whom {
-                // Tokens stand for no moment.
-                Whom::Session | Whom::AnHourAgo => self.link.another(),
+                // Tokens stand for no moment and no region, and sign nothing.
+                Whom::Session
+                | Whom::AnHourAgo
+                | Whom::AnHourAhead
+                | Whom::OtherRegion
+                | Whom::UnsignedLines
+                | Whom::Frames
+                | Whom::ForgedFrames => self.link.another(),
                 Whom::WrongSecret | Whom::Unknown => Link::new(self.link.connection.endpoint(), &wrong),
                 Whom::Nobody
                 | Whom::Link

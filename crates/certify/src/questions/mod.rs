@@ -30,6 +30,7 @@ mod partial;
 mod races;
 mod ranges;
 mod resources;
+mod signatures;
 mod swift;
 mod swift_containers;
 mod swift_objects;
@@ -152,6 +153,7 @@ pub const QUESTIONS: &[&[Question]] = &[
     contents::ROWS,
     visible::ROWS,
     errors::ROWS,
+    signatures::ROWS,
     ranges::ROWS,
     integrity::ROWS,
     digests::ROWS,

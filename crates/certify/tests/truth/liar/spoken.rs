@@ -57,6 +57,10 @@ pub(super) enum Saying {
     OpensMore,
     /// A copy by its own method is not done.
     OnlySaysCopied,
+    /// Signatures of any time to come are good.
+    TakesAhead,
+    /// Who signed the frames of a body is not looked at.
+    TakesForgedFrames,
 }
 
 thread_local! {
@@ -102,11 +106,15 @@ impl LyingAsker {
         let lines: Vec<(&str, &str)> = heard.collect();
         let mut query = ask.query.to_vec();
         query.retain(|(name, _)| saying != Saying::IgnoresMarkers || *name != "marker");
-        let mut whom = ask.whom;
         if saying == Saying::OpensMore {
             OPENED.set(OPENED.get() || ask.lines.iter().any(|line| line.0 == "x-container-read"));
-            whom = if OPENED.get() { Whom::Session } else { whom };
         }
+        let whom = match (saying, ask.whom) {
+            (Saying::TakesAhead, Whom::AnHourAhead) => Whom::Session,
+            (Saying::TakesForgedFrames, Whom::ForgedFrames) => Whom::Frames,
+            (Saying::OpensMore, _) if OPENED.get() => Whom::Session,
+            (_, whom) => whom,
+        };
         let reply = self.inner.ask(&Ask { lines: &lines, query: &query, whom, ..*ask }).await?;
         Ok(said(saying, ask, reply))
     }
@@ -297,4 +305,15 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     drop(store);
+}
+
+#[tokio::test]
+async fn signatures_of_another_time_and_frames_of_another_secret_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (says(Saying::TakesAhead), &["s3.auth.ahead"]),
+        (says(Saying::TakesForgedFrames), &["s3.auth.frames"]),
+    ];
+    are_found(&store, &["s3.auth."], cases).await;
 }
