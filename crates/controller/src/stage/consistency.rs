@@ -57,17 +57,24 @@ fn one_class(class: LookClass, sums: &ConsistencySums) -> Option<ConsistencyClas
         missed_changes,
         missed_at_most: rounded(clopper_pearson(missed_changes, changes, CONFIDENCE).1),
         longest_stale_ms: cells.iter().filter_map(|cell| cell.longest_stale_us).max().map(ms),
-        visible: SHARES.iter().map(|share| visible(*share, seen)).collect(),
+        visible: SHARES.iter().map(|share| visible(*share, seen, &bins)).collect(),
         points: points(&bins),
         from: if by.len() > 1 { by } else { Vec::new() },
     })
 }
 
-/// The first edge from which on all later ones, too, leave room for no more misses than that.
-fn visible(share: f64, seen: &[(u64, u64)]) -> ConsistencyVisible {
-    let is_met =
-        |(looked, missed): &(u64, u64)| clopper_pearson(*missed, *looked, CONFIDENCE).1 <= 1.0 - share;
-    let after = seen.iter().position(is_met).and_then(|at| LOOK_EDGES_US.get(at));
+/// The first edge from which on changes leave room for no more misses than that, and looks up to the last miss, too: of
+/// changes that are looked at now and then only a part of those that are hidden is missed.
+fn visible(share: f64, seen: &[(u64, u64)], bins: &[LookBin]) -> ConsistencyVisible {
+    let is_rare = |stale, of| clopper_pearson(stale, of, CONFIDENCE).1 <= 1.0 - share;
+    let last = bins.iter().rposition(|bin| bin.stale > 0);
+    let is_met = |at: usize| {
+        let (looked, missed) = seen.get(at).copied().unwrap_or_default();
+        let up_to_last = last.and_then(|last| bins.get(at..=last)).unwrap_or_default();
+        let (looks, stale) = totals(up_to_last);
+        is_rare(missed, looked) && (looks == 0 || is_rare(stale, looks))
+    };
+    let after = (0..seen.len()).find(|at| is_met(*at)).and_then(|at| LOOK_EDGES_US.get(at));
     ConsistencyVisible { share, after_ms: after.map(|us| ms(*us)) }
 }
 
@@ -155,6 +162,25 @@ mod tests {
         assert!(first.low < 0.3 && first.high > 0.3 && first.high - first.low < 0.06, "{first:?}");
         assert_eq!(class.from.len(), 2);
         assert_eq!(class.from.iter().map(|from| from.looks).sum::<u64>(), 4000);
+    }
+
+    #[test]
+    fn changes_that_are_hidden_for_long_are_not_visible_because_half_of_them_were_not_looked_at_then() {
+        let (class, from) = (LookClass::ReadAfterOverwrite, LookFrom::OtherConnection);
+        let mut sums = ConsistencySums::default();
+        // 1.5 % of changes are hidden for four seconds; every other change is looked at behind the first.
+        for change in 0..10_000_u64 {
+            let is_hidden = change.is_multiple_of(67);
+            let second_us = if change.is_multiple_of(2) { 2_000_000 } else { 700_000 };
+            for at_us in [0, second_us, 6_000_000] {
+                sums.look(class, from, at_us, is_hidden && at_us < 4_000_000);
+            }
+            sums.change(class, 6_000_000, is_hidden.then_some(second_us));
+        }
+        let found = result(&sums);
+        let after: Vec<_> = found.classes[0].visible.iter().map(|one| (one.share, one.after_ms)).collect();
+        // From a second on fewer than one in a hundred changes was missed, and more than that are hidden.
+        assert_eq!(after, [(0.9, Some(0.0)), (0.99, Some(2200.0)), (0.999, Some(2200.0))]);
     }
 
     #[test]
