@@ -7,6 +7,7 @@ use super::integrity::bare;
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, status_of};
 use crate::room::Room;
+use crate::xml;
 
 const COPY: (Group, super::Of) = (Group::Operations, S3);
 const API: &str = "S3 API, CopyObject";
@@ -31,6 +32,12 @@ pub(super) const ROWS: &[Question] = &[
             API,
         ),
         by!(dates),
+    ),
+    row(
+        "s3.copy.etag",
+        COPY,
+        ("Is the ETag in the answer to a copy that of the copy?", "the one that HEAD of the copy gives", API),
+        by!(etag),
     ),
     row(
         "s3.copy.replace-own",
@@ -171,6 +178,20 @@ async fn dates(room: &mut Room) -> Found {
     }
     let seen = format!("its own date gave {}", status_of(&reply));
     Ok(if reply.status == 501 { Finding::differs(seen) } else { Finding::no(seen) })
+}
+
+async fn etag(room: &mut Room) -> Found {
+    let (from, to) = (room.key("from"), room.key("to"));
+    room.write(&from, &pattern(2500, 66)).await?;
+    let reply = room.send(copy(room, &from, &to)).await?;
+    if !is_done(&reply) {
+        return Ok(Finding::not_asked(format!("it could not be copied: {}", status_of(&reply))));
+    }
+    let said = bare(xml::text(&reply.body, "ETag").as_deref());
+    let own = bare(room.given(Request::head(&to)).await?.line("etag"));
+    let seen = format!("the answer {said}, HEAD {own}");
+    let is_there = said != "none" && own != "none";
+    Ok(if is_there { Finding::holds(said == own, seen) } else { Finding::differs(seen) })
 }
 
 async fn replace_own(room: &mut Room) -> Found {

@@ -1,6 +1,9 @@
 //! Writes in parts and their misuse. Source: S3 API, CreateMultipartUpload, UploadPart, CompleteMultipartUpload,
 //! AbortMultipartUpload, ListParts, ListMultipartUploads; user guide, "Multipart upload limits".
 
+use data_encoding::HEXLOWER;
+use md5::{Digest as _, Md5};
+
 use super::integrity::bare;
 use super::{Group, Question, S3, by, difference, pattern, row, stated};
 use crate::request::{Finding, Found, Request, code_of, refused, status_of};
@@ -24,7 +27,7 @@ pub(super) const ROWS: &[Question] = &[
         PARTS,
         (
             "Does the ETag tell the number of parts?",
-            "hexadecimal digits and -1 for one part",
+            "the MD5 of the parts' MD5s in hexadecimal digits, and -1 for one part",
             "S3 API, Object",
         ),
         by!(etag),
@@ -117,7 +120,7 @@ pub(super) const ROWS: &[Question] = &[
     row(
         "s3.multipart.list-parts",
         PARTS,
-        ("Are the parts of an upload listed?", "number and size of each", "S3 API, ListParts"),
+        ("Are the parts of an upload listed?", "number, size and ETag of each", "S3 API, ListParts"),
         by!(list_parts),
     ),
     row(
@@ -255,8 +258,12 @@ async fn etag(room: &mut Room) -> Found {
         return Ok(Finding::no(format!("the completion gave {}", status_of(&reply))));
     }
     let etag = bare(room.send(Request::head(&key)).await?.line("etag"));
-    let is_right = etag.strip_suffix("-1").is_some_and(|hex| hex.len() == 32);
-    Ok(if is_right { Finding::yes(etag) } else { Finding::differs(etag) })
+    let right = format!("{}-1", HEXLOWER.encode(&Md5::digest(Md5::digest(b"one part"))));
+    Ok(if etag == right {
+        Finding::yes(etag)
+    } else {
+        Finding::differs(format!("{etag}, which is not the MD5 of the parts' MD5s and their number"))
+    })
 }
 
 async fn two_parts(
@@ -374,10 +381,17 @@ async fn abort(room: &mut Room) -> Found {
 
 async fn list_parts(room: &mut Room) -> Found {
     let key = room.key("list");
-    let (upload, _) = two_parts(room, &key, 100).await?;
+    let (upload, sent) = two_parts(room, &key, 100).await?;
     let reply = room.send(Request::get(&key).query("uploadId", &upload)).await?;
     if !reply.is_success() {
         return Ok(Finding::no(status_of(&reply)));
+    }
+    // Who goes on with an upload completes it by these.
+    for (part, (number, etag)) in xml::parts(&reply.body, "Part").iter().zip(&sent) {
+        let listed = bare(xml::text(part, "ETag").as_deref());
+        if listed != *etag && listed != "none" && etag != "none" {
+            return Ok(Finding::no(format!("part {number} has the ETag {etag}, and {listed} is listed")));
+        }
     }
     let seen: Vec<String> = xml::parts(&reply.body, "Part")
         .iter()

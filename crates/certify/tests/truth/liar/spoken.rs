@@ -61,6 +61,10 @@ pub(super) enum Saying {
     TakesAhead,
     /// Who signed the frames of a body is not looked at.
     TakesForgedFrames,
+    /// The answer to a copy has another ETag than the copy.
+    OtherEtagOfCopy,
+    /// Parts are listed with other ETags than they have.
+    OtherEtagsOfParts,
 }
 
 thread_local! {
@@ -149,6 +153,14 @@ fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
         Saying::LeavesPrefixes if is_encoded => {
             let text = String::from_utf8_lossy(&reply.body).into_owned();
             reply.body = text.replace("%26%C3%A9%2B%25/", "&amp;\u{e9}+%/").into_bytes();
+        }
+        Saying::OtherEtagOfCopy if ask.lines.iter().any(|line| line.0 == "x-amz-copy-source") => {
+            in_texts(&mut reply, "ETag", |_| "&quot;0123456789abcdef0123456789abcdef&quot;".to_owned());
+        }
+        Saying::OtherEtagsOfParts
+            if ask.method == "GET" && ask.query.iter().any(|(name, _)| *name == "uploadId") =>
+        {
+            in_texts(&mut reply, "ETag", |_| "&quot;0123456789abcdef0123456789abcdef&quot;".to_owned());
         }
         Saying::NoSha1IsRight if ask.lines.iter().any(|line| line.0 == "x-amz-checksum-sha1") => {
             let body = b"<Error><Code>BadDigest</Code></Error>".to_vec();
@@ -316,4 +328,16 @@ async fn signatures_of_another_time_and_frames_of_another_secret_are_found() {
         (says(Saying::TakesForgedFrames), &["s3.auth.frames"]),
     ];
     are_found(&store, &["s3.auth."], cases).await;
+}
+
+#[tokio::test]
+async fn etags_of_copies_and_of_listed_parts_that_are_others_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let only = ["s3.copy.", "s3.multipart.etag", "s3.multipart.list-parts"];
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (says(Saying::OtherEtagOfCopy), &["s3.copy.etag"]),
+        (says(Saying::OtherEtagsOfParts), &["s3.multipart.list-parts"]),
+    ];
+    are_found(&store, &only, cases).await;
 }
