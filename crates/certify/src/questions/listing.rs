@@ -23,6 +23,16 @@ pub(super) const ROWS: &[Question] = &[
         by!(delimiter_pages),
     ),
     row(
+        "s3.list.delimiters",
+        LISTING,
+        (
+            "Do delimiters of other signs and lengths fold names, and a slash at the end of a prefix what is below it?",
+            "of 4 pairs of prefix and delimiter: up to the first whole delimiter behind the prefix, and no others",
+            V2,
+        ),
+        by!(delimiters),
+    ),
+    row(
         "s3.list.max-keys",
         LISTING,
         (
@@ -149,6 +159,46 @@ async fn delimiter(room: &mut Room) -> Found {
     let seen: Vec<String> = prefixes(&body).iter().chain(&names).map(|name| room.short(name)).collect();
     let wanted = ["a/", "c/", "b", "d"].map(|label| room.short(&room.key(label)));
     Ok(Finding::holds(seen == wanted, seen.join(", ")))
+}
+
+/// Names, and what a prefix and a delimiter make of them: folded prefixes, and the other names.
+const LABELS: [&str; 5] = ["x--w", "x--y--z", "x-v", "x/1", "x/2/3"];
+type Folding = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+const FOLDINGS: [Folding; 4] = [
+    ("x/", "/", &["x/2/"], &["x/1"]),
+    ("x", "--", &["x--"], &["x-v", "x/1", "x/2/3"]),
+    ("x", "/2/", &["x/2/"], &["x--w", "x--y--z", "x-v", "x/1"]),
+    ("x-", "-", &["x--"], &["x-v"]),
+];
+
+async fn delimiters(room: &mut Room) -> Found {
+    write_all(room, &LABELS).await?;
+    let mut others = Vec::new();
+    for (prefix, delimiter, folded, names) in FOLDINGS {
+        let what = format!("prefix {prefix:?}, delimiter {delimiter:?}");
+        let reply = room.send(list(room.key(prefix)).query("delimiter", delimiter)).await?;
+        match reply.status {
+            200 => {}
+            400..=499 | 501 => {
+                others.push(format!("{what}: refused by {}", status_of(&reply)));
+                continue;
+            }
+            _ => return Ok(Finding::no(format!("{what}: {}", status_of(&reply)))),
+        }
+        let keys = |labels: &[&str]| labels.iter().map(|label| room.key(label)).collect::<Vec<_>>();
+        let (seen_folded, seen_names) = (prefixes(&reply.body), xml::texts(&reply.body, "Key"));
+        let below: Vec<&str> = LABELS.into_iter().filter(|label| label.starts_with(prefix)).collect();
+        if seen_folded.is_empty() && seen_names == keys(&below) {
+            others.push(format!("{what}: nothing is folded"));
+            continue;
+        }
+        let short = |name: &str| room.short(name);
+        let wrong = names_differ(&keys(folded), &seen_folded, short);
+        if let Some(wrong) = wrong.or_else(|| names_differ(&keys(names), &seen_names, short)) {
+            return Ok(Finding::no(format!("{what}: {wrong}")));
+        }
+    }
+    Ok(if others.is_empty() { Finding::yes("each of 4") } else { Finding::differs(others.join("; ")) })
 }
 
 /// All pages of a listing, at most 30: prefixes and names.

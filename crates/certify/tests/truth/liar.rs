@@ -569,6 +569,7 @@ async fn lies_of_listings_deletes_and_halves_are_found_by_the_questions_about_th
                 "s3.etag.same",
                 "s3.list.delimiter",
                 "s3.list.delimiter-pages",
+                "s3.list.delimiters",
                 "s3.list.encoding",
                 "s3.list.max-keys",
                 "s3.list.order",

@@ -65,6 +65,10 @@ pub(super) enum Saying {
     OtherEtagOfCopy,
     /// Parts are listed with other ETags than they have.
     OtherEtagsOfParts,
+    /// Of a delimiter the first sign counts.
+    CutsDelimiters,
+    /// A prefix that ends with a slash is listed itself, and not what is below it.
+    ListsFolderItself,
 }
 
 thread_local! {
@@ -110,6 +114,13 @@ impl LyingAsker {
         let lines: Vec<(&str, &str)> = heard.collect();
         let mut query = ask.query.to_vec();
         query.retain(|(name, _)| saying != Saying::IgnoresMarkers || *name != "marker");
+        for (name, value) in &mut query {
+            match (saying, *name) {
+                (Saying::CutsDelimiters, "delimiter") => *value = value.and_then(|all| all.get(..1)),
+                (Saying::ListsFolderItself, "prefix") => *value = value.map(|all| all.trim_end_matches('/')),
+                _ => {}
+            }
+        }
         if saying == Saying::OpensMore {
             OPENED.set(OPENED.get() || ask.lines.iter().any(|line| line.0 == "x-container-read"));
         }
@@ -340,4 +351,15 @@ async fn etags_of_copies_and_of_listed_parts_that_are_others_are_found() {
         (says(Saying::OtherEtagsOfParts), &["s3.multipart.list-parts"]),
     ];
     are_found(&store, &only, cases).await;
+}
+
+#[tokio::test]
+async fn prefixes_and_delimiters_that_are_taken_for_others_are_found() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (says(Saying::CutsDelimiters), &["s3.list.delimiters"]),
+        (says(Saying::ListsFolderItself), &["s3.list.delimiters"]),
+    ];
+    are_found(&store, &["s3.list.delimiter"], cases).await;
 }
