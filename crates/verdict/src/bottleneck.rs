@@ -8,7 +8,9 @@ mod whole;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{CheckStatus, ClientRecord, RunRecord, StageRecord};
-use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, Reported, diagnose};
+use cosmark_capacity::bottleneck::{
+    Against, Answer, Candidate, Confidence, Diagnosis, FAILED, Reported, diagnose,
+};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
@@ -107,6 +109,16 @@ pub(crate) fn failed_share(stage: &StageRecord) -> f64 {
     let (failed, repeated) = (sum(|op| op.failed), sum(|op| op.retries));
     let of_operations = real(failed) / real((sum(|op| op.ok) + failed).max(1));
     of_operations.max(real(repeated) / real(sum(|op| op.requests).max(repeated).max(1)))
+}
+
+/// Of all operations that ended, what the store itself turned away.
+fn refused_share(stage: &StageRecord) -> f64 {
+    let by_store = |class: &str| class == "http_429" || class.starts_with("http_5");
+    let refused = |op: &OperationResult| -> u64 {
+        op.errors.iter().filter(|(class, _)| by_store(class)).map(|(_, count)| *count).sum()
+    };
+    let ended: u64 = measuring(stage).map(|op| op.ok + op.failed).sum();
+    real(measuring(stage).map(refused).sum()) / real(ended.max(1))
 }
 
 /// Of a machine's processors or one of them, what a hypervisor gave to somebody else: it has no more time left than one that is
@@ -308,7 +320,8 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             counted: Some(measuring(stage).map(|op| op.ok).sum()),
             in_flight,
             service_s,
-            client_clear: !full(stage),
+            // A store that turns operations away would not do more for a client that had more time.
+            client_clear: !full(stage) || refused_share(stage) > FAILED,
             failed_share: failed_share(stage),
             offered_per_s: offered_of(stage),
             bytes_each: bytes_of(stage) / throughput_per_s,

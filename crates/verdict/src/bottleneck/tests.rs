@@ -584,6 +584,24 @@ fn a_full_client_one_load_and_a_run_without_nodes_name_nothing() {
     assert_eq!(bottlenecks(&bare), []);
 }
 
+#[test]
+fn a_store_that_turns_operations_away_is_the_limit_however_full_the_client_is_of_asking() {
+    let with = |class: &str| {
+        let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+        let client = ClientRecord { thread_busy_max: Some(0.99), ..ClientRecord::default() };
+        for stage in &mut run.stages[2..] {
+            stage.clients = vec![client.clone()];
+            let op = &mut stage.operations[0];
+            op.failed = op.ok;
+            op.errors = BTreeMap::from([(class.to_owned(), op.ok)]);
+        }
+        bottlenecks(&run)[0].answer.clone()
+    };
+    assert_eq!((with("http_503").as_str(), with("http_429").as_str()), ("refused", "refused"));
+    // Nobody refused what a client that has no time gives up.
+    assert_eq!((with("timeout").as_str(), with("http_404").as_str()), ("client", "client"));
+}
+
 /// What a check of the client says of the upper steps, whose figure is known only within a share of it because of this.
 fn widened(check: &str, status: &str, figure: &str, share: f64, cause: Cause) -> RunRecord {
     let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
