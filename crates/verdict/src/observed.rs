@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cosmark_archive::{RunRecord, StageRecord};
 use cosmark_capacity::bottleneck::FAILED;
 use cosmark_capacity::energy::Drawn;
+use cosmark_capacity::ladder::{LEVEL, Step};
 use cosmark_capacity::model::{ClassLoad, Load, Observed};
 use cosmark_metrics::nodes::{machines, quantity as q};
 use cosmark_metrics::{LoopKind, NodeResult};
@@ -71,7 +72,7 @@ fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
     let loads = stages.iter().zip(ladder.steps).map(|(stage, step)| Load {
         classes: kinds.iter().map(|kind| class_of(stage, kind)).collect(),
         in_flight: step.in_flight,
-        open: is_open(stage),
+        open: is_open(stage) && keeps_up(stage, &step),
         client_clear: step.client_clear,
         usage: step.usage,
     });
@@ -128,6 +129,17 @@ fn class_of(stage: &StageRecord, kind: &str) -> ClassLoad {
 
 fn is_open(stage: &StageRecord) -> bool {
     measuring(stage).any(|operation| operation.arrival == Some(LoopKind::Open))
+}
+
+/// Of all workers of an open loop, the share that is in use where what comes due has to wait for one.
+const ALL_IN_USE: f64 = 0.9;
+
+/// What comes due is served when it does. Else all workers are in use, and begin the next operation when the last is over.
+fn keeps_up(stage: &StageRecord, step: &Step) -> bool {
+    let workers = f64::from(workers_of(stage));
+    let is_more_due = step.offered_per_s.is_some_and(|due| due > step.throughput_per_s * (1.0 + LEVEL));
+    let all_in_use = workers > 0.0 && step.in_flight > workers * ALL_IN_USE;
+    !is_more_due && !all_in_use
 }
 
 /// Each work's workers do all of its operations.

@@ -691,6 +691,33 @@ fn rates_beyond_what_is_served_reach_the_limit_although_no_more_workers_are_in_u
 }
 
 #[test]
+fn a_plan_takes_rates_that_were_not_served_for_loops_of_the_workers_that_were_all_in_use() {
+    use cosmark_capacity::change::More;
+    use cosmark_capacity::plan::{Demanded, Planner, Wanted};
+
+    // A disk of 2 ms with its queue, and 3 ms elsewhere.
+    let stages = [100, 200, 300, 400, 450, 550, 650].map(|rate: u32| {
+        let mut stage = by_the_clock(rate);
+        let served = f64::from(rate.min(499));
+        let busy = served / 500.0;
+        let in_flight = if rate < 499 { served * (0.003 + 0.002 / (1.0 - busy)) } else { 64.0 };
+        let op = &mut stage.operations[0];
+        (op.throughput_per_s, op.in_flight_mean) = (Some(served), Some(in_flight));
+        op.service_ms.mean = Some(in_flight / served * 1e3);
+        stage.nodes[0].units[0].busy = busy;
+        stage
+    });
+    let found = crate::ladders(&run(stages.into())).remove(0);
+    let open: Vec<bool> = found.observed.loads.iter().map(|load| load.open).collect();
+    assert_eq!(open, [true, true, true, true, true, false, false]);
+    let wanted =
+        Wanted { mix: None, bytes_each: None, load: Demanded::Closed(64, 0.0), more: More::default() };
+    let planned = Planner::of(&found.observed).and_then(|planner| planner.predict(&wanted)).unwrap();
+    let rate = planned.throughput_per_s.value;
+    assert!((rate / 500.0 - 1.0).abs() < 0.05, "{rate}");
+}
+
+#[test]
 fn a_plan_is_made_from_loads_that_the_store_served_and_says_which_it_refused() {
     let with = |failed: [u64; 6]| {
         let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16, 32].map(|workers| stage(workers, 4096)).into();
