@@ -90,7 +90,8 @@ pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> Operati
         moved.filter_map(|op| op.bandwidth_bytes_per_s).sum()
     };
     let (read, written) = (bytes(&|op| op.contains("read")), bytes(&|op| op.contains("write")));
-    let cpu = sum(nodes, |node| of(node, q::CPU_BUSY.id).map(total));
+    // Under a load processors are busy: who says nothing of them was not asked, or cannot know.
+    let cpu = sum(nodes, |node| of(node, q::CPU_BUSY.id).filter(|cores| !cores.is_empty()).map(total));
     let disks = |id: &'static str| sum(nodes, move |node| of(node, id).map(whole_disks));
     let joules = sum(nodes, |node| of(node, q::ENERGY.id).filter(|packages| !packages.is_empty()).map(total));
     let over = |amount: Option<f64>, whole: f64| amount.filter(|_| whole > 0.0).map(|amount| amount / whole);
@@ -126,7 +127,15 @@ fn per_s(operations: &[OperationResult]) -> f64 {
 fn of<'a>(node: &'a NodeResult, id: &str) -> Option<Vec<&'a QuantityResult>> {
     let units: Vec<_> = node.quantities.iter().filter(|one| one.quantity == id).collect();
     // A machine that was read and whose counter never moved did nothing of the kind.
-    (!units.is_empty() || (node.readings >= 2 && !node.quantities.is_empty())).then_some(units)
+    (!units.is_empty() || (node.readings >= 2 && is_of_a_machine(node))).then_some(units)
+}
+
+/// Whether it tells of a machine, and not of a store's daemons alone, as `perf dump`, recon, StatsD, and a store's own
+/// metrics do, or of a switch: what is not 0 on every machine under load.
+fn is_of_a_machine(node: &NodeResult) -> bool {
+    static OF_A_MACHINE: &[&q::Quantity] =
+        &[&q::CPU_BUSY, &q::DISK_BUSY, &q::DISK_WRITES, &q::DISK_READ_BYTES, &q::DISK_WRITTEN_BYTES];
+    node.quantities.iter().any(|one| OF_A_MACHINE.iter().any(|row| row.id == one.quantity))
 }
 
 fn total(units: Vec<&QuantityResult>) -> f64 {
@@ -360,6 +369,29 @@ mod tests {
         assert_eq!(values(&[node(&[("cpu_busy_s", "cpu0", 1.0)])], &[]), []);
         let only_loops = node(&[("disk_read_bytes", "loop0", 500.0), ("cpu_busy_s", "cpu0", 0.0)]);
         assert_eq!(values(&[only_loops], &reads).last(), Some(&("read_amplification", 0.5)));
+    }
+
+    #[test]
+    fn what_tells_of_daemons_alone_has_no_cost_and_hides_none() {
+        let daemons = |source: &str, quantity: &str, unit: &str| {
+            let mut daemons = node(&[(quantity, unit, 7.0)]);
+            source.clone_into(&mut daemons.source);
+            daemons
+        };
+        let all = [
+            daemons("ceph", "server_requests", "osd.0 read"),
+            daemons("recon", "store_updates_pending", ""),
+            daemons("statsd", "device_put_ms_per_kb", "sdb1"),
+            daemons("prometheus", "network_received_bytes", "port7"),
+        ];
+        let operations = [operation("read", 10.0, 1e3), operation("write", 10.0, 1e3)];
+        assert_eq!(values(&all, &operations), []);
+        let machine = node(&[("cpu_busy_s", "cpu0", 0.1), ("disk_written_bytes", "sda", 3e3)]);
+        let with: Vec<NodeResult> = all.into_iter().chain([machine.clone()]).collect();
+        assert_eq!(values(&with, &operations), values(&[machine], &operations));
+        // An exporter that is not asked for processors.
+        let disks = values(&[node(&[("disk_written_bytes", "sda", 3e3)])], &operations);
+        assert_eq!(disks, [("read_amplification", 0.0), ("write_amplification", 3.0)]);
     }
 
     #[test]
