@@ -3,6 +3,7 @@
 
 pub mod filesystems;
 mod older;
+mod systems;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -171,6 +172,12 @@ struct Known {
     unless: Option<&'static str>,
 }
 
+/// What a processor does that is not idle and waits for no disk: on Linux, the BSDs (`interrupt`, `spin`) and Solaris
+/// (`kernel`).
+const BUSY: &[&str] = &["user", "nice", "system", "irq", "softirq", "interrupt", "spin", "kernel"];
+/// Of that, interrupts and what follows from these.
+const INTERRUPTS: &[&str] = &["irq", "softirq", "interrupt"];
+
 /// Units that have no label of their own.
 const CONTAINER: &str = "a container";
 const CONTAINER_DEVICE: &str = "a container and a device";
@@ -230,8 +237,8 @@ impl Known {
 /// metrics v3, of cAdvisor (a kubelet's `/metrics/cadvisor`) and kube-state-metrics, and of `snmp_exporter` (module
 /// `if_mib`; RFC 2863). Several series of one unit are added up.
 static KNOWN: &[Known] = &[
-    mode(&["user", "nice", "system", "irq", "softirq"], &q::CPU_BUSY),
-    mode(&["irq", "softirq"], &q::CPU_INTERRUPTS),
+    mode(BUSY, &q::CPU_BUSY),
+    mode(INTERRUPTS, &q::CPU_INTERRUPTS),
     mode(&["iowait"], &q::CPU_IO_WAIT),
     mode(&["steal"], &q::CPU_STEAL),
     of("node_schedstat_waiting_seconds_total", "cpu", &q::CPU_RUN_QUEUE),
@@ -383,14 +390,14 @@ pub fn leaves_zeros_out(name: &str) -> bool {
 /// All names that are known, each once.
 #[must_use]
 pub fn names() -> BTreeSet<&'static str> {
-    let all = KNOWN.iter().chain(older::OLDER);
+    let all = KNOWN.iter().chain(older::OLDER).chain(systems::SYSTEMS);
     all.flat_map(|known| std::iter::once(known.name).chain(known.per)).collect()
 }
 
 /// The rows of each name: of hundreds of thousands of series few are known.
 static ROWS: LazyLock<BTreeMap<&'static str, Vec<&'static Known>>> = LazyLock::new(|| {
     let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    let all = KNOWN.iter().chain(older::OLDER);
+    let all = KNOWN.iter().chain(older::OLDER).chain(systems::SYSTEMS);
     all.for_each(|known| rows.entry(known.name).or_default().push(known));
     rows
 });

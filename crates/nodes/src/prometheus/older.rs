@@ -2,7 +2,7 @@
 //! tell beside v3. Sources: `node_exporter`, `docs/example-16-compatibility-rules.yml`; `MinIO`,
 //! `docs/metrics/prometheus/list.md`.
 
-use super::{FIRST_BYTE, Known, SERVER_DRIVE, SERVER_DRIVE_CALL, kind, of};
+use super::{BUSY, FIRST_BYTE, INTERRUPTS, Known, SERVER_DRIVE, SERVER_DRIVE_CALL, kind, of};
 use crate::quantity::{self as q, Quantity};
 
 const TODAYS_CPU: &str = "node_cpu_seconds_total";
@@ -34,8 +34,8 @@ const fn requests(
 
 /// The older names.
 pub(super) static OLDER: &[Known] = &[
-    mode(&["user", "nice", "system", "irq", "softirq"], &q::CPU_BUSY),
-    mode(&["irq", "softirq"], &q::CPU_INTERRUPTS),
+    mode(BUSY, &q::CPU_BUSY),
+    mode(INTERRUPTS, &q::CPU_INTERRUPTS),
     mode(&["iowait"], &q::CPU_IO_WAIT),
     mode(&["steal"], &q::CPU_STEAL),
     node("node_disk_io_time_ms", "device", &q::DISK_BUSY).times(1e-3),

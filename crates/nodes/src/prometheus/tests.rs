@@ -59,6 +59,54 @@ fn modes_of_a_processor_are_added_up_and_idle_ones_are_not() {
     );
 }
 
+/// As `node_exporter` tells them on FreeBSD, whose processors have one mode more.
+#[test]
+fn machines_of_other_systems_have_processors_disks_and_memory() {
+    let mut text = String::new();
+    for (name, mode) in [("node_cpu_seconds_total", "cpu=\"0\","), ("node_cpu", "cpu=\"1\",")] {
+        for (which, value) in [("user", 4), ("interrupt", 2), ("system", 1), ("spin", 3), ("idle", 90)] {
+            text += &format!("{name}{{{mode}mode=\"{which}\"}} {value}\n");
+        }
+    }
+    for (name, value) in [("transfers", 5), ("bytes", 4096), ("duration_seconds", 2)] {
+        for (which, times) in [("read", 1), ("write", 10), ("free", 100)] {
+            let value = value * times;
+            text += &format!("node_devstat_{name}_total{{device=\"ada0\",type=\"{which}\"}} {value}\n");
+        }
+    }
+    text += "node_devstat_busy_time_seconds_total{device=\"ada0\"} 7\nnode_memory_size_bytes 8e9\n";
+    let read = |text: &str| -> Vec<(&'static str, String, f64)> {
+        let samples = reading(&parse(text).series, 9).samples;
+        samples.into_iter().map(|one| (one.quantity.id, one.unit, one.value)).collect()
+    };
+    let (cpu, disk) = ("cpu0".to_owned(), "ada0".to_owned());
+    let expected = [
+        ("cpu_busy_s", cpu.clone(), 10.0),
+        ("cpu_interrupts_s", cpu, 2.0),
+        ("disk_busy_s", disk.clone(), 7.0),
+        ("disk_read_bytes", disk.clone(), 4096.0),
+        ("disk_read_s", disk.clone(), 2.0),
+        ("disk_reads", disk.clone(), 5.0),
+        ("disk_write_s", disk.clone(), 20.0),
+        ("disk_writes", disk.clone(), 50.0),
+        ("disk_written_bytes", disk, 40_960.0),
+        ("memory_total_bytes", String::new(), 8e9),
+    ];
+    // The older name beside today's says the same once more.
+    assert_eq!(read(&text), expected);
+    let older: Vec<&str> = text.lines().filter(|line| line.starts_with("node_cpu{")).collect();
+    assert_eq!(
+        read(&older.join("\n")),
+        [("cpu_busy_s", "cpu1".to_owned(), 10.0), ("cpu_interrupts_s", "cpu1".to_owned(), 2.0)]
+    );
+    let solaris = "node_cpu_seconds_total{cpu=\"0\",mode=\"kernel\"} 3\n\
+                   node_cpu_seconds_total{cpu=\"0\",mode=\"wait\"} 9\nnode_memory_total_bytes 4e9\n";
+    assert_eq!(
+        read(solaris),
+        [("cpu_busy_s", "cpu0".to_owned(), 3.0), ("memory_total_bytes", String::new(), 4e9)]
+    );
+}
+
 #[test]
 fn whatever_is_written_is_read_again() {
     let values = ["", "a", "\"", "\\", "\n", ",}", "a=\"b\"", "  ", "é # x"];
