@@ -114,6 +114,8 @@ struct Task {
     node: RawNode,
     /// Where programs may run; none where they may not.
     shell: Option<Shell>,
+    /// What was imported stands for all that would be run, but for disks that are named.
+    only_disks: bool,
     /// As this machine reaches it.
     host: Option<String>,
     disks: Vec<DiskTask>,
@@ -200,8 +202,8 @@ impl Task {
         });
         Ok(Self {
             node: RawNode { name: node.name.clone(), role: node.role.clone(), ..RawNode::default() },
-            // What was imported stands for what would be run.
-            shell: shell.filter(|_| imported.is_empty()),
+            shell,
+            only_disks: !imported.is_empty(),
             host,
             disks,
             server,
@@ -244,7 +246,7 @@ async fn measure_one(task: Task) -> (RawNode, Vec<cosmark_metrics::RawCluster>) 
     if task.network {
         let measured = match (&task.server, &task.shell, task.host) {
             (Some(server), ..) => Some(server.measure().await),
-            (None, Some(shell), Some(host)) => {
+            (None, Some(shell), Some(host)) if !task.only_disks => {
                 eprintln!("cosmark: {}: measuring the network", node.name);
                 Some(with_server(shell, &host, task.seconds).await)
             }
@@ -256,7 +258,7 @@ async fn measure_one(task: Task) -> (RawNode, Vec<cosmark_metrics::RawCluster>) 
             None => {}
         }
     }
-    if let Some(shell) = &task.shell {
+    if let Some(shell) = task.shell.as_ref().filter(|_| !task.only_disks) {
         match hashes(shell).await {
             Ok((sha256, md5)) => {
                 (node.sha256_bytes_per_s, node.md5_bytes_per_s) = (Some(sha256), Some(md5));

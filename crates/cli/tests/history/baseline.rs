@@ -77,6 +77,33 @@ fn what_machines_can_do_is_imported_kept_and_beside_the_results_of_the_same_mach
     }
 }
 
+/// What iperf3 printed elsewhere, beside a disk that is measured here.
+#[test]
+fn a_disk_that_is_named_is_measured_beside_what_is_imported() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("target.yaml"), TARGET).unwrap();
+    let network = r#"{"start": {"connecting_to": {"host": "s1"}},
+        "end": {"sum_received": {"bits_per_second": 8e9, "bytes": 1e9, "seconds": 1}}}"#;
+    fs::write(home.join("iperf3.json"), network).unwrap();
+    let disk = home.join("disk");
+    fs::create_dir(&disk).unwrap();
+    let fio = r#"for word; do case $word in --rw=*) rw=${word#--rw=};; esac; done
+        case $rw in *read) side=read;; *) side=write;; esac
+        echo "{\"fio version\": \"fio-3\", \"jobs\": [{\"jobname\": \"$rw\", \"error\": 0, \"job options\": {\"rw\": \"$rw\"},
+        \"$side\": {\"io_bytes\": 8192000, \"bw_bytes\": 4096000, \"iops\": 1000, \"runtime\": 2000}}]}""#;
+    let directory = format!("s1={}", disk.display());
+    let output = with_programs(home, fio)
+        .args(["baseline", "target.yaml", "--size", "1MiB", "--import", "s1=iperf3.json", "--directory"])
+        .arg(&directory)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains("network, to it") && text.contains("random write of"), "{text}");
+    assert!(!text.contains("SHA-256"), "nothing else runs: {text}");
+}
+
 /// The program would write for an hour.
 #[test]
 fn a_baseline_that_is_interrupted_leaves_no_file_behind() {

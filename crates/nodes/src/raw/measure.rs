@@ -174,21 +174,42 @@ impl Iperf3 {
         }
     }
 
+    /// After so long a test that has not ended is stopped.
+    fn limit_s(&self) -> u64 {
+        self.seconds + 30
+    }
+
+    /// What came of a test. Where a firewall drops what is sent nobody refuses anything, and the test is stopped.
+    fn answer(&self, output: &str) -> Result<Imported, String> {
+        let silent = || {
+            format!(
+                "no result came from the iperf3 server at {}, port {}, in {} s: a firewall on the way may drop its packets; \
+                 open that port, or name a server that can be reached by --iperf3 NODE=HOST:PORT",
+                self.host,
+                self.port,
+                self.limit_s()
+            )
+        };
+        if output.trim().is_empty() {
+            return Err(silent());
+        }
+        import(output, "").map_err(|why| if why.contains("client has terminated") { silent() } else { why })
+    }
+
     async fn one(&self, direction: &str) -> Result<RawNetwork, String> {
         let (host, port, seconds) = (quoted(&self.host), self.port, self.seconds);
         let script = format!(
             "command -v iperf3 >/dev/null || {{ echo 'iperf3 is not on this machine: apt-get install iperf3' >&2; exit 90; }}\n\
              run timeout -k 5 {} iperf3 -J -c {host} -p {port} -t {seconds} {direction} || :",
-            seconds + 30
+            self.limit_s()
         );
         let mut tries = 0;
         loop {
             let output = Shell::local().run(&script, Duration::from_secs(seconds + 60)).await?;
-            match import(&output, "") {
+            match self.answer(&output) {
                 Ok(Imported::Network(network)) => return Ok(network),
                 Ok(_) => return Err("iperf3 printed something else than its results".to_owned()),
-                // Its server may not listen yet, or be busy with the end of the last test.
-                Err(why) if tries < TRIES && (why.contains("connect") || why.contains("busy")) => {
+                Err(why) if tries < TRIES && may_be_soon(&why) => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
@@ -198,11 +219,39 @@ impl Iperf3 {
     }
 }
 
+/// Its server may not listen yet, or be busy with the end of the last test. Who is silent until time is up stays so.
+fn may_be_soon(why: &str) -> bool {
+    (why.contains("connect") && !why.contains("timed out")) || why.contains("busy")
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_server_behind_a_firewall_is_named_with_what_to_do_and_not_asked_again() {
+        let server = Iperf3 { host: "s1".to_owned(), port: 5302, seconds: 10 };
+        let stopped = r#"{"start": {"connected": []}, "intervals": [], "end": {},
+            "error": "interrupt - the client has terminated"}"#;
+        for output in ["", "\n", stopped] {
+            let why = server.answer(output).unwrap_err();
+            assert!(why.contains("s1, port 5302, in 40 s") && why.contains("--iperf3"), "{why}");
+            assert!(!may_be_soon(&why), "{why}");
+        }
+        let failed =
+            |error: &str| server.answer(&format!("{{\"start\": {{}}, \"error\": \"{error}\"}}")).unwrap_err();
+        for (error, soon) in [
+            ("unable to connect to server: Connection refused", true),
+            ("the server is busy running a test. try again later", true),
+            ("unable to connect to server: Connection timed out", false),
+            ("unable to write to stream socket: Broken pipe", false),
+        ] {
+            assert_eq!(failed(error), format!("iperf3: {error}"));
+            assert_eq!(may_be_soon(&failed(error)), soon, "{error}");
+        }
+    }
 
     /// A directory, and beside it a `fio` that does as the script says.
     fn place(name: &str, fio: &str) -> (std::path::PathBuf, Shell) {
