@@ -69,6 +69,7 @@ const TLS_HINTS: &[(&str, &str)] = &[
         "; it is the certificate of an authority: make the server's own with basicConstraints=CA:FALSE",
     ),
     ("NotValidForName", "; the certificate is for another name: ask by a name that stands in it"),
+    ("InvalidContentType", "; it speaks no TLS: ask by http://"),
 ];
 /// So much of an answer that is no good is shown.
 const SHOWN: usize = 120;
@@ -423,6 +424,22 @@ pub(crate) mod tests {
         assert_eq!(said, "http://test.example:9100/metrics: a test failed at 9100, token ***");
         let said = source(url).without_secrets("no user u:test, wrong password \"test\"");
         assert_eq!(said, "no user ***, wrong password \"***\"");
+    }
+
+    #[test]
+    fn a_server_without_tls_is_named_with_what_to_do() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}/metrics", listener.local_addr().unwrap());
+        let answers = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let asked = stream.read(&mut [0; 8192]).unwrap_or(0);
+            let _ = stream.write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n");
+            asked
+        });
+        let source = super::HttpSource::new(&url, super::Login::default()).unwrap();
+        let said = source.ask(&url, "text/plain", None).unwrap_err();
+        assert!(said.starts_with(&url) && said.ends_with("; it speaks no TLS: ask by http://"), "{said}");
+        assert!(answers.join().unwrap() > 0);
     }
 
     /// A server that gives these answers one after the other, then no more; gives its URL, and in the end what it was asked.
