@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cosmark_metrics::nodes::quantity::{Quantity, Reads};
-use cosmark_metrics::nodes::reading::{Found, NodeLook};
+use cosmark_metrics::nodes::quantity::Reads;
+use cosmark_metrics::nodes::reading::{Found, NodeLook, Sample};
 use jiff::Timestamp;
 
 use crate::ArchiveError;
@@ -31,10 +31,11 @@ pub(crate) struct Row {
     words: [u16; 9],
     value: Option<f64>,
     age_ns: Option<i64>,
+    own_time_ns: Option<i64>,
 }
 
 /// The columns, in order; what comes later stands at the end. Documented in `docs/reference/archive.md`.
-pub(crate) static COLUMNS: [Column<Row>; 12] = [
+pub(crate) static COLUMNS: [Column<Row>; 13] = [
     Column::of("time_ns", Value::I64(|row: &Row| Some(row.time_ns))),
     Column::of("node", Value::Text(|row: &Row| row.words[0])),
     Column::of("role", Value::Text(|row: &Row| row.words[1])),
@@ -47,6 +48,7 @@ pub(crate) static COLUMNS: [Column<Row>; 12] = [
     Column::of("value", Value::F64(|row: &Row| row.value)).nullable(),
     Column::of("age_ns", Value::I64(|row: &Row| row.age_ns)).nullable(),
     Column::of("lost", Value::Text(|row: &Row| row.words[8])).nullable(),
+    Column::of("own_time_ns", Value::I64(|row: &Row| row.own_time_ns)).nullable(),
 ];
 
 /// How a quantity is read, as the column says it.
@@ -146,24 +148,19 @@ impl Writer {
             Found::Reading { reading, age_ns } => {
                 let age_ns = i64::try_from(*age_ns).unwrap_or(i64::MAX);
                 for sample in &reading.samples {
-                    let place = (sample.quantity, sample.unit.as_str(), sample.name.as_ref());
-                    self.push(look, Some((place, sample.value)), Some(age_ns), "");
+                    self.push(look, Some(sample), Some(age_ns), "");
                 }
             }
         }
         if self.rows.len() >= BATCH_ROWS { self.encode() } else { Ok(()) }
     }
 
-    fn push(
-        &mut self,
-        look: &NodeLook,
-        sample: Option<((&Quantity, &str, &str), f64)>,
-        age_ns: Option<i64>,
-        lost: &str,
-    ) {
+    fn push(&mut self, look: &NodeLook, sample: Option<&Sample>, age_ns: Option<i64>, lost: &str) {
         let [node, role, source, name, quantity, unit, measured_in, reads, losses] = &mut self.names;
         let word = |names: &mut Names, word: &str| if word.is_empty() { NOTHING } else { names.number(word) };
-        let of = sample.map(|((quantity, unit, name), _)| {
+        let of = sample.map(|sample| {
+            let quantity = sample.quantity;
+            let (unit, name) = (sample.unit.as_str(), &*sample.name);
             (quantity.id, unit, quantity.measured_in(), reads_word(quantity.reads), name)
         });
         let (id, which, measure, how, called) = of.unwrap_or_default();
@@ -179,9 +176,14 @@ impl Writer {
             word(reads, how),
             word(losses, lost),
         ];
-        let since_ns = i128::from(look.at_ns()) - self.epoch_ns;
-        let time_ns = i64::try_from(since_ns).unwrap_or(0);
-        self.rows.push(Row { time_ns, words, value: sample.map(|(_, value)| value), age_ns });
+        let since = |at_ns: u64| i64::try_from(i128::from(at_ns) - self.epoch_ns).unwrap_or(0);
+        self.rows.push(Row {
+            time_ns: since(look.at_ns()),
+            words,
+            value: sample.map(|sample| sample.value),
+            age_ns,
+            own_time_ns: sample.and_then(|sample| sample.at_ns).map(since),
+        });
     }
 
     /// Gives the gathered rows to the table.

@@ -23,6 +23,8 @@ struct Row {
     time_ns: i64,
     node: Arc<NodeName>,
     sample: Option<(&'static Quantity, Arc<str>, Arc<str>, f64)>,
+    /// When that was true, where its source says so of each number; since the epoch.
+    own_time_ns: Option<i64>,
     age_ns: u64,
     lost: Arc<str>,
 }
@@ -72,8 +74,9 @@ impl NodeLogReader {
             return Ok(None);
         }
         let Some(first) = self.rows.next() else { return Ok(None) };
-        let at_ns = i128::from(first.time_ns) + self.table.epoch().as_nanosecond();
-        let at_ns = u64::try_from(at_ns).unwrap_or(0);
+        let epoch_ns = self.table.epoch().as_nanosecond();
+        let since_1970 = |time_ns: i64| u64::try_from(i128::from(time_ns) + epoch_ns).unwrap_or(0);
+        let at_ns = since_1970(first.time_ns);
         let (time_ns, node, age_ns) = (first.time_ns, Arc::clone(&first.node), first.age_ns);
         if !first.lost.is_empty() {
             let why = first.lost.to_string();
@@ -82,7 +85,8 @@ impl NodeLogReader {
         let mut reading = Reading { at_ns, samples: Vec::new() };
         let add = |reading: &mut Reading, row: Row| {
             if let Some((quantity, unit, name, value)) = row.sample {
-                reading.add_named(quantity, &unit, name.to_string(), value);
+                let own_ns = row.own_time_ns.map(since_1970);
+                reading.add_at(quantity, &unit, name.to_string(), value, own_ns);
             }
         };
         add(&mut reading, first);
@@ -114,7 +118,7 @@ fn rows_of(rows: &Rows) -> Result<Vec<Row>, String> {
     let (times, ages, values) = (rows.whole("time_ns"), rows.whole("age_ns"), rows.real("value"));
     let (node, role, source) = (rows.text("node"), rows.text("role"), rows.text("source"));
     let (name, id, unit) = (rows.text("name"), rows.text("quantity"), rows.text("unit"));
-    let lost = rows.text("lost");
+    let (lost, own_times) = (rows.text("lost"), rows.whole("own_time_ns"));
     let mut nodes: BTreeMap<[Arc<str>; 3], Arc<NodeName>> = BTreeMap::new();
     let row = |row: usize| {
         let of = |node: &[Arc<str>; 3]| {
@@ -128,7 +132,8 @@ fn rows_of(rows: &Rows) -> Result<Vec<Row>, String> {
         let sample =
             sample.map(|(quantity, value)| (quantity, Arc::clone(unit(row)), Arc::clone(name(row)), value));
         let age_ns = ages(row).and_then(|age| u64::try_from(age).ok()).unwrap_or(0);
-        Row { time_ns: times(row).unwrap_or(0), node, sample, age_ns, lost: Arc::clone(lost(row)) }
+        let (time_ns, own_time_ns, lost) = (times(row).unwrap_or(0), own_times(row), Arc::clone(lost(row)));
+        Row { time_ns, node, sample, own_time_ns, age_ns, lost }
     };
     Ok((0..rows.count()).map(row).collect())
 }

@@ -21,6 +21,9 @@ fn looks(seconds: u64) -> Vec<NodeLook> {
             reading.add(&q::CPU_BUSY, "cpu0", second as f64 * 0.25);
             reading.add_named(&q::DISK_READS, "sda", "node_disk_reads_completed_total", second as f64);
             reading.add(&q::MEMORY_AVAILABLE, "", 7e9);
+            // It is renewed every other second, before the run began for the first time.
+            let own_ns = Some((second - second % 2) * 1_000_000_000 + 7);
+            reading.add_at(&q::QUOTA_USED, "n/p/osd", "container_cpu_usage_seconds_total", 3.0, own_ns);
             let found = Found::Reading { reading: Arc::new(reading), age_ns: second % 3 };
             looks.push(NodeLook { node: Arc::clone(node), found });
         }

@@ -162,11 +162,49 @@ pub fn figures() -> impl Iterator<Item = (&'static NodeChart, &'static CourseFig
     NODE_CHARTS.iter().flat_map(|chart| chart.figures.iter().map(move |figure| (chart, figure)))
 }
 
+/// Counters whose numbers bear times of their own, as those of a kubelet's cAdvisor: each is renewed at a time of its own,
+/// and what it grew by since the reading before was counted over many seconds.
+#[derive(Debug, Clone, Default)]
+pub struct OwnTimes(BTreeMap<(&'static str, String), OwnTime>);
+
+#[derive(Debug, Clone, Copy)]
+struct OwnTime {
+    at_ns: u64,
+    value: f64,
+    /// Per second, between the last two numbers that differ in their times.
+    rate: Option<f64>,
+}
+
+impl OwnTimes {
+    /// Takes what is newer in a reading, and forgets what is not in it.
+    #[expect(clippy::cast_precision_loss, reason = "seconds between two numbers")]
+    fn take(&mut self, reading: &Reading) {
+        let before = std::mem::take(&mut self.0);
+        for sample in &reading.samples {
+            let (Some(at_ns), Reads::Counter) = (sample.at_ns, sample.quantity.reads) else { continue };
+            let (key, value) = ((sample.quantity.id, sample.unit.clone()), sample.value);
+            let now = match before.get(&key) {
+                Some(known) if known.at_ns >= at_ns => *known,
+                Some(known) => {
+                    let took_s = (at_ns - known.at_ns) as f64 / 1e9;
+                    let rate = (value >= known.value).then(|| (value - known.value) / took_s);
+                    OwnTime { at_ns, value, rate }
+                }
+                None => OwnTime { at_ns, value, rate: None },
+            };
+            self.0.insert(key, now);
+        }
+    }
+}
+
 /// The figures of the stretch between two readings, in the order of [`figures`]; `None` where nothing is known. What a
-/// counter did that began anew is not known.
+/// counter did that began anew is not known. A counter with times of its own has the rate of the last time over which it
+/// was counted: `own` is what is known of these, by all readings before.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "seconds between readings, and a handful of units")]
-pub fn between(earlier: &Reading, later: &Reading) -> Vec<Option<f64>> {
+pub fn between(earlier: &Reading, later: &Reading, own: &mut OwnTimes) -> Vec<Option<f64>> {
+    own.take(earlier);
+    own.take(later);
     let took_s = later.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
     let mut units: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
     let before: BTreeMap<(&str, &str), f64> = earlier
@@ -178,6 +216,9 @@ pub fn between(earlier: &Reading, later: &Reading) -> Vec<Option<f64>> {
     for sample in &later.samples {
         let value = match sample.quantity.reads {
             Reads::Gauge => Some(sample.value),
+            Reads::Counter if sample.at_ns.is_some() => {
+                own.0.get(&(sample.quantity.id, sample.unit.clone())).and_then(|known| known.rate)
+            }
             Reads::Counter => before
                 .get(&(sample.quantity.id, sample.unit.as_str()))
                 .filter(|before| took_s > 0.0 && sample.value >= **before)
@@ -282,7 +323,7 @@ mod tests {
             ],
         );
         assert_eq!(
-            found(&between(&earlier, &later)),
+            found(&between(&earlier, &later, &mut OwnTimes::default())),
             [
                 ("processors", "all", 0.5),
                 ("processors", "busiest", 0.75),
@@ -291,15 +332,43 @@ mod tests {
                 ("memory", "available", 77.0),
             ]
         );
-        let same = between(&later, &later);
+        let same = between(&later, &later, &mut OwnTimes::default());
         assert_eq!(found(&same), [("memory", "available", 77.0)], "no time, no rate");
+    }
+
+    /// Two containers, each looked at every 10 s at a time of its own, by an exporter that is read more often.
+    #[test]
+    fn what_is_renewed_at_times_of_its_own_has_the_rate_of_the_time_over_which_it_was_counted() {
+        let at = |second: u64, counted: [(&str, u64, f64); 2]| {
+            let mut reading = Reading { at_ns: second * 1_000_000_000, samples: Vec::new() };
+            for (container, true_s, value) in counted {
+                let true_ns = Some(true_s * 1_000_000_000);
+                reading.add_at(&q::QUOTA_USED, container, "", value, true_ns);
+                reading.add(&q::QUOTA_PROCESSORS, container, 0.5);
+            }
+            reading
+        };
+        let readings = [
+            at(10, [("a", 8, 100.0), ("b", 4, 50.0)]),
+            at(15, [("a", 8, 100.0), ("b", 14, 51.0)]),
+            at(20, [("a", 18, 102.0), ("b", 14, 51.0)]),
+            at(21, [("a", 18, 102.0), ("b", 14, 51.0)]),
+            // It began anew.
+            at(29, [("a", 28, 1.0), ("b", 24, 55.0)]),
+        ];
+        let mut own = OwnTimes::default();
+        let shares: Vec<Vec<f64>> = readings
+            .windows(2)
+            .map(|pair| found(&between(&pair[0], &pair[1], &mut own)).into_iter().map(|one| one.2).collect())
+            .collect();
+        assert_eq!(shares, [vec![0.2], vec![0.4], vec![0.4], vec![0.8]]);
     }
 
     #[test]
     fn a_store_is_as_full_as_who_knows_the_whole_says_or_as_all_devices_together() {
         let full = |values: &[(&'static Quantity, &str, f64)]| {
             let now = reading(12, values);
-            let shares = between(&reading(10, &[]), &now);
+            let shares = between(&reading(10, &[]), &now, &mut OwnTimes::default());
             found(&shares).into_iter().map(|(_, name, share)| (name, share)).collect::<Vec<_>>()
         };
         let osds = [

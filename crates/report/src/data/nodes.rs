@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cosmark_metrics::nodes::course::{CourseFigure, NODE_CHARTS, NodeChart, between};
+use cosmark_metrics::nodes::course::{CourseFigure, NODE_CHARTS, NodeChart, OwnTimes, between};
 use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
 
 use super::axis::{Axis, Span};
@@ -113,6 +113,7 @@ fn pieces(span: Span, grid_us: u64) -> impl Iterator<Item = (u64, f64)> {
 struct Course {
     /// The last reading that brought something new.
     last: Option<Arc<Reading>>,
+    own_times: OwnTimes,
     steps: Steps,
     /// Over all that was seen, by which the busiest are known.
     all: NodeSums,
@@ -158,7 +159,7 @@ impl Nodes {
         let before = own.last.replace(Arc::clone(reading))?;
         let start_us = before.at_ns.checked_sub(began_ns)? / 1000;
         let span = Span { start_us, length_us: at_us.checked_sub(start_us)? };
-        let sums = NodeSums::of(&between(&before, reading), span);
+        let sums = NodeSums::of(&between(&before, reading, &mut own.own_times), span);
         own.steps.add(span, &sums);
         own.all.merge(&sums, 1.0);
         Some(span)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cosmark_archive::{Run, StageRecord, Timestamp};
-use cosmark_metrics::nodes::course::{NODE_CHARTS, between};
+use cosmark_metrics::nodes::course::{NODE_CHARTS, OwnTimes, between};
 use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
 use cosmark_metrics::results::Unit;
 
@@ -56,6 +56,7 @@ impl Stretch {
 #[derive(Debug, Default)]
 struct Course {
     last: Option<Arc<Reading>>,
+    own_times: OwnTimes,
     bins: BTreeMap<(usize, u32), (f64, f64)>,
     /// Why it did not answer, the first time.
     lost: Option<String>,
@@ -78,7 +79,7 @@ impl Course {
         let Some(before) = self.last.replace(Arc::clone(reading)) else { return };
         let from_s = stretch.second(before.at_ns.clamp(stretch.from_ns, stretch.to_ns));
         let to_s = stretch.second(reading.at_ns.clamp(stretch.from_ns, stretch.to_ns));
-        let values = between(&before, reading);
+        let values = between(&before, reading, &mut self.own_times);
         for (bin, seconds) in pieces(from_s, to_s, stretch.bin_s()) {
             for (number, value) in values.iter().enumerate() {
                 let Some(value) = value else { continue };
