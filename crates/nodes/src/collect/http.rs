@@ -187,9 +187,10 @@ impl HttpSource {
         let status = answer.status().as_u16();
         let headers = answer.headers();
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let (date_s, encoding, ends_with_it) = (
+        let (date_s, encoding, location, ends_with_it) = (
             date_s(header("date")),
             shown(header("content-encoding")),
+            self.words(&without_logins(header("location"))),
             header("content-length").is_empty() && !headers.contains_key("transfer-encoding"),
         );
         let body = answer.body_mut().with_config().limit(MOST_BYTES).lossy_utf8(true).read_to_string();
@@ -206,7 +207,8 @@ impl HttpSource {
         }
         let hint = match status {
             401 | 403 => "; give its `token`, or `username` and `password`".to_owned(),
-            301..=308 => "; give the URL that it leads to".to_owned(),
+            301..=308 if location.is_empty() => "; give the URL that it leads to".to_owned(),
+            301..=308 => format!("; give the URL that it leads to: {location}"),
             _ => self.reason(&body.unwrap_or_default()),
         };
         Err(format!(" answers {status}{hint}"))

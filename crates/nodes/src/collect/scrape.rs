@@ -172,6 +172,7 @@ mod tests {
     const SHORT: &str =
         "HTTP/1.1 200 OK\r\ncontent-length: 900\r\nconnection: close\r\n\r\nnode_procs_running 7\n";
     const PAINTED: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\u{1b}[31mred\n";
+    const MOVED_NOWHERE: &str = "HTTP/1.1 308 x\r\nconnection: close\r\n\r\n";
     const MOVED: &str = "HTTP/1.1 302 x\r\nlocation: http://127.0.0.1:1/\r\nconnection: close\r\n\r\n";
 
     fn ask(url: &str, token: Option<&str>) -> Result<Reading, String> {
@@ -192,7 +193,8 @@ mod tests {
             (EMPTY, "no series at all, as a manager of Ceph on standby does"),
             (FOREIGN, "1 series, none of them one of a machine's"),
             (SEVERAL, "knows 2 machines (a:9100, b:9100, ..); select one: ?match[]={instance=\"a:9100\"}"),
-            (MOVED, "answers 302; give the URL"),
+            (MOVED, "answers 302; give the URL that it leads to: http://127.0.0.1:1/"),
+            (MOVED_NOWHERE, "answers 308; give the URL that it leads to"),
             (ZIPPED, "answers in gzip, which nobody asked for"),
             (CUT, "the answer is cut off"),
             (SHORT, "/metrics: "),
