@@ -44,8 +44,8 @@ pub struct BaselineArgs {
     /// Use the iperf3 server at this address for a node, instead of starting one there
     #[arg(long, value_name = "NODE=HOST[:PORT]", help_heading = "Measuring the machines of a target")]
     pub iperf3: Vec<String>,
-    /// Read what fio, iperf3, rados bench or ceph tell osd.N bench printed as JSON, instead of running anything on that node but
-    /// fio in a --directory of it
+    /// Read what fio, iperf3, rados bench or ceph tell osd.N bench printed as JSON, instead of running anything on that
+    /// node but fio in a --directory of it
     #[arg(long, value_name = "NODE=FILE", help_heading = "Measuring the machines of a target")]
     pub import: Vec<String>,
     /// Leave the network out

@@ -162,8 +162,8 @@ pub fn figures() -> impl Iterator<Item = (&'static NodeChart, &'static CourseFig
     NODE_CHARTS.iter().flat_map(|chart| chart.figures.iter().map(move |figure| (chart, figure)))
 }
 
-/// Counters whose numbers bear times of their own, as those of a kubelet's cAdvisor: each is renewed at a time of its own,
-/// and what it grew by since the reading before was counted over many seconds.
+/// Counters whose numbers bear times of their own, as those of a kubelet's cAdvisor: each is renewed at a time of its
+/// own, and what it grew by since the reading before was counted over many seconds.
 #[derive(Debug, Clone, Default)]
 pub struct OwnTimes(BTreeMap<(&'static str, String), OwnTime>);
 
@@ -198,8 +198,8 @@ impl OwnTimes {
 }
 
 /// The figures of the stretch between two readings, in the order of [`figures`]; `None` where nothing is known. What a
-/// counter did that began anew is not known. A counter with times of its own has the rate of the last time over which it
-/// was counted: `own` is what is known of these, by all readings before.
+/// counter did that began anew is not known. A counter with times of its own has the rate of the last time over which
+/// it was counted: `own` is what is known of these, by all readings before.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "seconds between readings, and a handful of units")]
 pub fn between(earlier: &Reading, later: &Reading, own: &mut OwnTimes) -> Vec<Option<f64>> {

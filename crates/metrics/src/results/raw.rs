@@ -52,8 +52,8 @@ pub struct RawDisk {
     pub requests_per_s: f64,
     /// 99th percentile of a request's time in milliseconds; null where it is not known.
     pub p99_ms: Option<f64>,
-    /// False: through the page cache, because the file system allows nothing else or nobody asked for it. Null where it is
-    /// not known.
+    /// False: through the page cache, because the file system allows nothing else or nobody asked for it. Null where it
+    /// is not known.
     pub direct: Option<bool>,
 }
 

@@ -218,8 +218,8 @@ fn rw(whole: &Value, job: &Value) -> String {
 const THROUGH_THE_CACHE: [&str; 10] =
     ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "libaio", "posixaio", "io_uring"];
 
-/// Whether a job went past the page cache: by `direct`, or `buffered`, its opposite; what a job says itself holds. Where
-/// neither is among its options fio does not, but for engines that have no page cache.
+/// Whether a job went past the page cache: by `direct`, or `buffered`, its opposite; what a job says itself holds.
+/// Where neither is among its options fio does not, but for engines that have no page cache.
 fn is_direct(whole: &Value, job: &Value) -> Option<bool> {
     let options = [job.get("job options"), whole.get("global options")];
     let text = |options: Option<&Value>, key: &str| options?.get(key)?.as_str().map(str::to_owned);
