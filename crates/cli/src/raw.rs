@@ -260,8 +260,12 @@ async fn measure_one(task: Task) -> (RawNode, Vec<cosmark_metrics::RawCluster>) 
     }
     if let Some(shell) = task.shell.as_ref().filter(|_| !task.only_disks) {
         match hashes(shell).await {
-            Ok((sha256, md5)) => {
-                (node.sha256_bytes_per_s, node.md5_bytes_per_s) = (Some(sha256), Some(md5));
+            Ok([sha256, md5]) => {
+                let missing = &mut node.not_measured;
+                let mut speed = |found: Result<f64, String>| {
+                    found.inspect_err(|why| missing.push(format!("hashing: {why}"))).ok()
+                };
+                (node.sha256_bytes_per_s, node.md5_bytes_per_s) = (speed(sha256), speed(md5));
             }
             Err(why) => node.not_measured.push(format!("hashing: {why}")),
         }
