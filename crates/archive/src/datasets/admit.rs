@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::ArchiveError;
 use crate::datasets::{
-    DIRECTORY, DataSet, DataSetRecord, DataSetRun, DataSetState, MOST_RUNS, passes_of, store_of,
+    DIRECTORY, DataSet, DataSetRecord, DataSetRun, DataSetState, Left, MOST_RUNS, passes_of, store_of,
 };
 
 /// Sets passes of `workload` as they were when the run in `dir` was begun, which is taken up: what it did since then comes again
@@ -43,12 +43,20 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
     for ((stage, index), work, pass) in passes_of(&own) {
         let known = found(&pass.dataset)?.filter(|set| set.record.cleaned.is_none());
         let mut resolved = FillPass { seed: Some(run_seed), left: None, ..pass.clone() };
+        let mut torn = None;
         if let Some(set) = &known {
             same(set, &own, work, pass)?;
             resolved.seed = Some(set.record.seed);
-            let done = set.done().map_err(|error| error.to_string())?;
-            if let Some(done) = usize::try_from(pass.step).ok().and_then(|step| done.get(step)) {
-                resolved.left = Some(done.left(MOST_STRETCHES));
+            let passes = set.done().map_err(|error| error.to_string())?;
+            let step = usize::try_from(pass.step).unwrap_or(usize::MAX);
+            if let Some(done) = passes.get(step) {
+                // Who deletes a second time is answered that there is nothing, and who writes what a later pass has
+                // overwritten brings an old version back.
+                let deletes = work.operations.iter().any(|one| one.kind.row().effect == Effect::Deletes);
+                let is_last = passes.iter().skip(step + 1).all(|later| later.count() == 0);
+                let left = done.left(MOST_STRETCHES, is_last && !deletes);
+                torn = in_many_places(&pass.dataset, &left);
+                resolved.left = Some(left.stretches);
             }
         }
         if pass.step == 0
@@ -56,6 +64,7 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
         {
             notes.push(going_on(&set, pass)?);
         }
+        notes.extend(torn);
         if let Some(work) = workload.stages.get_mut(stage).and_then(|stage| stage.works.get_mut(index)) {
             work.pass = Some(Arc::new(resolved));
         }
@@ -110,6 +119,21 @@ fn going_on(set: &DataSet, pass: &FillPass) -> Result<String, String> {
         format!("data set {name}: whole, nothing is left to write")
     } else {
         format!("data set {name}: goes on, {there} of {all} writes and deletions are done")
+    })
+}
+
+/// What is said of a pass whose missing positions lie in more places than one order names.
+fn in_many_places(name: &str, left: &Left) -> Option<String> {
+    let later = match left.later {
+        0 => String::new(),
+        later => format!(", and {later} of these are left for the next run of the same command"),
+    };
+    (left.again > 0 || left.later > 0).then(|| {
+        format!(
+            "data set {name}: what is missing lies in more than {MOST_STRETCHES} places: {} objects between these are written \
+             again{later}",
+            left.again
+        )
     })
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use admit::note_overwriting;
 pub use admit::{admit, passes_as_begun};
-pub use progress::Done;
+pub use progress::{Done, Left};
 
 use crate::datasets::progress::Progress;
 use crate::directory::files::{read_bounded, write_whole};

@@ -21,6 +21,21 @@ pub struct Done {
     count: u64,
 }
 
+/// What of a pass is left to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Left {
+    /// Stretches of positions, as first and last.
+    pub stretches: Vec<(u64, u64)>,
+    /// Positions in them that are done already, and are done again.
+    pub again: u64,
+    /// Positions that are not done and in none of them: for the next run.
+    pub later: u64,
+}
+
+fn length(stretches: &[(u64, u64)]) -> u64 {
+    stretches.iter().map(|(first, last)| last - first + 1).sum()
+}
+
 fn done_path(dir: &Path, step: u32) -> PathBuf {
     dir.join(format!("pass-{step}.done"))
 }
@@ -138,35 +153,64 @@ impl Done {
         last.map_or(0, |at| at as u64 * 64 + 64 - u64::from(self.bits[at].leading_zeros()))
     }
 
-    /// Stretches that are not done, as first and last, at most `most`.
+    /// What is not done, in at most `most` stretches: all that lies behind the last position that is done is one of them. Where
+    /// there would be more some are joined if it `may_repeat` what lies between them: no more than is missing in them, or than
+    /// a tenth of the work.
     #[must_use]
-    pub fn left(&self, most: usize) -> Vec<(u64, u64)> {
-        let mut left: Vec<(u64, u64)> = Vec::new();
-        let mut position = 0;
-        while position < self.len {
+    pub fn left(&self, most: usize, may_repeat: bool) -> Left {
+        let end = self.up_to();
+        let behind = (end < self.len).then(|| (end, self.len - 1));
+        let room = most.saturating_sub(usize::from(behind.is_some()));
+        let missing = end - self.count;
+        let (mut holes, mut covered) = self.holes(end, 0, room);
+        let mut bridge = 1;
+        while may_repeat && covered < missing && bridge <= end {
+            let (wider, more) = self.holes(end, bridge, room);
+            if length(&wider) - more > more.max((more + self.len - end) / 10) {
+                break;
+            }
+            (holes, covered, bridge) = (wider, more, bridge * 2);
+        }
+        let again = length(&holes) - covered;
+        holes.extend(behind);
+        Left { stretches: holes, again, later: missing - covered }
+    }
+
+    /// The first stretches before `end` that are not done, at most `room`, and how many positions in them are not: between two
+    /// of them more than `bridge` are done.
+    fn holes(&self, end: u64, bridge: u64, room: usize) -> (Vec<(u64, u64)>, u64) {
+        let mut holes: Vec<(u64, u64)> = Vec::new();
+        let (mut position, mut missing) = (0, 0);
+        while let Some(first) = self.first_that(false, position, end) {
+            let next = self.first_that(true, first, end).unwrap_or(end);
+            let is_full = holes.len() == room;
+            match holes.last_mut() {
+                Some(before) if first - before.1 - 1 <= bridge => before.1 = next - 1,
+                _ if is_full => break,
+                _ => holes.push((first, next - 1)),
+            }
+            missing += next - first;
+            position = next;
+        }
+        (holes, missing)
+    }
+
+    /// The first position from `from` on and before `end` that is done, or that is not.
+    fn first_that(&self, is_done: bool, from: u64, end: u64) -> Option<u64> {
+        let mut position = from;
+        while position < end {
             let word =
                 usize::try_from(position / 64).ok().and_then(|at| self.bits.get(at)).copied().unwrap_or(0);
+            let wanted = if is_done { word } else { !word };
             // Whole words at once: a billion positions are looked at in a moment.
-            if position.is_multiple_of(64) && word == u64::MAX {
-                position += 64;
-                continue;
+            let wanted = wanted & (u64::MAX << (position % 64));
+            let begin = position / 64 * 64;
+            if wanted != 0 {
+                return Some(begin + u64::from(wanted.trailing_zeros())).filter(|found| *found < end);
             }
-            let end = if position.is_multiple_of(64) && word == 0 {
-                (position + 64).min(self.len)
-            } else {
-                position + 1
-            };
-            if !self.has(position) {
-                let full = left.len() == most;
-                match left.last_mut() {
-                    Some(last) if last.1 + 1 == position => last.1 = end - 1,
-                    _ if full => return left,
-                    _ => left.push((position, end - 1)),
-                }
-            }
-            position = end;
+            position = begin + 64;
         }
-        left
+        None
     }
 
     fn write(&self, dir: &Path, step: u32) -> Result<(), ArchiveError> {
@@ -283,6 +327,63 @@ mod tests {
         progress.cut();
         progress.flush().unwrap();
         assert!(Done::read(dir.path(), 1, 1000).unwrap().has(5));
+    }
+
+    /// Of `len` positions those that are done.
+    fn of(len: u64, is_done: impl Fn(u64) -> bool) -> Done {
+        let mut done = Done::none(len);
+        (0..len).filter(|position| is_done(*position)).for_each(|position| {
+            done.set(position);
+        });
+        done
+    }
+
+    /// Positions in `left` that are not done, and all in it.
+    fn within(done: &Done, left: &Left) -> (u64, u64) {
+        let all = left.stretches.iter().flat_map(|(first, last)| *first..=*last);
+        all.fold((0, 0), |(missing, all), position| (missing + u64::from(!done.has(position)), all + 1))
+    }
+
+    #[test]
+    fn what_is_left_is_every_stretch_that_is_not_done_where_there_is_room_for_them() {
+        let left = |done: &Done| done.left(100, true);
+        let only = |stretches: &[(u64, u64)]| Left { stretches: stretches.to_vec(), ..Left::default() };
+        assert_eq!(left(&of(200, |_| false)), only(&[(0, 199)]));
+        assert_eq!(left(&of(200, |_| true)), only(&[]));
+        assert_eq!(left(&of(0, |_| true)), only(&[]));
+        assert_eq!(left(&of(200, |at| at < 64)), only(&[(64, 199)]));
+        assert_eq!(left(&of(200, |at| (64..128).contains(&at) || at == 199)), only(&[(0, 63), (128, 198)]));
+        assert_eq!(left(&of(130, |at| at % 64 != 63)), only(&[(63, 63), (127, 127)]));
+    }
+
+    #[test]
+    fn what_many_workers_have_left_between_each_other_is_written_in_one_run_with_all_behind_it() {
+        // Of twelve workers each has come a little farther than the one before it.
+        let done = of(60_000, |at| at / 12 < 1000 + at % 12 * 30);
+        let left = done.left(40, true);
+        let (missing, all) = within(&done, &left);
+        assert!(left.stretches.len() <= 40, "{}", left.stretches.len());
+        assert_eq!((missing, left.later), (60_000 - done.count(), 0), "all of it");
+        assert_eq!(left.again, all - missing);
+        assert!(left.again <= (60_000 - done.count()) / 10, "{}", left.again);
+        // What is deleted is not deleted twice, and what lies behind everything is not left out.
+        let once = done.left(40, false);
+        let (missing, all) = within(&done, &once);
+        assert_eq!((once.stretches.len(), once.again, all), (40, 0, missing));
+        assert_eq!(once.later, 60_000 - done.count() - missing);
+        assert_eq!(once.stretches.last(), Some(&(done.up_to(), 59_999)));
+    }
+
+    #[test]
+    fn a_few_failures_far_from_each_other_have_nothing_between_them_written_again() {
+        let done = of(100_000, |at| at % 1000 != 7);
+        let left = done.left(40, true);
+        let (missing, all) = within(&done, &left);
+        assert_eq!((left.stretches.len(), missing, all), (40, 40, 40));
+        assert_eq!((left.again, left.later), (0, 60));
+        assert_eq!(left.stretches.first(), Some(&(7, 7)));
+        // No room is no reason to look for ever.
+        assert_eq!(done.left(0, true), Left { stretches: Vec::new(), again: 0, later: 100 });
     }
 
     #[test]

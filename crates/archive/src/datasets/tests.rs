@@ -79,6 +79,25 @@ fn a_pass_goes_on_from_what_was_acknowledged_wherever_it_was_killed() {
     assert_eq!(set.record.runs.iter().map(|run| run.from).collect::<Vec<_>>(), [0, 150]);
 }
 
+#[test]
+fn a_pass_whose_objects_are_missing_in_thousands_of_places_goes_on_to_its_end_in_one_run() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let text = FILL.replace("500", "40000").replace(", delete: 10 %", "");
+    let own = workload(path, &text, "a");
+    let mut fills = begun(path, "w1", &own);
+    // One of two drivers was lost.
+    fills.passes[0].progress.add((0..24_000).step_by(2)).unwrap();
+    drop(fills);
+    let mut again = workload(path, &text, "a");
+    let notes = admit(path, &mut again).unwrap();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    let says = "what is missing lies in more than 4000 places: 11998 objects between these are written again";
+    assert!(notes[1].ends_with(says), "{notes:?}");
+    let left = again.stages[1].works[0].pass.as_ref().unwrap().left.clone();
+    assert_eq!(left, Some(vec![(1, 23_997), (23_999, 39_999)]));
+}
+
 fn whole(path: &Path) -> DataSet {
     let mut own = workload(path, FILL, "a");
     admit(path, &mut own).unwrap();

@@ -13,7 +13,7 @@ use crate::plan::permutation::Permutation;
 pub const MOST_OBJECTS: u64 = 1_000_000_000;
 /// Longest name of a data set.
 pub const LONGEST_NAME: usize = 40;
-/// Most stretches of positions that one order names; what lies beyond them is for the next run.
+/// Most stretches of positions that one order names.
 pub const MOST_STRETCHES: usize = 4_000;
 
 /// True for a name that a data set may have: it begins names of buckets.
