@@ -196,9 +196,16 @@ async fn finish(
     record.process = None;
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     for fill in record.stages.iter_mut().filter_map(|stage| stage.fill.as_mut()) {
-        if let Err(error) = note_full(job.dir.path(), fill) {
-            observer
-                .note(&format!("how many objects the data set {} has is not known: {error}", fill.dataset));
+        let name = fill.dataset.clone();
+        match note_full(job.dir.path(), fill) {
+            Ok(None) => {}
+            Ok(Some(behind)) => observer.note(&format!(
+                "data set {name}: {behind} objects lie behind the first that is missing, and later runs do not read them: the same \
+                 command writes what is missing"
+            )),
+            Err(error) => {
+                observer.note(&format!("how many objects the data set {name} has is not known: {error}"));
+            }
         }
     }
     record.durability.extend(durability);

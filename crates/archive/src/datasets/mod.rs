@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cosmark_metrics::{FillResult, Sample};
-use cosmark_workload::dataset::{Cell, is_name, number_of};
+use cosmark_workload::dataset::{Cell, is_name, is_torn, number_of};
 use cosmark_workload::logins::without_logins;
 use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{Effect, Work};
@@ -322,16 +322,19 @@ impl DataSet {
 }
 
 /// Writes down what became of a pass of the run in `run` that ends when the store is full enough: how many objects are there
-/// without a gap, also in `fill`. The run writes the data set no more.
+/// without a gap, also in `fill`. The run writes the data set no more. Gives how many objects lie behind the first gap, where
+/// these are many.
 ///
 /// # Errors
 /// When the record cannot be read or written, or another run writes the data set already.
-pub fn note_full(run: &Path, fill: &mut FillResult) -> Result<(), ArchiveError> {
-    let Some((full, archive)) = fill.full.as_mut().zip(run.parent()) else { return Ok(()) };
-    let Some(known) = DataSet::find(archive, &fill.dataset)? else { return Ok(()) };
+pub fn note_full(run: &Path, fill: &mut FillResult) -> Result<Option<u64>, ArchiveError> {
+    let Some((full, archive)) = fill.full.as_mut().zip(run.parent()) else { return Ok(None) };
+    let Some(known) = DataSet::find(archive, &fill.dataset)? else { return Ok(None) };
     let _hold = known.hold()?;
-    let Some(mut set) = DataSet::find(archive, &fill.dataset)? else { return Ok(()) };
-    let objects = set.done()?.first().map_or(0, Done::first_missing);
+    let Some(mut set) = DataSet::find(archive, &fill.dataset)? else { return Ok(None) };
+    let done = set.done()?;
+    let done = done.first();
+    let objects = done.map_or(0, Done::first_missing);
     full.objects = Some(objects);
     let (first, last) = set.record.containers;
     // Every container is to have an object.
@@ -340,7 +343,8 @@ pub fn note_full(run: &Path, fill: &mut FillResult) -> Result<(), ArchiveError> 
         set.record.full = Some(DataSetFull { goal: full.goal, share, objects, at: Timestamp::now() });
         set.write()?;
     }
-    Ok(())
+    let torn = done.filter(|done| is_torn(objects, done.up_to()));
+    Ok(torn.map(|done| done.count() - objects))
 }
 
 /// What operations may name in workloads that are read beside this archive. What cannot be read is not named.

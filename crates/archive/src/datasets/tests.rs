@@ -311,6 +311,27 @@ fn a_data_set_that_fills_a_share_of_the_store_has_what_is_there_without_a_gap() 
 }
 
 #[test]
+fn a_failure_among_the_first_objects_of_a_fill_to_a_share_is_said_and_left_for_the_same_command() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let run = path.join("w1-x");
+    let own = workload(path, TO_A_SHARE, "a");
+    let mut fills = begun(path, "w1", &own);
+    fills.add((1, 0), &samples(&fills, (0..9).chain(10..400), 200)).unwrap();
+    fills.add((1, 0), &samples(&fills, 9..10, 500)).unwrap();
+    drop(fills);
+    assert_eq!(note_full(&run, &mut came_to(0.61, true)).unwrap(), Some(390));
+    let mut again = workload(path, TO_A_SHARE, "a");
+    admit(path, &mut again).unwrap();
+    assert_eq!(again.stages[1].works[0].pass.as_ref().unwrap().gaps(), [(9, 9)]);
+    let mut fills = begun(path, "w2", &again);
+    fills.add((1, 0), &samples(&fills, 9..10, 200)).unwrap();
+    drop(fills);
+    assert_eq!(note_full(&run, &mut came_to(0.61, true)).unwrap(), None);
+    assert_eq!(DataSet::find(path, "d").unwrap().unwrap().objects(), 400);
+}
+
+#[test]
 fn a_data_set_of_which_a_container_would_be_empty_is_not_read() {
     let archive = tempfile::tempdir().unwrap();
     let path = archive.path();

@@ -28,6 +28,8 @@ const NO_ROOM_TIMES: u32 = 3;
 /// A store that becomes less full again by no more than this share puts in order what it has; more, and the figure that ended
 /// the load was none to go by.
 const LASTING: f64 = 0.01;
+/// A store that is so much fuller than was asked for is not written to at all.
+const FULLER: f64 = 0.05;
 /// How often it is looked while nothing is to be done but to wait.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Time between two figures that differ: at least, at most, and while they have never changed.
@@ -46,6 +48,8 @@ pub struct Filling {
     result: FullResult,
     sums: Sums,
     written: Written,
+    /// It is so full, and what is missing between its objects is written.
+    mends: bool,
     is_over: bool,
 }
 
@@ -88,7 +92,8 @@ impl Filling {
         let pass = stage.works.first()?.pass.as_deref()?;
         let (goal, named) = (pass.full_at()?, pass.full_by.clone());
         let result = FullResult { goal, ..FullResult::default() };
-        Some(Self { goal, named, result, sums: Sums::default(), written: Written::default(), is_over: false })
+        let (sums, written) = (Sums::default(), Written::default());
+        Some(Self { goal, named, result, sums, written, mends: false, is_over: false })
     }
 
     /// Adds what a driver did.
@@ -103,17 +108,22 @@ impl Filling {
         (self.goal > before).then(|| (now - before) / (self.goal - before))
     }
 
+    /// The share at which its load ends. What is missing between objects may make it a little more than was asked for.
+    fn ends_at(&self) -> f64 {
+        if self.mends { self.goal.max(self.result.before.unwrap_or(0.0)) + LASTING } else { self.goal }
+    }
+
     fn begin(&mut self, now_ns: u64) {
         self.written = Written { since_ns: now_ns, figure_ns: now_ns, ..Written::default() };
     }
 
     /// Looks at what is known at `now_ns`, since 1970.
     fn look(&mut self, now_ns: u64, full: &Full) -> Step {
-        let sums = self.sums;
+        let (sums, ends_at) = (self.sums, self.ends_at());
         let since = |ns: u64| Duration::from_nanos(now_ns.saturating_sub(ns));
         self.result.at_end = Some(full.share);
         self.result.age_s = Some(since(full.read_ns).as_secs_f64());
-        if full.share >= self.goal {
+        if full.share >= ends_at {
             self.result.reached = true;
             return Step::Reached;
         }
@@ -125,7 +135,7 @@ impl Filling {
         if full.same_since_ns > written.figure_ns {
             (written.figure_ns, written.figure_ok) = (full.same_since_ns, sums.ok);
         }
-        let (share, goal) = percents(full.share, self.goal);
+        let (share, goal) = percents(full.share, ends_at);
         if since(full.read_ns) > SILENCE {
             let s = SILENCE.as_secs();
             return Step::Hopeless(format!("for {s} s nobody said how full the store is ({share} before)"));
@@ -143,7 +153,8 @@ impl Filling {
                 "no object was acknowledged for {s} s; the store is {share} full"
             ));
         }
-        if since(written.figure_ns) > STUCK && sums.ok > written.figure_ok {
+        // What is missing is too little to show, and has an end.
+        if since(written.figure_ns) > STUCK && sums.ok > written.figure_ok && !self.mends {
             let objects = sums.ok - written.figure_ok;
             return Step::Hopeless(format!(
                 "{objects} objects were written in {s} s, and the store still says that it is {share} full"
@@ -249,20 +260,39 @@ impl StageRun<'_, '_> {
             observer.note(&format!("the store is {share} full, by the word of {by}; it is filled to {goal}"));
             return true;
         }
-        observer.note(&format!(
-            "the store is {share} full already, by the word of {}: nothing is written to come to {goal}",
-            fullness.by()
-        ));
         // Should drivers write all the same, of a run that is taken up, the first look ends that.
         filling.result.reached = true;
+        let is_fuller = full.share >= filling.goal + FULLER;
+        let missing = self.leave_gaps(is_fuller);
+        if let Some(filling) = &mut self.filling {
+            filling.mends = missing > 0;
+        }
+        let by = self.job.fullness.by();
+        observer.note(&match missing {
+            0 => format!(
+                "the store is {share} full already, by the word of {by}: nothing is written to come to {goal}"
+            ),
+            _ => format!(
+                "the store is {share} full already, by the word of {by}, and was to be {goal}: only what is missing between the objects \
+                 that are there is written"
+            ),
+        });
+        true
+    }
+
+    /// Leaves of the passes what is missing between the objects that are there, and nothing of a store that `is_fuller`; how
+    /// many objects that is.
+    fn leave_gaps(&mut self, is_fuller: bool) -> u64 {
         let mut stage = Stage::clone(&self.stage);
-        for work in &mut stage.works {
-            if let Some(pass) = &mut work.pass {
-                Arc::make_mut(pass).left = Some(Vec::new());
-            }
+        let mut missing = 0;
+        for pass in stage.works.iter_mut().filter_map(|work| work.pass.as_mut()) {
+            let gaps = if is_fuller { Vec::new() } else { pass.gaps() };
+            let pass = Arc::make_mut(pass);
+            pass.left = Some(gaps);
+            missing += pass.left();
         }
         self.stage = Arc::new(stage);
-        true
+        missing
     }
 
     /// True once, when the load is to end because the store is full enough, or will not be.

@@ -16,6 +16,9 @@ pub const LONGEST_NAME: usize = 40;
 /// Most stretches of positions that one order names.
 pub const MOST_STRETCHES: usize = 4_000;
 
+/// Objects that workers may have been ahead of each other when a pass ended.
+const AHEAD: u64 = 100;
+
 /// True for a name that a data set may have: it begins names of buckets.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
@@ -36,6 +39,13 @@ fn as_word(name: &str) -> String {
 
 fn of_word(word: &str) -> String {
     word.replace("%20", " ").replace("%25", "%")
+}
+
+/// Whether much of what is there lies behind a gap: more than a hundredth of the objects up to `end`, of which those before
+/// `without_gap` have none, and more than workers that were ahead at the end have left of a few.
+#[must_use]
+pub fn is_torn(without_gap: u64, end: u64) -> bool {
+    end.saturating_sub(without_gap) > (end / 100).max(AHEAD.min(end / 10))
 }
 
 /// One pass over a data set, or over a part of it.
@@ -118,6 +128,17 @@ impl FillPass {
             None => self.count,
             Some(left) => left.iter().map(|(first, last)| last - first + 1).sum(),
         }
+    }
+
+    /// What is missing between objects that are there, where so much is that it counts: else nothing.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<(u64, u64)> {
+        let left = self.left.as_deref().unwrap_or_default();
+        let behind = left.last().filter(|(_, last)| last + 1 == self.count);
+        let end = behind.map_or(self.count, |(first, _)| *first);
+        let gaps = left.iter().filter(|(first, _)| *first < end);
+        let without_gap = left.first().map_or(end, |(first, _)| *first);
+        if is_torn(without_gap, end) { gaps.copied().collect() } else { Vec::new() }
     }
 
     /// The share of the store's capacity at which it ends, 0 to 1.
@@ -379,6 +400,33 @@ mod tests {
             }
         }
         assert_eq!(number_of(Cell { container: 1, object: u64::MAX }, 2), None);
+    }
+
+    #[test]
+    fn what_is_missing_between_objects_counts_where_much_lies_behind_it() {
+        let gaps = |left: &str| {
+            format!("d objects=100000 count=100000 left={left}").parse::<FillPass>().unwrap().gaps()
+        };
+        // One of the first objects has failed.
+        assert_eq!(gaps("7-7,60000-99999"), [(7, 7)]);
+        assert_eq!(gaps("7-7,20-25"), [(7, 7), (20, 25)], "the last one is there");
+        // Workers were ahead, or nothing is missing but the end.
+        assert!(gaps("59700-59710,60000-99999").is_empty());
+        assert!(gaps("60000-99999").is_empty());
+        assert!(gaps("0-99999").is_empty());
+        assert!(gaps("").is_empty());
+        let new: FillPass = "d objects=5 count=5".parse().unwrap();
+        assert!(new.gaps().is_empty());
+        for (without_gap, end, torn) in [
+            (3, 100, true),
+            (91, 100, false),
+            (590, 600, false),
+            (539, 600, true),
+            (19_800, 20_000, false),
+            (0, 0, false),
+        ] {
+            assert_eq!(is_torn(without_gap, end), torn, "{without_gap} of {end}");
+        }
     }
 
     #[test]

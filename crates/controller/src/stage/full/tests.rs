@@ -58,6 +58,7 @@ fn filling(goal: f64) -> Filling {
         result: FullResult { goal, before: Some(0.1), ..FullResult::default() },
         sums: Sums::default(),
         written: Written::default(),
+        mends: false,
         is_over: false,
     };
     filling.begin(START_S * SECOND);
@@ -206,6 +207,26 @@ fn a_figure_that_does_not_last_is_no_goal_that_was_reached() {
         true,
     );
     assert!(!failed.result().reached, "it was not this load that made it so full");
+}
+
+#[test]
+fn what_is_missing_between_objects_is_written_to_a_store_that_is_so_full_already() {
+    let full = |share, at_s: u64| Full {
+        share,
+        fullest: None,
+        read_ns: (START_S + at_s) * SECOND,
+        same_since_ns: START_S * SECOND,
+    };
+    let mut filling = Filling { mends: true, ..filling(0.6) };
+    let op = OpSnapshot { ok: 1, ..OpSnapshot::default() };
+    let snapshot = Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] };
+    // What is missing is so little that it does not show, however long it takes.
+    for second in 1..900 {
+        filling.add(&snapshot);
+        assert_eq!(filling.look((START_S + second) * SECOND, &full(0.603, second)), Step::GoOn, "{second}");
+    }
+    assert_eq!(filling.look((START_S + 900) * SECOND, &full(0.611, 900)), Step::Reached);
+    assert_eq!(filling.settle(&full(0.611, 900), false), None);
 }
 
 #[test]
