@@ -240,13 +240,27 @@ impl DataSet {
         self.passes().ok()?.first()?.full_at()
     }
 
-    /// Positions of each pass that the store has acknowledged.
+    /// Positions of each pass that the store has acknowledged. What a later pass has done to an object counts for those before it:
+    /// one of these would bring an old version back.
     ///
     /// # Errors
     /// When a file cannot be read.
     pub fn done(&self) -> Result<Vec<Done>, ArchiveError> {
         let passes = self.passes().unwrap_or_default();
-        passes.iter().map(|pass| Done::read(&self.dir, pass.step, pass.count)).collect()
+        let all = passes.iter().map(|pass| Done::read(&self.dir, pass.step, pass.count));
+        let mut all = all.collect::<Result<Vec<Done>, ArchiveError>>()?;
+        for (at, pass) in passes.iter().enumerate() {
+            let Some((own, later)) = all.get_mut(at..).and_then(<[Done]>::split_first_mut) else { break };
+            let later: Vec<_> =
+                passes.iter().skip(at + 1).zip(later.iter()).filter(|(_, done)| done.count() > 0).collect();
+            if !later.is_empty() {
+                own.set_where(|position| {
+                    let object = pass.object_at(position);
+                    later.iter().any(|(pass, done)| pass.position_of(object).is_some_and(|at| done.has(at)))
+                });
+            }
+        }
+        Ok(all)
     }
 
     /// How far it is.

@@ -107,6 +107,17 @@ impl Done {
         new
     }
 
+    /// Marks those that are not done and of which `is_so` says so.
+    pub(crate) fn set_where(&mut self, is_so: impl Fn(u64) -> bool) {
+        let mut from = 0;
+        while let Some(position) = self.first_that(false, from, self.len) {
+            if is_so(position) {
+                self.set(position);
+            }
+            from = position + 1;
+        }
+    }
+
     /// True when it is done.
     #[must_use]
     pub fn has(&self, position: u64) -> bool {

@@ -80,6 +80,23 @@ fn a_pass_goes_on_from_what_was_acknowledged_wherever_it_was_killed() {
 }
 
 #[test]
+fn what_a_later_pass_has_done_to_an_object_no_earlier_one_does_again() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let own = workload(path, FILL, "a");
+    let mut fills = begun(path, "w1", &own);
+    let [first, second, ..] = fills.passes.as_mut_slice() else { panic!("a fill and a deletion") };
+    let [gone, other] = [3, 40].map(|at| first.pass.position_of(second.pass.object_at(at)).unwrap());
+    first.progress.add((0..500).filter(|at| ![gone, other].contains(at))).unwrap();
+    second.progress.add(0..40).unwrap();
+    drop(fills);
+    let mut again = workload(path, FILL, "a");
+    let notes = admit(path, &mut again).unwrap();
+    assert_eq!(notes, ["data set d: goes on, 539 of 600 writes and deletions are done"]);
+    assert_eq!(again.stages[1].works[0].pass.as_ref().unwrap().left, Some(vec![(other, other)]));
+}
+
+#[test]
 fn a_pass_whose_objects_are_missing_in_thousands_of_places_goes_on_to_its_end_in_one_run() {
     let archive = tempfile::tempdir().unwrap();
     let path = archive.path();

@@ -273,8 +273,8 @@ impl StageRun<'_, '_> {
                 "the store is {share} full already, by the word of {by}: nothing is written to come to {goal}"
             ),
             _ => format!(
-                "the store is {share} full already, by the word of {by}, and was to be {goal}: only what is missing between the objects \
-                 that are there is written"
+                "the store is {share} full already, by the word of {by}, and was to be {goal}: only what is missing between the \
+                 objects that are there is written"
             ),
         });
         true
