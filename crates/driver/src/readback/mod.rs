@@ -107,6 +107,8 @@ pub struct Standing {
     /// Objects in listings that are there and in no ledger.
     pub others: u64,
     suspects: Vec<Suspect>,
+    /// Of the last object that was answered for: its store, container and name.
+    answered: Option<(Site, String, String)>,
 }
 
 impl Standing {
@@ -247,8 +249,10 @@ impl Reading<'_, '_> {
         let (auth, storage) =
             self.what.targets.get(&site).ok_or("the workload has not the store that the ledger is about")?;
         let manner = &self.what.manner;
-        let reader =
+        let mut reader =
             Reader::open(self.what.catalog, auth, storage, manner.workers, manner.rate_per_s).await?;
+        let answered = self.standing.answered.clone().filter(|(of, ..)| *of == site);
+        reader.answered = answered.map(|(_, container, object)| (container, object));
         self.readers.insert(site, reader);
         Ok(())
     }
@@ -339,6 +343,8 @@ impl Reading<'_, '_> {
         let space = self.space(first.space)?.clone();
         let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(()) };
         let looked = reader.look(&space, &chunk).await?;
+        let answered = reader.answered.clone();
+        self.standing.answered = answered.map(|(container, object)| (space.site, container, object));
         for ((_, key, entry), looked) in chunk.into_iter().zip(looked) {
             self.standing.bytes += looked.bytes;
             let is_listed = listing.as_mut().map(|listing| listing.has(key.object));

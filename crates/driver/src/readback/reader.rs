@@ -85,6 +85,8 @@ pub struct Reader {
     /// When the next object may be asked for.
     free: Instant,
     silent: u64,
+    /// Container and object that were answered for last.
+    pub answered: Option<(String, String)>,
 }
 
 impl Reader {
@@ -109,6 +111,7 @@ impl Reader {
             gap: rate_per_s.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate.max(1e-3))),
             free: Instant::now(),
             silent: 0,
+            answered: None,
         };
         let mut marks = Marks::default();
         let limit = reader.limit;
@@ -146,17 +149,44 @@ impl Reader {
         }
     }
 
-    /// Reads these objects of a space; the answers are in their order.
+    /// Reads these objects of a space; the answers are in their order. Where many in a row are not answered for, and one is that was
+    /// before, only a part of the store is away.
     ///
     /// # Errors
     /// One sentence, when the store has gone.
     pub async fn look(&mut self, space: &Space, objects: &[Numbered]) -> Result<Vec<Looked>, String> {
         let looked: RefCell<Vec<Option<Looked>>> = RefCell::new(vec![None; objects.len()]);
-        let (next, free) = (Cell::new(0_usize), Cell::new(self.free));
-        let silent = Cell::new(self.silent);
+        let next = Cell::new(0_usize);
+        loop {
+            self.look_on(space, objects, &looked, &next).await;
+            if self.silent >= MOST_SILENT && !self.answers().await {
+                break;
+            }
+            if self.silent < MOST_SILENT {
+                return Ok(looked.into_inner().into_iter().flatten().collect());
+            }
+            self.silent = 0;
+        }
+        let why = looked.into_inner().into_iter().flatten().find_map(|one| one.why);
+        Err(format!(
+            "{MOST_SILENT} objects in a row could not be read ({}): see that the store is there and lets this login read, then go on with --resume",
+            why.unwrap_or_default()
+        ))
+    }
+
+    /// From the object `next` on, until too many in a row are not answered for.
+    async fn look_on(
+        &mut self,
+        space: &Space,
+        objects: &[Numbered],
+        looked: &RefCell<Vec<Option<Looked>>>,
+        next: &Cell<usize>,
+    ) {
+        let (free, silent) = (Cell::new(self.free), Cell::new(self.silent));
+        let answered = RefCell::new(self.answered.take());
         let (limit, gap, auth) = (self.limit, self.gap, &self.auth);
         let clients = self.clients.iter_mut().map(|client| {
-            let (looked, next, free, silent) = (&looked, &next, &free, &silent);
+            let (free, silent, answered) = (&free, &silent, &answered);
             async move {
                 while silent.get() < MOST_SILENT
                     && let Some((_, key, entry)) = objects.get(next.get())
@@ -169,8 +199,12 @@ impl Reader {
                     }
                     let names = space.names(*key);
                     let one = read(client.as_mut(), auth.as_ref(), limit, &names, entry).await;
-                    let is_silent = one.found == Found::Unreadable;
-                    silent.set(if is_silent { silent.get() + 1 } else { 0 });
+                    if one.found == Found::Unreadable {
+                        silent.set(silent.get() + 1);
+                    } else {
+                        silent.set(0);
+                        answered.replace(Some(names));
+                    }
                     if let Some(place) = looked.borrow_mut().get_mut(at) {
                         *place = Some(one);
                     }
@@ -178,15 +212,15 @@ impl Reader {
             }
         });
         futures_util::future::join_all(clients).await;
-        (self.free, self.silent) = (free.get(), silent.get());
-        if self.silent >= MOST_SILENT {
-            let why = looked.into_inner().into_iter().flatten().find_map(|one| one.why);
-            return Err(format!(
-                "{MOST_SILENT} objects in a row could not be read ({}): see that the store is there and lets this login read, then go on with --resume",
-                why.unwrap_or_default()
-            ));
-        }
-        Ok(looked.into_inner().into_iter().flatten().collect())
+        (self.free, self.silent, self.answered) = (free.get(), silent.get(), answered.into_inner());
+    }
+
+    /// Whether what was answered for last is again.
+    async fn answers(&mut self) -> bool {
+        let (limit, auth, names) = (self.limit, Arc::clone(&self.auth), self.answered.clone());
+        let Some((names, client)) = names.zip(self.clients.first_mut()) else { return false };
+        let one = read(client.as_mut(), auth.as_ref(), limit, &names, &Entry::default()).await;
+        one.found != Found::Unreadable
     }
 }
 

@@ -26,6 +26,8 @@ struct Lags {
     opened: Instant,
     /// The page behind a mark, so long after the store was opened, where it has listings.
     lists: Option<fn(&str, Duration) -> ListPage>,
+    /// The first and the last object about which it says nothing; none where the first is behind the last.
+    mute: (u64, u64),
 }
 
 impl Adaptor for Lags {
@@ -56,7 +58,11 @@ impl Client for Lags {
         _: Option<&'a mut dyn BodySink>,
         _: &'a mut Marks,
     ) -> OpFuture<'a, ReadOutcome> {
-        let is_there = match name.object.strip_prefix("o-").and_then(|digits| digits.parse::<u64>().ok()) {
+        let number = name.object.strip_prefix("o-").and_then(|digits| digits.parse::<u64>().ok());
+        if number.is_some_and(|number| (self.mute.0..=self.mute.1).contains(&number)) {
+            return Box::pin(ready(Err(Error::new(ErrorKind::Status(503), "too few copies"))));
+        }
+        let is_there = match number {
             Some(1) => true,
             Some(OBJECTS) => self.opened.elapsed() < GONE_AFTER,
             _ => false,
@@ -127,7 +133,11 @@ impl Auth for Anybody {
 type Open = fn(&Settings) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>>;
 
 fn open(lists: Option<fn(&str, Duration) -> ListPage>) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>> {
-    Ok(Arc::new(Lags { opened: Instant::now(), lists }))
+    Ok(Arc::new(Lags { opened: Instant::now(), lists, mute: (1, 0) }))
+}
+
+fn mute(first: u64, last: u64) -> cosmark_adaptor_api::Result<Arc<dyn Adaptor>> {
+    Ok(Arc::new(Lags { opened: Instant::now(), lists: None, mute: (first, last) }))
 }
 
 const fn row(name: &'static str, open: Open) -> AdaptorDef {
@@ -149,6 +159,8 @@ const CATALOG: Catalog = Catalog {
         row("doubles", |_| open(Some(doubled))),
         row("behind", |_| open(Some(behind))),
         row("haunted", |_| open(Some(haunted))),
+        row("mute in part", |_| mute(100, 200)),
+        row("mute", |_| mute(1, OBJECTS)),
     ],
     auths: &[AuthDef {
         name: "anybody",
@@ -299,4 +311,40 @@ async fn names_that_nobody_wrote_are_counted_once_where_a_reading_is_ended_among
         (standing.count(Class::ListedNotThere), standing.decided(), notes.0.len()),
         (4990, 4991, 4990)
     );
+}
+
+/// Reads these objects without a second look; what it comes to.
+async fn read(kind: &str, from: u64, to: u64, standing: &mut Standing) -> Result<bool, String> {
+    let spaces = [space()];
+    let manner = Manner {
+        workers: 4,
+        rate_per_s: None,
+        settle: Duration::ZERO,
+        listings: false,
+        in_doubt: false,
+        removed: false,
+    };
+    let targets = [(SITE, (spec("anybody"), spec(kind)))].into();
+    let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
+    what.run(&mut (from..=to).map(deleted), standing, &mut Notes::default()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_of_a_store_that_answers_nothing_is_unreadable_and_hides_nothing_of_the_rest() {
+    let right = (OBJECTS - 102, 101, 1);
+    let of = |standing: &Standing| {
+        let count = |class| standing.count(class);
+        (count(Class::Right), count(Class::Unreadable), count(Class::Resurrected))
+    };
+    let mut standing = Standing::default();
+    assert_eq!(read("mute in part", 1, OBJECTS, &mut standing).await, Ok(true));
+    assert_eq!(of(&standing), right);
+    // Also where a reading that was ended goes on with that part.
+    let mut standing = Standing::default();
+    assert_eq!(read("mute in part", 1, 99, &mut standing).await, Ok(true));
+    assert_eq!(read("mute in part", 100, OBJECTS, &mut standing).await, Ok(true));
+    assert_eq!(of(&standing), right);
+    // Who has never had an answer asks for nothing more.
+    let why = read("mute", 1, OBJECTS, &mut Standing::default()).await.unwrap_err();
+    assert!(why.starts_with("32 objects in a row could not be read") && why.contains("--resume"), "{why}");
 }
