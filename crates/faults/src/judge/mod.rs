@@ -187,6 +187,12 @@ fn remarks(result: &FaultResult, shapes: &[Shape], load: &Load) -> Vec<String> {
              shows, or the store has become faster, and what was made up later is not only what had waited",
         ));
     }
+    if let Some(slots) = slots_that(&|slot, _| is_proved_late(slot)) {
+        remarks.push(format!(
+            "in slot {slots} the fault was proved to be there only in the second half of its time, and may have been there for \
+             less than half as long as it was to be; give it a longer hold:",
+        ));
+    }
     if let Some(slots) = slots_that(&|_, shape| shape.falls_again) {
         remarks.push(format!(
             "in slot {slots} the rate fell again after it had been back: what was lost counts all of it, the time until it \
@@ -194,6 +200,12 @@ fn remarks(result: &FaultResult, shapes: &[Shape], load: &Load) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// Making a fault, or proving it, took more than half of the time between when it was asked for and when its healing began.
+fn is_proved_late(slot: &SlotResult) -> bool {
+    let known = slot.landed_s.zip(slot.heal_s).filter(|_| slot.void.is_none());
+    known.is_some_and(|(landed_s, heal_s)| heal_s - landed_s < (heal_s - slot.from_s) / 2.0)
 }
 
 /// The healthy seconds of a load.

@@ -382,6 +382,19 @@ fn a_second_dip_of_a_slot_that_came_after_the_rate_had_been_back_is_said() {
 }
 
 #[test]
+fn a_fault_that_was_proved_late_is_said_to_have_been_there_for_less_than_it_was_to_be() {
+    for (after_s, is_late) in [(0.2, false), (4.9, false), (5.1, true), (9.9, true)] {
+        let slot = Played { landed: Some((100.0 + after_s, "seen".into())), ..played(100.0) };
+        let void = Played { void: Some("it was gone".into()), ..slot.clone() };
+        let says = |slot: Played| {
+            let found = judged(&three_dips(), &[slot], 30);
+            found.remarks.iter().any(|one| one.contains("in slot 1 the fault was proved to be there only"))
+        };
+        assert_eq!((says(slot), says(void)), (is_late, false), "{after_s}");
+    }
+}
+
+#[test]
 fn a_rate_that_is_not_steady_before_the_first_slot_is_said_with_what_it_does_to_the_figures() {
     let said = |rate: &dyn Fn(u64) -> u64| {
         let found = judged(&rates(rate), &[played(100.0)], 30);
