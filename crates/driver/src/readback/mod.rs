@@ -420,7 +420,9 @@ impl Reading<'_, '_> {
             let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(ControlFlow::Break(())) };
             let looked = reader.look(&space, &chunk).await?;
             for ((_, key, entry), looked) in chunk.into_iter().zip(looked) {
-                let is_listed = self.is_listed_now(&space, key).await;
+                // Of what is not as acknowledged its listing says nothing more, and there may be very many of these.
+                let is_broken = self.class(&space, &entry, &looked, None).is_worth_a_second_look();
+                let is_listed = if is_broken { None } else { self.is_listed_now(&space, key).await };
                 let was = self.standing.suspects.remove(0).class;
                 left -= 1;
                 let class = match self.class(&space, &entry, &looked, is_listed) {

@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Auth, AuthDef, BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage,
@@ -118,6 +119,14 @@ fn haunted(_: &str, _: Duration) -> ListPage {
     behind("", Duration::ZERO)
 }
 
+static LISTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Nothing, and how often it was asked for.
+fn counted(_: &str, _: Duration) -> ListPage {
+    LISTED.fetch_add(1, Ordering::Relaxed);
+    ListPage::default()
+}
+
 struct Anybody;
 
 impl Auth for Anybody {
@@ -159,6 +168,7 @@ const CATALOG: Catalog = Catalog {
         row("doubles", |_| open(Some(doubled))),
         row("behind", |_| open(Some(behind))),
         row("haunted", |_| open(Some(haunted))),
+        row("counted", |_| open(Some(counted))),
         row("mute in part", |_| mute(100, 200)),
         row("mute", |_| mute(1, OBJECTS)),
     ],
@@ -249,27 +259,27 @@ async fn what_is_late_at_the_end_of_a_long_reading_has_its_time_although_a_lie_w
     assert_eq!((standing.count(Class::Right), standing.broken()), (OBJECTS - 2, 1));
 }
 
-/// Reads one object of a store that has listings, and looks again after this time.
-async fn listed(kind: &str, settle: Duration) -> (Standing, usize) {
+/// Reads an object of a store that has listings, and looks again after this time.
+async fn listed(kind: &str, object: u64, settle: Duration) -> (Standing, usize) {
     let spaces = [space()];
     let manner =
         Manner { workers: 1, rate_per_s: None, settle, listings: true, in_doubt: false, removed: false };
     let targets = [(SITE, (spec("anybody"), spec(kind)))].into();
     let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
     let (mut standing, mut notes) = (Standing::default(), Notes::default());
-    let mut objects = std::iter::once(deleted(2));
+    let mut objects = std::iter::once(deleted(object));
     assert_eq!(what.run(&mut objects, &mut standing, &mut notes).await, Ok(true));
     (standing, notes.1)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_listing_that_repeats_itself_is_none_and_names_that_come_twice_are_counted() {
-    let (standing, _) = listed("repeats", Duration::ZERO).await;
+    let (standing, _) = listed("repeats", 2, Duration::ZERO).await;
     assert_eq!((standing.listed_containers, standing.unlisted_containers), (0, 1));
     let why = standing.unlisted_why.unwrap();
     assert!(why.contains("the listing repeats itself"), "{why}");
 
-    let (standing, said) = listed("doubles", Duration::ZERO).await;
+    let (standing, said) = listed("doubles", 2, Duration::ZERO).await;
     assert_eq!((standing.listed_containers, standing.unlisted_containers), (1, 0));
     assert_eq!((standing.listed_twice, standing.unlisted_why), (10, None));
     // After 100 to 400 pages of the listing, too.
@@ -281,7 +291,7 @@ async fn a_listing_that_is_behind_has_more_time_than_what_is_lost_and_one_that_s
     let settle = Duration::from_secs(10);
     for (kind, class, waited_s) in [("behind", Class::Late, 30), ("haunted", Class::ListedNotThere, 60)] {
         let began = Instant::now();
-        let (standing, _) = listed(kind, settle).await;
+        let (standing, _) = listed(kind, 2, settle).await;
         assert_eq!((standing.count(class), standing.decided()), (1, 1), "{kind}");
         assert_eq!(began.elapsed().as_secs(), waited_s, "{kind}");
     }
@@ -347,4 +357,11 @@ async fn a_part_of_a_store_that_answers_nothing_is_unreadable_and_hides_nothing_
     // Who has never had an answer asks for nothing more.
     let why = read("mute", 1, OBJECTS, &mut Standing::default()).await.unwrap_err();
     assert!(why.starts_with("32 objects in a row could not be read") && why.contains("--resume"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_broken_by_itself_is_looked_up_in_no_listing_again() {
+    let (standing, _) = listed("counted", 1, Duration::from_secs(10)).await;
+    assert_eq!((standing.count(Class::Resurrected), standing.listed_containers), (1, 1));
+    assert_eq!(LISTED.load(Ordering::Relaxed), 1, "the container, and nothing for the second look");
 }
