@@ -47,7 +47,7 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
         if let Some(set) = &known {
             same(set, &own, work, pass)?;
             resolved.seed = Some(set.record.seed);
-            let passes = set.done().map_err(|error| error.to_string())?;
+            let passes = set.over().map_err(|error| error.to_string())?;
             let step = usize::try_from(pass.step).unwrap_or(usize::MAX);
             if let Some(done) = passes.get(step) {
                 // Who deletes a second time is answered that there is nothing, and who writes what a later pass has
@@ -106,7 +106,7 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
 }
 
 fn going_on(set: &DataSet, pass: &FillPass) -> Result<String, String> {
-    let done = set.done().map_err(|error| error.to_string())?;
+    let done = set.over().map_err(|error| error.to_string())?;
     let (name, sum) = (&set.record.name, |of: fn(&super::Done) -> u64| done.iter().map(of).sum::<u64>());
     let (there, all) = (sum(|done| done.count()), sum(|done| done.len()));
     if let Some(ppm) = pass.full_at_ppm {

@@ -240,15 +240,19 @@ impl DataSet {
         self.passes().ok()?.first()?.full_at()
     }
 
-    /// Positions of each pass that the store has acknowledged. What a later pass has done to an object counts for those before it:
-    /// one of these would bring an old version back.
+    /// Positions of each pass that the store has acknowledged.
     ///
     /// # Errors
     /// When a file cannot be read.
     pub fn done(&self) -> Result<Vec<Done>, ArchiveError> {
         let passes = self.passes().unwrap_or_default();
-        let all = passes.iter().map(|pass| Done::read(&self.dir, pass.step, pass.count));
-        let mut all = all.collect::<Result<Vec<Done>, ArchiveError>>()?;
+        passes.iter().map(|pass| Done::read(&self.dir, pass.step, pass.count)).collect()
+    }
+
+    /// The same, and those that are not to be done any more: what a later pass has done to an object counts for those before it, which
+    /// would bring an old version back.
+    fn over(&self) -> Result<Vec<Done>, ArchiveError> {
+        let (passes, mut all) = (self.passes().unwrap_or_default(), self.done()?);
         for (at, pass) in passes.iter().enumerate() {
             let Some((own, later)) = all.get_mut(at..).and_then(<[Done]>::split_first_mut) else { break };
             let later: Vec<_> =
@@ -271,7 +275,7 @@ impl DataSet {
         if self.record.cleaned.is_some() {
             return Ok(DataSetState::Cleaned);
         }
-        let done = self.done()?;
+        let done = self.over()?;
         let whole = match (self.full_at(), &self.record.full) {
             (None, _) => done.iter().all(Done::is_whole),
             (Some(_), None) => false,

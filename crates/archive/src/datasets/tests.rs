@@ -94,6 +94,8 @@ fn what_a_later_pass_has_done_to_an_object_no_earlier_one_does_again() {
     let notes = admit(path, &mut again).unwrap();
     assert_eq!(notes, ["data set d: goes on, 539 of 600 writes and deletions are done"]);
     assert_eq!(again.stages[1].works[0].pass.as_ref().unwrap().left, Some(vec![(other, other)]));
+    // What the store has not acknowledged may come late all the same, and its check is to know that.
+    assert!(!DataSet::find(path, "d").unwrap().unwrap().done().unwrap()[0].has(gone));
 }
 
 #[test]
