@@ -249,8 +249,8 @@ impl DataSet {
         passes.iter().map(|pass| Done::read(&self.dir, pass.step, pass.count)).collect()
     }
 
-    /// The same, and those that are not to be done any more: what a later pass has done to an object counts for those before it, which
-    /// would bring an old version back.
+    /// The same, and those that are not to be done any more: what a later pass has done to an object counts for those before
+    /// it, which would bring an old version back.
     fn over(&self) -> Result<Vec<Done>, ArchiveError> {
         let (passes, mut all) = (self.passes().unwrap_or_default(), self.done()?);
         for (at, pass) in passes.iter().enumerate() {
@@ -340,8 +340,8 @@ impl DataSet {
 }
 
 /// Writes down what became of a pass of the run in `run` that ends when the store is full enough: how many objects are there
-/// without a gap, also in `fill`. The run writes the data set no more. Gives how many objects lie behind the first gap, where
-/// these are many.
+/// without a gap, also in `fill`. The run writes the data set no more. Gives how many objects lie behind the first gap,
+/// where these are many.
 ///
 /// # Errors
 /// When the record cannot be read or written, or another run writes the data set already.

@@ -164,9 +164,9 @@ impl Done {
         last.map_or(0, |at| at as u64 * 64 + 64 - u64::from(self.bits[at].leading_zeros()))
     }
 
-    /// What is not done, in at most `most` stretches: all that lies behind the last position that is done is one of them. Where
-    /// there would be more some are joined if it `may_repeat` what lies between them: no more than is missing in them, or than
-    /// a tenth of the work.
+    /// What is not done, in at most `most` stretches: all that lies behind the last position that is done is one of them.
+    /// Where there would be more some are joined if it `may_repeat` what lies between them: no more than is missing in them,
+    /// or than a tenth of the work.
     #[must_use]
     pub fn left(&self, most: usize, may_repeat: bool) -> Left {
         let end = self.up_to();
@@ -187,8 +187,8 @@ impl Done {
         Left { stretches: holes, again, later: missing - covered }
     }
 
-    /// The first stretches before `end` that are not done, at most `room`, and how many positions in them are not: between two
-    /// of them more than `bridge` are done.
+    /// The first stretches before `end` that are not done, at most `room`, and how many positions in them are not: between
+    /// two of them more than `bridge` are done.
     fn holes(&self, end: u64, bridge: u64, room: usize) -> (Vec<(u64, u64)>, u64) {
         let mut holes: Vec<(u64, u64)> = Vec::new();
         let (mut position, mut missing) = (0, 0);

@@ -280,8 +280,8 @@ impl StageRun<'_, '_> {
         true
     }
 
-    /// Leaves of the passes what is missing between the objects that are there, and nothing of a store that `is_fuller`; how
-    /// many objects that is.
+    /// Leaves of the passes what is missing between the objects that are there, and nothing of a store that `is_fuller`;
+    /// how many objects that is.
     fn leave_gaps(&mut self, is_fuller: bool) -> u64 {
         let mut stage = Stage::clone(&self.stage);
         let mut missing = 0;

@@ -149,8 +149,8 @@ impl Reader {
         }
     }
 
-    /// Reads these objects of a space; the answers are in their order. Where many in a row are not answered for, and one is that was
-    /// before, only a part of the store is away.
+    /// Reads these objects of a space; the answers are in their order. Where many in a row are not answered for, and one is
+    /// that was before, only a part of the store is away.
     ///
     /// # Errors
     /// One sentence, when the store has gone.
