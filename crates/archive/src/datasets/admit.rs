@@ -42,7 +42,7 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
     let run_seed = own.seed.unwrap_or(0);
     for ((stage, index), work, pass) in passes_of(&own) {
         let known = found(&pass.dataset)?.filter(|set| set.record.cleaned.is_none());
-        let mut resolved = FillPass { seed: Some(run_seed), left: None, ..pass.clone() };
+        let mut resolved = FillPass { seed: Some(run_seed), left: None, again: 0, later: 0, ..pass.clone() };
         let mut torn = None;
         if let Some(set) = &known {
             same(set, &own, work, pass)?;
@@ -56,6 +56,7 @@ pub fn admit(archive: &Path, workload: &mut Workload) -> Result<Vec<String>, Str
                 let is_last = passes.iter().skip(step + 1).all(|later| later.count() == 0);
                 let left = done.left(MOST_STRETCHES, is_last && !deletes);
                 torn = in_many_places(&pass.dataset, &left);
+                (resolved.again, resolved.later) = (left.again, left.later);
                 resolved.left = Some(left.stretches);
             }
         }
@@ -205,7 +206,8 @@ fn record_of(workload: &Workload, work: &Work, pass: &FillPass) -> DataSetRecord
     let containers = operation.and_then(|operation| operation.containers.as_ref());
     let passes = passes_of(workload).filter(|(_, _, other)| other.dataset == pass.dataset);
     let plain = |pass: &FillPass| {
-        FillPass { seed: None, left: None, full_by: Vec::new(), ..pass.clone() }.to_string()
+        FillPass { seed: None, left: None, again: 0, later: 0, full_by: Vec::new(), ..pass.clone() }
+            .to_string()
     };
     let sizes = passes_of(workload)
         .filter(|(_, _, other)| other.dataset == pass.dataset)

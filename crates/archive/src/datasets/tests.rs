@@ -113,8 +113,9 @@ fn a_pass_whose_objects_are_missing_in_thousands_of_places_goes_on_to_its_end_in
     assert_eq!(notes.len(), 2, "{notes:?}");
     let says = "what is missing lies in more than 4000 places: 11998 objects between these are written again";
     assert!(notes[1].ends_with(says), "{notes:?}");
-    let left = again.stages[1].works[0].pass.as_ref().unwrap().left.clone();
-    assert_eq!(left, Some(vec![(1, 23_997), (23_999, 39_999)]));
+    let pass = again.stages[1].works[0].pass.as_ref().unwrap();
+    assert_eq!(pass.left, Some(vec![(1, 23_997), (23_999, 39_999)]));
+    assert_eq!((pass.before(), pass.again, pass.later), (12_000, 11_998, 0));
 }
 
 fn whole(path: &Path) -> DataSet {

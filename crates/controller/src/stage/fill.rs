@@ -73,24 +73,31 @@ impl FillCurve {
         self.bins.get_mut(at)
     }
 
+    /// Of so many acknowledgements those of what was not done before: what is done again lies evenly among the rest.
+    fn new_of(&self, ok: u64) -> u64 {
+        let left = u128::from(self.pass.left()).max(1);
+        let new = u128::from(ok) * left.saturating_sub(u128::from(self.pass.again)) / left;
+        u64::try_from(new).unwrap_or(ok)
+    }
+
     /// What came of it in `window_s` seconds.
     #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
     pub fn result(&self, window_s: f64) -> FillResult {
-        let before = self.pass.count.saturating_sub(self.pass.left());
-        let (mut done, width_s) = (before, self.width_ns as f64 / 1e9);
+        let before = self.pass.before();
+        let (mut sum, width_s) = (0_u64, self.width_ns as f64 / 1e9);
         let last = self.bins.len().saturating_sub(1);
         let mut curve = Vec::with_capacity(self.bins.len());
         let mut full = None;
         for (at, Bin { ok, bytes, full: own }) in self.bins.iter().enumerate() {
             full = own.or(full);
-            done += ok;
+            sum += ok;
             let from_s = at as f64 * width_s;
             // The last one is as long as there was load in it.
             let to_s = from_s + width_s;
             let to_s = if at == last && window_s > from_s { to_s.min(window_s) } else { to_s };
             let seconds = (to_s - from_s).max(1e-3);
             curve.push(FillPoint {
-                objects: done,
+                objects: before + self.new_of(sum),
                 at_s: to_s,
                 rate_per_s: *ok as f64 / seconds,
                 bytes_per_s: *bytes as f64 / seconds,
@@ -108,7 +115,7 @@ impl FillCurve {
             dataset: self.pass.dataset.clone(),
             objects: self.pass.count,
             before,
-            done: done.min(self.pass.count),
+            done: (before + self.new_of(sum)).min(self.pass.count),
             dataset_objects: self.pass.objects,
             curve,
             full: None,
@@ -130,6 +137,18 @@ mod tests {
     fn slice(ok: u64) -> Snapshot {
         let op = OpSnapshot { ok, bytes: ok * 10, ..OpSnapshot::default() };
         Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] }
+    }
+
+    #[test]
+    fn what_is_done_again_counts_once_and_what_is_left_for_later_not() {
+        let mut curve = curve("left=0-59999 again=20000 later=1000");
+        assert_eq!(curve.result(1.0).done, 59_000);
+        curve.add(0, &slice(30_000));
+        let half = curve.result(1.0);
+        assert_eq!((half.before, half.done, half.curve[0].objects), (59_000, 79_000, 79_000));
+        assert!((half.curve[0].rate_per_s - 30_000.0).abs() < 1e-6);
+        curve.add(FIRST_NS, &slice(30_000));
+        assert_eq!(curve.result(2.0).done, 99_000);
     }
 
     #[test]

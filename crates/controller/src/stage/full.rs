@@ -288,8 +288,8 @@ impl StageRun<'_, '_> {
         for pass in stage.works.iter_mut().filter_map(|work| work.pass.as_mut()) {
             let gaps = if is_fuller { Vec::new() } else { pass.gaps() };
             let pass = Arc::make_mut(pass);
-            pass.left = Some(gaps);
-            missing += pass.left();
+            missing += gaps.iter().map(|(first, last)| last - first + 1).sum::<u64>();
+            (pass.left, pass.again, pass.later) = (Some(gaps), 0, 0);
         }
         self.stage = Arc::new(stage);
         missing

@@ -76,6 +76,10 @@ pub struct FillPass {
     pub seed: Option<u64>,
     /// What of its positions (0 to `count` - 1) is left to do, as first and last; `None` = all.
     pub left: Option<Vec<(u64, u64)>>,
+    /// Positions in them that are done already, and are done again.
+    pub again: u64,
+    /// Positions that are not done and in none of them: for a later run.
+    pub later: u64,
 }
 
 /// A place in the grid of a data set: 0-based container and object.
@@ -128,6 +132,12 @@ impl FillPass {
             None => self.count,
             Some(left) => left.iter().map(|(first, last)| last - first + 1).sum(),
         }
+    }
+
+    /// Positions that are done before it begins.
+    #[must_use]
+    pub fn before(&self) -> u64 {
+        (self.count + self.again).saturating_sub(self.left() + self.later)
     }
 
     /// What is missing between objects that are there, where so much is that it counts: else nothing.
@@ -190,6 +200,11 @@ impl fmt::Display for FillPass {
             let stretches: Vec<String> = left.iter().map(|(first, last)| format!("{first}-{last}")).collect();
             write!(f, " left={}", stretches.join(","))?;
         }
+        for (key, count) in [("again", self.again), ("later", self.later)] {
+            if count > 0 {
+                write!(f, " {key}={count}")?;
+            }
+        }
         Ok(())
     }
 }
@@ -214,6 +229,8 @@ impl FromStr for FillPass {
             full_by: Vec::new(),
             seed: None,
             left: None,
+            again: 0,
+            later: 0,
         };
         for word in words {
             let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no key=value"))?;
@@ -231,6 +248,8 @@ impl FromStr for FillPass {
                 "full_by" => pass.full_by = value.split(',').map(of_word).collect(),
                 "seed" => pass.seed = Some(number()?),
                 "left" => pass.left = Some(stretches(value)?),
+                "again" => pass.again = number()?,
+                "later" => pass.later = number()?,
                 _ => return Err(format!("`{key}` is no part of a pass")),
             }
         }
@@ -260,6 +279,10 @@ impl FillPass {
                 return Err("what is left is not in order, or beyond its end".to_owned());
             }
             next = last + 1;
+        }
+        let missing = self.left().checked_sub(self.again).and_then(|new| new.checked_add(self.later));
+        if missing.is_none_or(|missing| missing > self.count) {
+            return Err("what is done again or later does not fit what is left".to_owned());
         }
         Ok(self)
     }
@@ -435,7 +458,11 @@ mod tests {
         (one.seed, one.left) = (Some(7), Some(vec![(0, 0), (5, 499)]));
         assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
         assert_eq!(one.left(), 496);
-        one.left = Some(Vec::new());
+        assert_eq!(one.before(), 4);
+        (one.again, one.later) = (100, 3);
+        assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
+        assert_eq!(one.before(), 101, "396 are written, and 3 later");
+        (one.left, one.again) = (Some(Vec::new()), 0);
         assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
         for wrong in [
             "",
@@ -450,6 +477,8 @@ mod tests {
             "d objects=5 count=5 left=2-3,3-4",
             "d objects=5 count=5 left=0-5",
             "d objects=5 count=5 left=x",
+            "d objects=5 count=5 left=0-1 again=3",
+            "d objects=5 count=5 left=0-1 later=4",
             "d objects=5 count=5 colour=red",
             "d objects=5000000000 count=1",
             "d objects=5 count=5 full_at_ppm=0",

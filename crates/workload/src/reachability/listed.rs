@@ -85,7 +85,7 @@ fn what_is_there<'a>(stages: &'a [Stage], written: Written<'_>) -> There<'a> {
                 continue;
             }
             match (&work.pass, written(index, at)) {
-                (Some(pass), written) => there.lack(pass.left(), written.unwrap_or(0)),
+                (Some(pass), written) => there.lack(pass.left() + pass.later, written.unwrap_or(0)),
                 (None, Some(written)) => there.add_prepared(work, written),
                 (None, None) => {}
             }

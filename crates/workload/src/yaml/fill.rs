@@ -163,6 +163,8 @@ pub(super) fn stages(
             full_by: fill.full_by.clone(),
             seed: None,
             left: None,
+            again: 0,
+            later: 0,
         };
         let mut stage = blank_stage(format!("{name}{}", step.suffix), None, node.span);
         stage.works = vec![work(reader, &fill, &level, node.span, step.kind, Some(pass))];
