@@ -436,7 +436,10 @@ impl Stage<'_> {
             return;
         }
         played.void = match hand.landed() {
-            Ok(Some(_)) => return,
+            Ok(Some(_)) => {
+                played.runs_again = hand.runs_again();
+                return;
+            }
             Ok(None) => Some(
                 "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it"
                     .to_owned(),

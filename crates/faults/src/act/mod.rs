@@ -40,6 +40,11 @@ pub trait Hand: Send {
         false
     }
 
+    /// What it has ended runs again, though nobody has healed it.
+    fn runs_again(&mut self) -> bool {
+        false
+    }
+
     /// Makes it; what was printed. `begun` hears of a command that makes it: the first process of a group of its own.
     ///
     /// # Errors

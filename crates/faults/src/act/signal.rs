@@ -71,6 +71,10 @@ impl Hand for Signal {
         true
     }
 
+    fn runs_again(&mut self) -> bool {
+        matches!(self.signal, FaultSignal::Kill) && find(&self.who).is_ok()
+    }
+
     fn inject(&mut self, _begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         let signal = match self.signal {
             FaultSignal::Stop => libc::SIGSTOP,
@@ -137,11 +141,13 @@ mod tests {
         while lies.landed().unwrap().is_none() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
+        assert!(!lies.runs_again());
         let why = lies.heal().unwrap_err();
         assert!(why.contains("what was killed does not run again"), "{why}");
         assert!(super::super::heal(&lies.plan()).unwrap_err().contains("does not run again"));
         assert_eq!(starts.heal(), Ok(String::new()));
         assert!(super::super::heal(&lies.plan()).is_ok(), "it runs");
+        assert!(lies.runs_again(), "whoever has started it");
         let who = find(&who).unwrap();
         assert_eq!(who.len(), 1, "{who:?}");
         who.iter().for_each(|process| send(*process, libc::SIGKILL));

@@ -41,6 +41,8 @@ pub struct Played {
     pub to_s: f64,
     /// Steps that were taken to heal it.
     pub steps: u32,
+    /// What was killed ran again before it was healed.
+    pub runs_again: bool,
 }
 
 /// Seconds of a load, `from..to`, of which the healthy ones are taken.
@@ -191,6 +193,12 @@ fn remarks(result: &FaultResult, shapes: &[Shape], load: &Load) -> Vec<String> {
         remarks.push(format!(
             "in slot {slots} the fault was proved to be there only in the second half of its time, and may have been there for \
              less than half as long as it was to be; give it a longer hold:",
+        ));
+    }
+    if let Some(slots) = slots_that(&|_, shape| shape.runs_again) {
+        remarks.push(format!(
+            "in slot {slots} what was killed ran again before it was to be healed: a program that looks after it had started it, \
+             and the fault was over by then",
         ));
     }
     if let Some(slots) = slots_that(&|_, shape| shape.falls_again) {

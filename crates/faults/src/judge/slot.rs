@@ -26,6 +26,8 @@ pub(crate) struct Shape {
     pub ends_above: bool,
     /// The rate fell again after it had been back.
     pub falls_again: bool,
+    /// What was killed ran again before it was healed.
+    pub runs_again: bool,
 }
 
 /// Seconds before a fault that its course shows, and the most values of it.
@@ -128,7 +130,7 @@ impl Basis<'_> {
         let expected = self.rate_without(healthy, played) * real(to.saturating_sub(from));
         let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
         slot.resiliency = (expected > 0.0).then(|| done / expected);
-        Shape { ends_above, falls_again }
+        Shape { ends_above, falls_again, runs_again: played.runs_again }
     }
 
     /// What was not done in these seconds; 0 where chance explains it, theirs and that of the level.

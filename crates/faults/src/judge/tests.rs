@@ -382,6 +382,15 @@ fn a_second_dip_of_a_slot_that_came_after_the_rate_had_been_back_is_said() {
 }
 
 #[test]
+fn that_what_was_killed_ran_again_by_itself_is_said_of_its_slot() {
+    let slots = [played(100.0), Played { runs_again: true, ..played(200.0) }];
+    let found = judged(&three_dips(), &slots, 30);
+    let [remark] = &found.remarks[..] else { panic!("{:?}", found.remarks) };
+    assert!(remark.starts_with("in slot 2 what was killed ran again before it was to be healed"), "{remark}");
+    assert_eq!(found.slots[1].void, None, "it is what such a store does");
+}
+
+#[test]
 fn a_fault_that_was_proved_late_is_said_to_have_been_there_for_less_than_it_was_to_be() {
     for (after_s, is_late) in [(0.2, false), (4.9, false), (5.1, true), (9.9, true)] {
         let slot = Played { landed: Some((100.0 + after_s, "seen".into())), ..played(100.0) };
