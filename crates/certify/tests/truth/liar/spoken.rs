@@ -293,7 +293,7 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
         "swift.copy.verb",
         "swift.counts",
         "swift.delete-at.past",
-        "swift.formats",
+        "swift.listing-formats",
         "swift.overwrite.",
         "swift.pages",
         "swift.range.",
@@ -305,7 +305,7 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
         (says(Saying::OnlySaysCopied), &["swift.copy.verb"]),
         (says(Saying::CountsTwice), &["swift.counts"]),
         (says(Saying::TakesTimesThatAreOver), &["swift.delete-at.past"]),
-        (says(Saying::EscapesText), &["swift.formats"]),
+        (says(Saying::EscapesText), &["swift.listing-formats"]),
         (says(Saying::IgnoresMarkers), &["swift.pages"]),
         (
             says(Saying::EndsTooLate),
