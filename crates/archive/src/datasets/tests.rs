@@ -249,12 +249,14 @@ fn what_is_left_is_told_in_stretches_as_a_look_at_each_position_would() {
                 assert!(done.set(position), "new");
             }
             assert!(!done.set(len) && !done.has(len));
+            let left = done.left(usize::MAX, false);
+            assert_eq!((left.again, left.later), (0, 0), "{len} {every}");
             let listed: Vec<u64> =
-                done.left(usize::MAX).into_iter().flat_map(|(first, last)| first..=last).collect();
+                left.stretches.into_iter().flat_map(|(first, last)| first..=last).collect();
             let looked: Vec<u64> = (0..len).filter(|position| !done.has(*position)).collect();
             assert_eq!(listed, looked, "{len} {every}");
             assert_eq!(done.count() + looked.len() as u64, len);
-            assert!(done.left(2).len() <= 2);
+            assert!(done.left(2, false).stretches.len() <= 2);
         }
     }
 }
