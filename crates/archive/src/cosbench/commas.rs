@@ -22,11 +22,54 @@ const MOST_STEPS: u32 = 200_000;
 /// Cells of such a row, whose number counts twice: for the depth of the search, and squared for the room that it takes.
 const MOST_CELLS: usize = 1000;
 
+/// Steps that any table may take: of what COSBench writes, hardly a row takes a hundred.
+const AT_FIRST: u64 = 5_000_000;
+/// Steps more for each cell, so that a long table may take as many as a short one, row by row.
+const PER_CELL: u64 = 64;
+/// Steps of a table at most, however long it is.
+const MOST_OF_TABLE: u64 = 200_000_000;
+/// Looks at what a cell could be that cost as much as a step.
+const LOOKS_PER_STEP: u64 = 8;
+
+/// What the rows of one table have cost so far. Each row alone is bounded, and a table may have a million of them.
+#[derive(Debug, Default)]
+pub struct Effort {
+    cells: u64,
+    steps: u64,
+}
+
+impl Effort {
+    /// Why the rows that follow are not read, once the table has cost too much.
+    pub fn problem(&self) -> Option<String> {
+        (self.left() == 0).then(|| {
+            "the rows up to here have decimal commas (a locale) and can be read in too many ways; write the numbers \
+             with points"
+                .to_owned()
+        })
+    }
+
+    fn left(&self) -> u64 {
+        let granted = AT_FIRST.saturating_add(self.cells.saturating_mul(PER_CELL));
+        granted.min(MOST_OF_TABLE).saturating_sub(self.steps)
+    }
+
+    /// Steps that a row of so many cells and columns may take.
+    fn row(&mut self, cells: usize, columns: usize) -> u32 {
+        self.cells = self.cells.saturating_add(cells as u64);
+        self.spend(cells.saturating_mul(columns) as u64 / LOOKS_PER_STEP);
+        u32::try_from(self.left()).unwrap_or(u32::MAX).min(MOST_STEPS)
+    }
+
+    fn spend(&mut self, steps: u64) {
+        self.steps = self.steps.saturating_add(steps);
+    }
+}
+
 /// What COSBench writes of one operation behind its names: counts, times, percentiles, rates, share.
-pub fn results(cells: &[&str]) -> Option<Vec<String>> {
+pub fn results(cells: &[&str], effort: &mut Effort) -> Option<Vec<String>> {
     use Kind::{Decimal, Share, Whole};
     let kinds = [[Whole; 2].as_slice(), &[Decimal; 2], &[Whole; 6], &[Decimal; 2], &[Share]].concat();
-    joined(cells, &kinds, &|row| {
+    joined(cells, &kinds, effort, &|row| {
         let at = |index: usize| row.get(index).map_or("", String::as_str);
         let percentiles: Vec<f64> = row.iter().skip(4).take(6).filter_map(|cell| value(cell)).collect();
         let edges = row
@@ -43,17 +86,17 @@ pub fn results(cells: &[&str]) -> Option<Vec<String>> {
 }
 
 /// What a timeline has of `operations` behind the time of the row: seven columns of each, and three of versions.
-pub fn timeline(cells: &[&str], operations: usize) -> Option<Vec<String>> {
-    columns(cells, operations, 3)
+pub fn timeline(cells: &[&str], operations: usize, effort: &mut Effort) -> Option<Vec<String>> {
+    columns(cells, operations, 3, effort)
 }
 
 /// What a table of workers or drivers has of `operations` behind their types: seven columns of each.
-pub fn shares(cells: &[&str], operations: usize) -> Option<Vec<String>> {
-    columns(cells, operations, 0)
+pub fn shares(cells: &[&str], operations: usize, effort: &mut Effort) -> Option<Vec<String>> {
+    columns(cells, operations, 0, effort)
 }
 
 /// The seven columns that all tables but the results have, and so many of versions.
-fn columns(cells: &[&str], operations: usize, versions: usize) -> Option<Vec<String>> {
+fn columns(cells: &[&str], operations: usize, versions: usize, effort: &mut Effort) -> Option<Vec<String>> {
     if operations > MOST_CELLS {
         return None;
     }
@@ -61,7 +104,7 @@ fn columns(cells: &[&str], operations: usize, versions: usize) -> Option<Vec<Str
         [Kind::Whole, Kind::Whole, Kind::Decimal, Kind::Decimal, Kind::Decimal, Kind::Decimal, Kind::Share];
     let mut kinds: Vec<Kind> = columns.iter().flat_map(|kind| vec![*kind; operations]).collect();
     kinds.extend(vec![Kind::Whole; versions]);
-    joined(cells, &kinds, &|row| {
+    joined(cells, &kinds, effort, &|row| {
         (0..operations).all(|op| {
             let at = |column: usize| row.get(column * operations + op).map_or("", String::as_str);
             agree(at(2), at(3)) && in_proportion([at(0), at(1), at(4), at(5)])
@@ -96,13 +139,24 @@ fn value(cell: &str) -> Option<f64> {
 }
 
 /// The cells as the columns `kinds`, fractions joined by a point; `None` unless exactly one reading `fits`.
-fn joined(cells: &[&str], kinds: &[Kind], fits: &dyn Fn(&[String]) -> bool) -> Option<Vec<String>> {
+fn joined(
+    cells: &[&str],
+    kinds: &[Kind],
+    effort: &mut Effort,
+    fits: &dyn Fn(&[String]) -> bool,
+) -> Option<Vec<String>> {
     if cells.len() > MOST_CELLS || kinds.len() > cells.len() {
         return None;
     }
-    let mut search = Search { cells, kinds, fits, leads: leads(cells, kinds), found: Vec::new(), steps: 0 };
+    let most = effort.row(cells.len(), kinds.len());
+    if most == 0 {
+        return None;
+    }
+    let mut search =
+        Search { cells, kinds, fits, leads: leads(cells, kinds), found: Vec::new(), steps: 0, most };
     search.go(0, &mut Vec::with_capacity(kinds.len()));
-    if search.steps >= MOST_STEPS || search.found.len() != 1 {
+    effort.spend(search.steps.into());
+    if search.steps >= most || search.found.len() != 1 {
         return None;
     }
     search.found.pop()
@@ -143,6 +197,7 @@ struct Search<'a> {
     leads: Vec<Vec<bool>>,
     found: Vec<Vec<String>>,
     steps: u32,
+    most: u32,
 }
 
 impl Search<'_> {
@@ -150,7 +205,7 @@ impl Search<'_> {
     fn go(&mut self, at: usize, row: &mut Vec<String>) {
         self.steps += 1;
         let leads = self.leads.get(row.len()).and_then(|cells| cells.get(at)).copied().unwrap_or(false);
-        if self.steps >= MOST_STEPS || self.found.len() > 1 || !leads {
+        if self.steps >= self.most || self.found.len() > 1 || !leads {
             return;
         }
         let Some(kind) = self.kinds.get(row.len()) else {
@@ -209,6 +264,10 @@ mod tests {
         text.trim_end_matches('0').trim_end_matches('.').replace('.', ",")
     }
 
+    fn results(cells: &[&str]) -> Option<Vec<String>> {
+        super::results(cells, &mut Effort::default())
+    }
+
     #[test]
     fn what_commas_took_apart_is_put_together_or_not_read_at_all() {
         let mut read = 0;
@@ -260,11 +319,13 @@ mod tests {
     #[test]
     fn a_row_without_an_end_costs_a_bounded_number_of_steps() {
         let cells = vec!["1"; 400];
-        assert_eq!(timeline(&cells, 50), None);
+        let mut effort = Effort::default();
+        assert_eq!(timeline(&cells, 50, &mut effort), None);
+        assert_eq!(effort.problem(), None);
         // Nor does it go as deep as it is long.
         for (cells, operations) in [(20_000, 2_800), (200_000, 28_000), (3, usize::MAX)] {
-            assert_eq!(timeline(&vec!["1"; cells], operations), None);
-            assert_eq!(shares(&vec!["1"; cells], operations), None);
+            assert_eq!(timeline(&vec!["1"; cells], operations, &mut effort), None);
+            assert_eq!(shares(&vec!["1"; cells], operations, &mut effort), None);
         }
     }
 }

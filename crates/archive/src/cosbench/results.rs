@@ -5,7 +5,7 @@ use std::path::Path;
 
 use csv::StringRecord;
 
-use super::commas;
+use super::commas::{self, Effort};
 use super::fields::{count, is_state, number, ratio, records_of, shortened, state};
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
@@ -24,13 +24,14 @@ const MOST_ROWS: u64 = 1_000_000;
 pub fn read(path: &Path) -> Result<Vec<CosbenchStage>, ArchiveError> {
     let mut stages = Vec::<CosbenchStage>::new();
     let mut seen = 0_u64;
+    let mut effort = Effort::default();
     records_of(path, |line, record| {
         seen += 1;
         if seen > MOST_ROWS {
             return Err(format!("more than {MOST_ROWS} lines are not a result table"));
         }
         if seen > 1 {
-            let row = Row::of(record)?;
+            let row = Row::of(record, &mut effort)?;
             row.enter(&mut stages, line)?;
         }
         Ok(true)
@@ -59,7 +60,7 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     /// COSBench quotes nothing: a comma in the name of a stage moves all cells to the right, and only the distance from
     /// the first state tells where they are.
-    fn of(record: &'a StringRecord) -> Result<Self, String> {
+    fn of(record: &'a StringRecord, effort: &mut Effort) -> Result<Self, String> {
         let all: Vec<&str> = record.iter().collect();
         let fixed = all.iter().position(|cell| is_state(cell)).unwrap_or(all.len());
         let (head, states) = all.split_at(fixed);
@@ -70,22 +71,17 @@ impl<'a> Row<'a> {
         let (label, stage) = names.split_last().ok_or("no name of a stage")?;
         let op = cells.first().copied().unwrap_or_default();
         if surplus > 0 && op != NOT_AVAILABLE && !op.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Self::with_commas(head, states).ok_or_else(|| {
-                format!(
-                    "{} cells instead of {COLUMNS}: either a name has commas, or the numbers have decimal commas (a \
-                     locale) and can be read in more than one way; write the numbers with points",
-                    head.len()
-                )
-            });
+            let row = Self::with_commas(head, states, effort);
+            return row.ok_or_else(|| effort.problem().unwrap_or_else(|| of_commas(head.len())));
         }
         let cells = cells.iter().map(|cell| Cow::Borrowed(*cell)).collect();
         Ok(Self { stage: stage.join(","), label, cells, states: states.to_vec() })
     }
 
     /// A line whose numbers have decimal commas, and whose names have none.
-    fn with_commas(head: &[&'a str], states: &[&'a str]) -> Option<Self> {
+    fn with_commas(head: &[&'a str], states: &[&'a str], effort: &mut Effort) -> Option<Self> {
         let [stage, label, op, numbers @ .., status] = head else { return None };
-        let numbers = commas::results(numbers)?;
+        let numbers = commas::results(numbers, effort)?;
         let cells = [Cow::Borrowed(*op)].into_iter().chain(numbers.into_iter().map(Cow::Owned));
         let cells = cells.chain([Cow::Borrowed(*status)]).collect();
         Some(Self { stage: (*stage).to_owned(), label, cells, states: states.to_vec() })
@@ -146,6 +142,14 @@ impl<'a> Row<'a> {
             line,
         })
     }
+}
+
+/// What is wrong with a line of so many cells whose numbers cannot be put together.
+fn of_commas(cells: usize) -> String {
+    format!(
+        "{cells} cells instead of {COLUMNS}: either a name has commas, or the numbers have decimal commas (a locale) \
+         and can be read in more than one way; write the numbers with points"
+    )
 }
 
 /// `main` of `s3-main`.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::commas;
+use super::commas::{self, Effort};
 use super::fields::{begins_with, count, number, ratio, records_of};
 use crate::ArchiveError;
 
@@ -57,6 +57,7 @@ pub fn drivers(dir: &Path, files: &[String], stem: &str) -> Result<Vec<String>, 
 pub fn read(path: &Path) -> Result<Vec<WorkerShare>, ArchiveError> {
     let mut shares = Vec::new();
     let mut head = true;
+    let mut effort = Effort::default();
     records_of(path, |_, record| {
         if std::mem::take(&mut head) {
             return Ok(true);
@@ -65,7 +66,7 @@ pub fn read(path: &Path) -> Result<Vec<WorkerShare>, ArchiveError> {
             return Err(format!("more than {MOST_ROWS} lines are not a table of workers"));
         }
         let cells: Vec<&str> = record.iter().collect();
-        shares.push(share_of(&cells)?);
+        shares.push(share_of(&cells, &mut effort)?);
         Ok(true)
     })?;
     Ok(shares)
@@ -77,6 +78,7 @@ pub fn tasks(path: &Path) -> Result<Vec<Vec<WorkerShare>>, ArchiveError> {
     // Cells of the task whose shares of successes have not all come.
     let mut open: Option<Task> = None;
     let mut seen = 0_usize;
+    let mut effort = Effort::default();
     records_of(path, |_, record| {
         seen += 1;
         if seen > MOST_ROWS {
@@ -97,7 +99,7 @@ pub fn tasks(path: &Path) -> Result<Vec<Vec<WorkerShare>>, ArchiveError> {
             None => Task::begin(cells.collect())?,
         };
         if task.is_whole() {
-            tasks.push(task.shares()?);
+            tasks.push(task.shares(&mut effort)?);
         } else {
             open = Some(task);
         }
@@ -139,11 +141,11 @@ impl Task {
         self.ends >= self.operations
     }
 
-    fn shares(&self) -> Result<Vec<WorkerShare>, String> {
+    fn shares(&self, effort: &mut Effort) -> Result<Vec<WorkerShare>, String> {
         let (n, words) = (self.operations, 2 * self.operations);
         let cells: Vec<&str> = self.cells.iter().map(String::as_str).collect();
         let numbers = cells.get(words..).unwrap_or_default();
-        let joined = if cells.len() > COLUMNS * n { commas::shares(numbers, n) } else { None };
+        let joined = if cells.len() > COLUMNS * n { commas::shares(numbers, n, effort) } else { None };
         let whole: Vec<&str> = match &joined {
             Some(numbers) => {
                 cells.iter().take(words).copied().chain(numbers.iter().map(String::as_str)).collect()
@@ -151,28 +153,27 @@ impl Task {
             None => cells,
         };
         if whole.len() != COLUMNS * n {
-            return Err(format!(
-                "{} cells instead of {} of a task of {n} operations",
-                whole.len(),
-                COLUMNS * n
-            ));
+            let counted =
+                || format!("{} cells instead of {} of a task of {n} operations", whole.len(), COLUMNS * n);
+            return Err(effort.problem().unwrap_or_else(counted));
         }
         let of = |op: usize| whole.iter().skip(op).step_by(n).copied().collect::<Vec<&str>>();
-        (0..n).map(|op| share_of(&of(op))).collect()
+        (0..n).map(|op| share_of(&of(op), effort)).collect()
     }
 }
 
 /// The nine cells of an operation, more of them where numbers have decimal commas.
-fn share_of(cells: &[&str]) -> Result<WorkerShare, String> {
+fn share_of(cells: &[&str], effort: &mut Effort) -> Result<WorkerShare, String> {
     if cells.len() > COLUMNS
         && let [op, sample, numbers @ ..] = cells
-        && let Some(numbers) = commas::shares(numbers, 1)
+        && let Some(numbers) = commas::shares(numbers, 1, effort)
     {
         let whole: Vec<&str> = [*op, *sample].into_iter().chain(numbers.iter().map(String::as_str)).collect();
-        return share_of(&whole);
+        return share_of(&whole, effort);
     }
     if cells.len() != COLUMNS {
-        return Err(format!("{} cells instead of {COLUMNS}", cells.len()));
+        let counted = || format!("{} cells instead of {COLUMNS}", cells.len());
+        return Err(effort.problem().unwrap_or_else(counted));
     }
     let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
     Ok(WorkerShare {

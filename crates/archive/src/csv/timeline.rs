@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::ArchiveError;
-use crate::cosbench::commas;
+use crate::cosbench::commas::{self, Effort};
 use crate::cosbench::fields::{count, number, ratio};
 use crate::csv::cosbench::TIMELINE_METRICS;
 use crate::csv::line::read_records;
@@ -54,6 +54,7 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
     let mut entries = Vec::new();
     let mut seen = 0_u64;
     let mut unseen = 0_usize;
+    let mut effort = Effort::default();
     // Whoever adds entries up may do so as they are.
     let mut counted = Counted::default();
     read_records(path, |_, record| {
@@ -72,7 +73,7 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
                 if unseen > MOST_UNSEEN {
                     return Err("no run has so many intervals of so many operations without any".to_owned());
                 }
-                let entry = parse_row(&labels, &fields)?;
+                let entry = parse_row(&labels, &fields, &mut effort)?;
                 counted = entry.operations.iter().fold(counted, |sum, value| sum.and(value.counted()));
                 if !counted.is_possible() {
                     return Err("the counts up to here are more than a run can have".to_owned());
@@ -109,7 +110,7 @@ fn is_unseen(labels: &[String], fields: &[&str]) -> bool {
     fields.len() == TIMELINE_METRICS.len() + 4 && labels.len() > 1
 }
 
-fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String> {
+fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<TimelineEntry, String> {
     let expected = labels.len() * TIMELINE_METRICS.len() + 4;
     if is_unseen(labels, fields) {
         let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
@@ -120,12 +121,15 @@ fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String
     }
     if fields.len() > expected
         && let [time, numbers @ ..] = fields
-        && let Some(numbers) = commas::timeline(numbers, labels.len())
+        && let Some(numbers) = commas::timeline(numbers, labels.len(), effort)
     {
         let whole: Vec<&str> = std::iter::once(*time).chain(numbers.iter().map(String::as_str)).collect();
-        return parse_row(labels, &whole);
+        return parse_row(labels, &whole, effort);
     }
     if fields.len() != expected {
+        if let Some(problem) = effort.problem() {
+            return Err(problem);
+        }
         let why = if fields.len() > expected {
             "; numbers with decimal commas are written with points"
         } else {
@@ -174,6 +178,24 @@ mod tests {
         let error = read(MOST_UNSEEN / 2 + 1, 2).unwrap_err();
         assert!(error.contains("line 4: no run has so many intervals"), "{error}");
     }
+
+    #[test]
+    fn rows_whose_commas_have_many_readings_end_a_table_before_they_cost_hours() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s1-main.csv");
+        // Each of these cells is a number, or a fraction of that before it: one of thousands of readings fits.
+        let numbers = "9,3,9,6,153,9,99,42,4,2,2,8,1,1,1,1,1,4,6,1,6,5,17,13,8,11,45,5,100%,100%,100%,100%";
+        let read = |rows: usize| {
+            let labels = "a,b,c,d,".repeat(TIMELINE_METRICS.len());
+            let head = format!("Timestamp,{},Version-Info\n,{labels},,\n", TIMELINE_METRICS.join(","));
+            std::fs::write(&path, head + &format!("18:54:05,{numbers},0,0,0\n").repeat(rows)).unwrap();
+            read_timeline(&path).map(|entries| entries.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(100), Ok(100));
+        let error = read(5000).unwrap_err();
+        assert!(error.contains("can be read in too many ways"), "{error}");
+    }
+
     #[test]
     fn counts_that_no_run_has_together_are_damage() {
         let dir = tempfile::tempdir().unwrap();
