@@ -94,7 +94,12 @@ pub fn table(chart: &Chart) -> Option<TextTable> {
         std::iter::once(name).chain(shown.iter().map(cell)).collect()
     });
     let rows = rows.collect();
-    let head = std::iter::once(chart.x.label.clone()).chain(shown.iter().map(|series| series.label.clone()));
+    // The note says what the left axis shows.
+    let named = |series: &&super::chart::Series| match (&chart.right, series.side) {
+        (Some(right), super::chart::Side::Right) => format!("{}: {}", series.label, right.label),
+        _ => series.label.clone(),
+    };
+    let head = std::iter::once(chart.x.label.clone()).chain(shown.iter().map(named));
     let side = chart.left.label.clone();
     let title = if chart.title.is_empty() { side.clone() } else { chart.title.clone() };
     Some(TextTable { title, head: head.collect(), names: 1, rows, note: format!("{side}. {}", chart.note) })
@@ -184,6 +189,10 @@ mod tests {
             "{tex}"
         );
         assert_eq!(escape::latex("a_b\\{%}"), "a\\_b\\textbackslash{}\\{\\%\\}");
+        let mut two = chart();
+        two.series[0].side = super::super::chart::Side::Right;
+        two.right = Some(Axis::new("Share (%)", Scale::FromZero));
+        assert_eq!(super::table(&two).unwrap().head, ["", "a_1: Share (%)", "=b|c"]);
         let mut long = chart();
         long.series[0].points = (0..100).map(|at| (f64::from(at), 1.0)).collect();
         assert!(super::table(&long).is_none());
