@@ -257,6 +257,23 @@ fn is_held_up(run: &RunRecord, stage: &StageRecord) -> bool {
     TROUBLES.iter().any(|(check, causes)| warned(check) && measuring(stage).any(|op| is_by(causes, op)))
 }
 
+/// The client, and not the store, may have been what limited the rate.
+fn is_client_full(run: &RunRecord, stage: &StageRecord) -> bool {
+    // A thread that has to wait for a processor, or for its quota, never shows as busy, however much it has to do.
+    let wanted = |client: &ClientRecord| {
+        let waits = [client.run_queue_wait_share_max, client.steal_share];
+        client.thread_busy_max.unwrap_or(0.0) + waits.into_iter().flatten().sum::<f64>()
+    };
+    let stopped = |client: &ClientRecord| client.quota_stopped_share.unwrap_or(0.0) > STOPPED_SHARE;
+    stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE || stopped(client))
+        || is_held_up(run, stage)
+        || run.verdict.checks.iter().any(|check| {
+            check.stage.as_ref() == Some(&stage.id)
+                && check.status == CheckStatus::Fail
+                && CLIENT_CHECKS.contains(&check.id.as_str())
+        })
+}
+
 pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: BTreeSet<Unit> =
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
@@ -286,21 +303,6 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         };
         units.iter().map(of).collect()
     };
-    // A thread that has to wait for a processor, or for its quota, never shows as busy, however much it has to do.
-    let wanted = |client: &ClientRecord| {
-        let waits = [client.run_queue_wait_share_max, client.steal_share];
-        client.thread_busy_max.unwrap_or(0.0) + waits.into_iter().flatten().sum::<f64>()
-    };
-    let stopped = |client: &ClientRecord| client.quota_stopped_share.unwrap_or(0.0) > STOPPED_SHARE;
-    let full = |stage: &StageRecord| {
-        stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE || stopped(client))
-            || is_held_up(run, stage)
-            || run.verdict.checks.iter().any(|check| {
-                check.stage.as_ref() == Some(&stage.id)
-                    && check.status == CheckStatus::Fail
-                    && CLIENT_CHECKS.contains(&check.id.as_str())
-            })
-    };
     let steps = stages.iter().filter_map(|stage| {
         let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
         let mut usage = usage_in(&stage.nodes);
@@ -321,7 +323,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
             in_flight,
             service_s,
             // A store that turns operations away would not do more for a client that had more time.
-            client_clear: !full(stage) || refused_share(stage) > FAILED,
+            client_clear: !is_client_full(run, stage) || refused_share(stage) > FAILED,
             failed_share: failed_share(stage),
             offered_per_s: offered_of(stage),
             bytes_each: bytes_of(stage) / throughput_per_s,
