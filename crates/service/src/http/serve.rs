@@ -127,15 +127,27 @@ pub async fn serve(
     router: Router,
     handle: Handle<SocketAddr>,
 ) -> Result<(), ServiceError> {
+    serve_within(listener, secured, router, handle, HEAD_PATIENCE).await
+}
+
+/// The same with another patience for heads and handshakes. HTTP/1.1 is all that is spoken: who would tell versions apart first
+/// waits without end for a client that sends nothing, and HTTP/2 has no such limit.
+async fn serve_within(
+    listener: TcpListener,
+    secured: Option<Secured>,
+    router: Router,
+    handle: Handle<SocketAddr>,
+    patience: Duration,
+) -> Result<(), ServiceError> {
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     let mut server = axum_server::from_tcp(listener).map_err(ServiceError::Start)?.handle(handle);
-    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE);
+    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(patience);
     let served = match secured {
-        None => server.acceptor(Bounded).serve(service).await,
+        None => server.acceptor(Bounded).http1_only().serve(service).await,
         Some(secured) => {
             let config = RustlsConfig::from_config(secured.config);
-            let acceptor = RustlsAcceptor::new(config).handshake_timeout(HEAD_PATIENCE).acceptor(Bounded);
-            server.acceptor(acceptor).serve(service).await
+            let acceptor = RustlsAcceptor::new(config).handshake_timeout(patience).acceptor(Bounded);
+            server.acceptor(acceptor).http1_only().serve(service).await
         }
     };
     served.map_err(ServiceError::Start)
@@ -214,5 +226,48 @@ impl AsyncWrite for Patient {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// What comes until the connection is cut.
+    async fn heard(address: SocketAddr, sent: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        let mut answer = Vec::new();
+        // It may be reset as well as closed.
+        let read = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut answer)).await;
+        assert!(read.is_ok(), "held open after {:?}", String::from_utf8_lossy(sent));
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[tokio::test]
+    async fn who_sends_no_head_is_cut_whatever_it_began_with() {
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (router, handle) = (Router::new().route("/", get(|| async { "here" })), Handle::new());
+        let serving =
+            tokio::spawn(serve_within(listener, None, router, handle.clone(), Duration::from_secs(2)));
+        let http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        let (nothing, a_letter, half, other, whole) = tokio::join!(
+            heard(address, b""),
+            heard(address, b"P"),
+            heard(address, b"GET / HTTP/1.1\r\nHost: x\r\n"),
+            heard(address, http2),
+            heard(address, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+        );
+        for answer in [nothing, a_letter, half, other] {
+            assert!(!answer.contains("here"), "{answer}");
+        }
+        // It is served, and cut when no other request comes.
+        assert!(whole.starts_with("HTTP/1.1 200") && whole.ends_with("here"), "{whole}");
+        handle.shutdown();
+        serving.await.unwrap().unwrap();
     }
 }
