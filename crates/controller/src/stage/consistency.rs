@@ -64,15 +64,22 @@ fn one_class(class: LookClass, sums: &ConsistencySums) -> Option<ConsistencyClas
 }
 
 /// The first edge from which on changes leave room for no more misses than that, and looks up to the last miss, too: of
-/// changes that are looked at now and then only a part of those that are hidden is missed.
+/// changes that are looked at now and then only a part of those that are hidden is missed. One that is hidden for long
+/// lets looks at the others come up to its end: those just behind the edge, as far as any, may not show more misses.
 fn visible(share: f64, seen: &[(u64, u64)], bins: &[LookBin]) -> ConsistencyVisible {
-    let is_rare = |stale, of| clopper_pearson(stale, of, CONFIDENCE).1 <= 1.0 - share;
+    let most = 1.0 - share;
+    let is_rare = |stale, of| clopper_pearson(stale, of, CONFIDENCE).1 <= most;
+    let is_frequent = |(looks, stale): (u64, u64)| {
+        stale as f64 > most * looks as f64 && clopper_pearson(stale, looks, CONFIDENCE).0 > most
+    };
     let last = bins.iter().rposition(|bin| bin.stale > 0);
     let is_met = |at: usize| {
         let (looked, missed) = seen.get(at).copied().unwrap_or_default();
         let up_to_last = last.and_then(|last| bins.get(at..=last)).unwrap_or_default();
         let (looks, stale) = totals(up_to_last);
-        is_rare(missed, looked) && (looks == 0 || is_rare(stale, looks))
+        is_rare(missed, looked)
+            && (looks == 0 || is_rare(stale, looks))
+            && !(1..=up_to_last.len()).any(|count| is_frequent(totals(&up_to_last[..count])))
     };
     let after = (0..seen.len()).find(|at| is_met(*at)).and_then(|at| LOOK_EDGES_US.get(at));
     ConsistencyVisible { share, after_ms: after.map(|us| ms(*us)) }
@@ -181,6 +188,30 @@ mod tests {
         let after: Vec<_> = found.classes[0].visible.iter().map(|one| (one.share, one.after_ms)).collect();
         // From a second on fewer than one in a hundred changes was missed, and more than that are hidden.
         assert_eq!(after, [(0.9, Some(0.0)), (0.99, Some(2200.0)), (0.999, Some(2200.0))]);
+    }
+
+    #[test]
+    fn changes_that_are_hidden_for_a_second_are_not_visible_because_few_others_are_hidden_for_long() {
+        let (class, from) = (LookClass::ReadAfterOverwrite, LookFrom::OtherConnection);
+        let mut sums = ConsistencySums::default();
+        // 2 % of changes are hidden for a second, 0.2 % for twenty. Each has one look between the first and the last.
+        for change in 0..10_000_u64 {
+            let hidden_us = match change {
+                _ if change.is_multiple_of(499) => 20_000_000,
+                _ if change.is_multiple_of(49) => 1_000_000,
+                _ => 0,
+            };
+            let second_us = [700_000, 2_000_000, 5_000_000, 12_000_000][(change % 4) as usize];
+            let looks = [0, second_us, 30_000_000];
+            for at_us in looks {
+                sums.look(class, from, at_us, at_us < hidden_us);
+            }
+            sums.change(class, 30_000_000, looks.into_iter().rfind(|at_us| *at_us < hidden_us));
+        }
+        let found = result(&sums);
+        let after: Vec<_> = found.classes[0].visible.iter().map(|one| (one.share, one.after_ms)).collect();
+        // Fewer than one in a hundred of all looks behind the first, and of changes by these, missed it.
+        assert_eq!(after, [(0.9, Some(0.0)), (0.99, Some(1000.0)), (0.999, Some(15_000.0))]);
     }
 
     #[test]
