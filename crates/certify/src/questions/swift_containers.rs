@@ -203,33 +203,15 @@ async fn list_of_readers(room: &mut Room) -> Found {
         400..=499 | 501 => return Ok(Finding::differs(format!("not offered: {seen}"))),
         _ => return Ok(Finding::no(format!("the store failed: {seen}"))),
     }
-    if !comes_to_be(room, (&container, key), &content, true).await? {
-        return Ok(Finding::differs("it is taken and not looked at: nobody may read"));
-    }
-    let others = [
-        ("its listing", Request::get("").of(&container)),
-        ("a write", Request::put("new", b"others'").of(&container)),
-        ("an overwrite", Request::put(key, b"others'").of(&container)),
-        ("a delete", Request::delete(key).of(&container)),
-        ("another container", Request::get(&beside)),
-    ];
-    let mut differ = Vec::new();
-    for (what, request) in others {
-        let finding = refused(&room.send(request.by(Whom::Nobody)).await?, 401, &[]);
-        let seen = format!("{what} without a token: {}", finding.saw);
-        match finding.answer {
-            Answer::Yes => {}
-            Answer::No => return Ok(Finding::no(seen)),
-            _ => differ.push(seen),
-        }
-    }
-    let now = room.given(Request::get(key).of(&container)).await?;
-    if let Some(wrong) = difference(&content, &now.body) {
-        return Ok(Finding::no(format!("the object has changed: {wrong}")));
-    }
-    room.prepare(Request::post("", b"").of(&container).line("x-remove-container-read", "x")).await?;
+    let found = while_open(room, (&container, key), &content, &beside).await;
+    // Whatever was found, nothing stays open until the container goes.
+    let ended =
+        room.prepare(Request::post("", b"").of(&container).line("x-remove-container-read", "x")).await;
+    let mut differ = found?;
+    ended?;
     if !comes_to_be(room, (&container, key), &content, false).await? {
-        // A proxy may know it a minute longer.
+        // A proxy may know it a minute longer; there are stores that know an empty list only.
+        room.prepare(Request::post("", b"").of(&container).line("x-container-read", "")).await?;
         differ.push("everybody still reads it a few seconds after its end".to_owned());
     }
     Ok(if differ.is_empty() {
@@ -237,6 +219,41 @@ async fn list_of_readers(room: &mut Room) -> Found {
     } else {
         Finding::differs(differ.join("; "))
     })
+}
+
+/// What who has no token may do while a container is open to readers, with the object in it, and with one beside it
+/// that is not; gives what differs.
+async fn while_open(
+    room: &mut Room,
+    (container, key): (&str, &str),
+    content: &[u8],
+    beside: &str,
+) -> Result<Vec<String>, Finding> {
+    if !comes_to_be(room, (container, key), content, true).await? {
+        return Err(Finding::differs("it is taken and not looked at: nobody may read"));
+    }
+    let others = [
+        ("its listing", Request::get("").of(container)),
+        ("a write", Request::put("new", b"others'").of(container)),
+        ("an overwrite", Request::put(key, b"others'").of(container)),
+        ("a delete", Request::delete(key).of(container)),
+        ("another container", Request::get(beside)),
+    ];
+    let mut differ = Vec::new();
+    for (what, request) in others {
+        let finding = refused(&room.send(request.by(Whom::Nobody)).await?, 401, &[]);
+        let seen = format!("{what} without a token: {}", finding.saw);
+        match finding.answer {
+            Answer::Yes => {}
+            Answer::No => return Err(Finding::no(seen)),
+            _ => differ.push(seen),
+        }
+    }
+    let now = room.given(Request::get(key).of(container)).await?;
+    match difference(content, &now.body) {
+        Some(wrong) => Err(Finding::no(format!("the object has changed: {wrong}"))),
+        None => Ok(differ),
+    }
 }
 
 #[cfg(test)]

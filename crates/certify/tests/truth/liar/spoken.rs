@@ -321,6 +321,9 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
     let mut wrong = Vec::new();
     for (lie, wanted) in cases {
         let certificate = asked_by_swift(&store, *lie, &only).await;
+        let of_readers = certificate.questions.iter().find(|one| one.id == "swift.acl").unwrap();
+        let last = of_readers.evidence.last().unwrap();
+        assert!(last.request.contains("x-remove-container-read"), "{lie:?} leaves it open: {last:?}");
         let no = not_right(&certificate, Answer::No);
         if no.keys().map(String::as_str).collect::<Vec<_>>() != *wanted {
             wrong.push(format!("{lie:?} is answered by {no:#?}, and should be by {wanted:?}"));
