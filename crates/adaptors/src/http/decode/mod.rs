@@ -316,6 +316,8 @@ impl Decoder {
 
     fn set_body(&mut self, framing: &Framing, is_old: bool) -> Result<()> {
         self.keep_alive = !framing.close && (!is_old || framing.keep_alive);
+        // Who announces chunks where none may be may send some all the same, as Ceph's gateway does.
+        self.keep_alive &= self.status != 304 || self.is_head || framing.coding == Coding::None;
         self.state = if self.is_head || matches!(self.status, 204 | 304) {
             State::Done
         } else if framing.coding == Coding::Chunked {

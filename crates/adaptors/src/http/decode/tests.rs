@@ -118,6 +118,8 @@ fn the_connection_is_kept_only_when_both_sides_can_go_on() {
         ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\nconnection: Keep-Alive\r\n\r\n", true),
         ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n", false),
         ("HTTP/1.1 200 OK\r\n\r\n", false),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", true),
+        ("HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", false),
     ];
     for (answer, kept) in cases {
         let mut decoder = Decoder::new();
