@@ -47,6 +47,8 @@ pub(super) enum Saying {
     LeavesPrefixes,
     /// When an object is to go is not looked at where that is over.
     TakesTimesThatAreOver,
+    /// An overwrite leaves the metadata of before.
+    LeavesMetadata,
     /// A container is said to have twice as many bytes.
     CountsTwice,
     /// A page begins at the first name.
@@ -172,6 +174,9 @@ fn said(saying: Saying, ask: &Ask<'_>, mut reply: Reply) -> Reply {
             if ask.method == "GET" && ask.query.iter().any(|(name, _)| *name == "uploadId") =>
         {
             in_texts(&mut reply, "ETag", |_| "&quot;0123456789abcdef0123456789abcdef&quot;".to_owned());
+        }
+        Saying::LeavesMetadata if ask.object.ends_with("-meta") && matches!(ask.method, "GET" | "HEAD") => {
+            reply.lines.push(("x-object-meta-a".to_owned(), "old".to_owned()));
         }
         Saying::NoSha1IsRight if ask.lines.iter().any(|line| line.0 == "x-amz-checksum-sha1") => {
             let body = b"<Error><Code>BadDigest</Code></Error>".to_vec();
@@ -304,6 +309,7 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
         (Lie::HeadDiffers, &["swift.content-headers", "swift.same"]),
         (says(Saying::OnlySaysCopied), &["swift.copy.verb"]),
         (says(Saying::CountsTwice), &["swift.counts"]),
+        (says(Saying::LeavesMetadata), &["swift.overwrite.metadata"]),
         (says(Saying::TakesTimesThatAreOver), &["swift.delete-at.past"]),
         (says(Saying::EscapesText), &["swift.listing-formats"]),
         (says(Saying::IgnoresMarkers), &["swift.pages"]),
