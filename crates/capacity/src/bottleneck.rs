@@ -427,7 +427,8 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
         return Answer::Limit(plateau * steps.first().map_or(0.0, |step| step.service_s));
     }
     if candidates.is_empty() {
-        return Answer::TooFewSteps;
+        // What had time left at the plateau needs no prediction to be cleared.
+        return if busiest < BUSY { Answer::Unexplained } else { Answer::TooFewSteps };
     }
     let fitting: Vec<&Candidate> = candidates.iter().filter(|one| one.against.is_empty()).collect();
     let Some(least) = fitting.first() else { return Answer::Unexplained };

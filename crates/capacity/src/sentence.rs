@@ -320,7 +320,10 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     let finite = diagnosis.candidates.iter().filter(|one| one.demand.ceiling_per_s().is_finite());
     // One that is full is worth more of a look than one whose ceiling fits.
     let nearest = finite.min_by(|a, b| has_time(a).cmp(&has_time(b)).then(away(a).total_cmp(&away(b))));
-    let Some(one) = nearest else { return String::new() };
+    let Some(one) = nearest else {
+        let busiest = diagnosis.busiest_at_plateau.filter(|_| diagnosis.candidates.is_empty());
+        return busiest.map_or_else(String::new, |busy| format!(" (none was busier than {})", percent(busy)));
+    };
     let why = one.against.iter().map(|against| match against {
         Against::CeilingElsewhere => format!("its ceiling is {}", rate(one.demand.ceiling_per_s())),
         Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau.unwrap_or(0.0))),

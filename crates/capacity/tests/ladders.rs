@@ -38,6 +38,26 @@ fn text(ladder: &Ladder) -> String {
 }
 
 #[test]
+fn what_has_time_left_at_the_plateau_is_cleared_without_a_load_below_it() {
+    // All loads but one lie above 60 % of the plateau, of which the disk could do more.
+    let of_disk = |most_per_s: f64| {
+        let steps = [4.0, 8.0, 16.0, 32.0, 64.0].map(|workers| Step {
+            throughput_per_s: 250.0,
+            in_flight: workers,
+            service_s: workers / 250.0,
+            client_clear: true,
+            ..Step::default()
+        });
+        with_disk(steps.into(), most_per_s)
+    };
+    let (spared, full) = (of_disk(310.0), of_disk(250.0));
+    assert_eq!(diagnose(&spared).answer, Answer::Unexplained);
+    let said = text(&spared);
+    assert!(said.contains("explains the plateau of 250/s (none was busier than 81 %)"), "{said}");
+    assert_eq!(diagnose(&full).answer, Answer::TooFewSteps);
+}
+
+#[test]
 fn only_a_whole_number_of_operations_inside_is_called_a_limit_of_workers() {
     // Four workers of 5 ms each, and one lock that is held throughout.
     for (most, words) in [(800.0, "about 4.0 operations are let in at once"), (200.0, "one lock")] {
