@@ -591,6 +591,46 @@ fn osds() -> Ladder {
     }
 }
 
+/// Those of a test bed, as measured: without any operation they use more than a third of their quota, few workers had somewhat
+/// more done by the clock than in turn, and many have nearly three times as much done with what was full all along.
+fn osds_of_a_bed() -> Ladder {
+    let rows = [
+        (0.12, 6.0, 0.40, 0.17),
+        (0.19, 8.9, 0.53, 0.27),
+        (0.23, 12.0, 0.61, 0.23),
+        (0.75, 14.9, 0.82, 0.57),
+        (0.78, 18.0, 0.87, 0.61),
+        (2.0, 15.4, 0.92, 1.0),
+        (4.0, 20.1, 0.94, 1.0),
+        (8.0, 23.2, 0.96, 1.0),
+        (16.0, 31.3, 0.97, 1.0),
+        (32.0, 38.4, 0.98, 1.0),
+        (64.0, 41.5, 0.99, 1.0),
+        (96.0, 42.3, 0.99, 1.0),
+    ];
+    let step = |(in_flight, rate, busy, stopped): (f64, f64, f64, f64)| Step {
+        throughput_per_s: rate,
+        in_flight,
+        service_s: in_flight / rate,
+        client_clear: true,
+        usage: vec![Usage { busy: Some(busy), waiting: Some(Waiting::Share(stopped)), ..Usage::default() }],
+        ..Step::default()
+    };
+    Ladder { idle: vec![Some(0.387)], steps: rows.map(step).into(), ..osds() }
+}
+
+#[test]
+fn a_quota_that_is_full_from_about_the_predicted_ceiling_on_is_named() {
+    let found = diagnose(&osds_of_a_bed());
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert!(found.plateau_per_s.unwrap() > 1.5 * found.candidates[0].demand.ceiling_per_s(), "{found:?}");
+    // One that is full at half of that ceiling is full of something else.
+    let mut polled = osds_of_a_bed();
+    polled.steps[1].usage[0] = polled.steps[7].usage[0];
+    let found = diagnose(&polled);
+    assert!(!matches!(found.answer, Answer::Named { .. }), "{found:?}");
+}
+
 #[test]
 fn a_quota_of_which_an_operation_takes_most_of_a_period_stops_its_group_as_often_as_it_is_used() {
     // At the load at which it is used to 65 % it stops its group in so many periods; so much of it is used beyond.
