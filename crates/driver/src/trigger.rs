@@ -5,6 +5,8 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::Reach;
@@ -14,8 +16,13 @@ use crate::permit::Permit;
 
 /// A script that runs longer is ended.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Output that is kept.
-const MOST_OUTPUT: u64 = 1 << 20;
+/// Output that is taken over; what a script prints beyond it is read and thrown away.
+const MOST_OUTPUT: usize = 1 << 20;
+/// The last bytes of an output come at most so long after the end of its script.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+/// What a script left running in the background may print this much in each [`BACKGROUND_PAUSE`].
+const BLOCK: usize = 64 << 10;
+const BACKGROUND_PAUSE: Duration = Duration::from_millis(20);
 
 /// Scripts of one directory.
 #[derive(Debug)]
@@ -81,16 +88,46 @@ impl Drop for Triggers {
     }
 }
 
+/// The beginning of what came out of a pipe.
+#[derive(Debug, Default)]
+struct Output {
+    bytes: Mutex<Vec<u8>>,
+    /// Its script has ended: what still comes is of the background.
+    is_over: AtomicBool,
+}
+
+impl Output {
+    /// Reads a pipe to its end, so that nobody who prints is ended or waits for room.
+    fn gather(&self, mut reader: impl Read) {
+        let mut block = vec![0; BLOCK];
+        loop {
+            let read = match reader.read(&mut block) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            if self.is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(BACKGROUND_PAUSE);
+                continue;
+            }
+            let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+            // One byte more than is shown says that there is more.
+            let room = (MOST_OUTPUT + 1).saturating_sub(bytes.len()).min(read);
+            bytes.extend_from_slice(block.get(..room).unwrap_or_default());
+        }
+    }
+}
+
 /// Waits for the end of a script, for at most `longest`; one that runs longer is ended with all that it started.
 fn wait(mut child: Child, reader: std::io::PipeReader, longest: Duration) -> TriggerReport {
     let begun = Instant::now();
-    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-    // A background child of the script may keep the pipe open: the reader is left behind then, with what it has.
-    std::thread::spawn(move || {
-        let mut output = Vec::new();
-        let _ = reader.take(MOST_OUTPUT).read_to_end(&mut output);
-        let _ = sender.send(output);
-    });
+    let output = Arc::new(Output::default());
+    // A background child of the script may keep the pipe open: the reader is left behind then.
+    let taking = {
+        let output = Arc::clone(&output);
+        std::thread::spawn(move || output.gather(reader))
+    };
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Ok(status),
@@ -107,13 +144,18 @@ fn wait(mut child: Child, reader: std::io::PipeReader, longest: Duration) -> Tri
             Err(cause) => break Err(cause.to_string()),
         }
     };
-    let output = receiver.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
+    let until = Instant::now() + LAST_OUTPUT;
+    while !taking.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    output.is_over.store(true, Ordering::Relaxed);
+    let bytes = std::mem::take(&mut *output.bytes.lock().unwrap_or_else(PoisonError::into_inner));
     let error = match status {
         Ok(status) if status.success() => None,
         Ok(status) => Some(format!("it ended with {status}")),
         Err(text) => Some(text),
     };
-    TriggerReport { output: String::from_utf8_lossy(&output).into_owned(), error }
+    TriggerReport { output: String::from_utf8_lossy(&bytes).into_owned(), error }.cut(MOST_OUTPUT)
 }
 
 #[cfg(test)]
@@ -163,6 +205,26 @@ mod tests {
         });
         assert!(over, "what the script started in the background runs on");
         std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_script_that_prints_more_than_is_taken_over_comes_to_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = "head -c 3000000 /dev/zero | tr '\\0' x && echo done > \"$1\"";
+        std::fs::write(directory.path().join("loud.sh"), script).unwrap();
+        // Each of these bytes is none of UTF-8 and has three when it is shown.
+        std::fs::write(directory.path().join("raw.sh"), "head -c 1000000 /dev/zero | tr '\\0' '\\377'")
+            .unwrap();
+        let done = directory.path().join("done");
+        let mut triggers = Triggers::new(of(directory.path()));
+        let report = triggers.run(&order("loud.sh", &[done.to_str().unwrap()]));
+        assert_eq!((report.error, done.exists()), (None, true));
+        assert!(report.output.starts_with("xxx") && report.output.len() <= MOST_OUTPUT);
+        assert!(report.output.trim_end().ends_with("left out]"), "{:?}", &report.output[MOST_OUTPUT - 100..]);
+        let report = triggers.run(&order("raw.sh", &[]));
+        assert_eq!(report.error, None);
+        assert!(report.output.starts_with('\u{fffd}') && report.output.len() <= MOST_OUTPUT);
+        assert!(report.output.trim_end().ends_with("left out]"));
     }
 
     #[test]

@@ -224,3 +224,16 @@ pub struct TriggerReport {
     /// Why it could not be run, or how it failed.
     pub error: Option<String>,
 }
+
+impl TriggerReport {
+    /// The same with an output of `most` bytes at most, whose end says that something was left out.
+    #[must_use]
+    pub fn cut(mut self, most: usize) -> Self {
+        const LEFT_OUT: &str = "\n[the rest of the output is left out]\n";
+        if self.output.len() > most {
+            self.output.truncate(self.output.floor_char_boundary(most.saturating_sub(LEFT_OUT.len())));
+            self.output.push_str(LEFT_OUT);
+        }
+        self
+    }
+}

@@ -406,7 +406,7 @@ impl Shared {
         let stage = match self.stations().get(driver).and_then(|station| station.recipient.as_ref()) {
             Some(Recipient::Stage(sender)) => sender.clone(),
             Some(Recipient::Trigger(sender)) => {
-                if let DriverEvent::Triggered(report) = event {
+                if let Some(report) = report_of(event) {
                     let _ = sender.try_send(report);
                 }
                 return;
@@ -483,6 +483,17 @@ impl Shared {
     }
 }
 
+/// What the script of a trigger did. A driver whose report could not be sent says `Refused` in its place.
+fn report_of(event: DriverEvent) -> Option<TriggerReport> {
+    match event {
+        DriverEvent::Triggered(report) => Some(report),
+        DriverEvent::Refused(failure) => {
+            Some(TriggerReport { output: String::new(), error: Some(failure.text) })
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -526,5 +537,16 @@ mod tests {
         }
         assert_eq!((count, order.stashed_bytes), (MOST_STASHED_BYTES >> 20, 0));
         assert!(!order.enter(3, None, Vec::new()), "its turn is over");
+    }
+
+    #[test]
+    fn who_waits_for_a_script_hears_that_its_report_was_too_large() {
+        let text = "an event of 2000000 bytes is lost".to_owned();
+        let failure = Failure { work: String::new(), class: FailureClass::Driver, text: text.clone() };
+        let report = report_of(DriverEvent::Refused(failure)).unwrap();
+        assert_eq!((report.output.as_str(), report.error), ("", Some(text)));
+        let report = TriggerReport { output: "o".to_owned(), error: None };
+        assert_eq!(report_of(DriverEvent::Triggered(report.clone())), Some(report));
+        assert_eq!(report_of(DriverEvent::SamplesLost { count: 1 }), None);
     }
 }

@@ -14,6 +14,8 @@ use tokio::sync::watch;
 
 /// A message is cut in parts above this, where that can be done.
 const MOST_MESSAGE_BYTES: usize = 512 << 10;
+/// What a script printed is cut at this, since its report cannot be: the rest of the message is much less than the difference.
+const MOST_OUTPUT_BYTES: usize = MOST_MESSAGE_BYTES - (32 << 10);
 /// A file is followed by another one at this length.
 const SEGMENT_BYTES: u64 = 8 << 20;
 /// A longer entry is damage.
@@ -65,6 +67,14 @@ fn path_of(directory: &Path, first: u64) -> PathBuf {
 /// Nothing comes after it in its step.
 pub fn is_last(event: &DriverEvent) -> bool {
     matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_) | DriverEvent::Triggered(_))
+}
+
+/// What NATS takes of an event that cannot be sent in parts.
+fn fitting(event: DriverEvent) -> DriverEvent {
+    match event {
+        DriverEvent::Triggered(report) => DriverEvent::Triggered(report.cut(MOST_OUTPUT_BYTES)),
+        other => other,
+    }
 }
 
 impl Outbox {
@@ -145,7 +155,7 @@ impl Outbox {
     /// # Errors
     /// When the disk does not take it, or the outbox is as large as it may be.
     pub fn append(&self, event: DriverEvent) -> io::Result<()> {
-        let mut parts = VecDeque::from([event]);
+        let mut parts = VecDeque::from([fitting(event)]);
         while let Some(part) = parts.pop_front() {
             let seq = self.state().next;
             let message = Event { step: self.step, seq, event: part };
@@ -201,6 +211,7 @@ impl Outbox {
     /// # Errors
     /// When it cannot be encoded.
     pub fn last_words(&self, event: DriverEvent) -> io::Result<()> {
+        let event = fitting(event);
         let mut state = self.state();
         let payload = encode(&Event { step: self.step, seq: state.next, event }).map_err(unwritable)?;
         let seq = state.next;
@@ -360,6 +371,27 @@ mod tests {
         outbox.acknowledged(parts.len() as u64);
         assert_eq!(files(), 1);
         assert_eq!(Outbox::open(directory.path(), 0, 1 << 30).unwrap().state().next, parts.len() as u64);
+    }
+
+    #[test]
+    fn the_report_of_a_script_fits_into_a_message_whatever_it_printed() {
+        let directory = tempfile::tempdir().unwrap();
+        for (step, sign) in (0..).zip(["x", "\u{fffd}", "\0", "\u{1f600}"]) {
+            let output = sign.repeat(1 << 20);
+            let report = cosmark_wire::TriggerReport { output, error: Some("it ended with 1".to_owned()) };
+            let outbox = Outbox::open(&directory.path().join(step.to_string()), step, 1 << 30).unwrap();
+            outbox.append(DriverEvent::Triggered(report.clone())).unwrap();
+            outbox.last_words(DriverEvent::Triggered(report)).unwrap();
+            let entries = [outbox.read(0, 1).unwrap(), outbox.read(1, 1).unwrap()].concat();
+            assert_eq!(entries.len(), 2);
+            for entry in entries {
+                assert!(entry.payload.len() <= MOST_MESSAGE_BYTES, "{sign:?}: {}", entry.payload.len());
+                let event: Event = decode(&entry.payload).unwrap();
+                let DriverEvent::Triggered(report) = event.event else { panic!("no report") };
+                assert!(report.output.starts_with(sign) && report.output.trim_end().ends_with("left out]"));
+                assert_eq!(report.error.as_deref(), Some("it ended with 1"));
+            }
+        }
     }
 
     #[test]
