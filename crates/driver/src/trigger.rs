@@ -28,7 +28,7 @@ const BACKGROUND_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Triggers {
     permit: Permit,
-    /// Process groups of scripts that were run, to be ended with their kill order.
+    /// Process groups of scripts that have ended and left something running, to be ended with their kill order.
     groups: Vec<(String, libc::pid_t)>,
 }
 
@@ -46,6 +46,7 @@ impl Triggers {
         if order.args == ["-k"] {
             self.end_groups(&order.script);
         }
+        self.groups.retain(|(_, group)| is_left_behind(*group));
         report
     }
 
@@ -72,8 +73,8 @@ impl Triggers {
 
     fn end_groups(&mut self, script: &str) {
         self.groups.retain(|(name, group)| {
-            if name == script {
-                // SAFETY: a plain system call; the group is that of a process that we started.
+            if name == script && is_left_behind(*group) {
+                // SAFETY: a plain system call; the group is that of a process that we started, and it was never empty since.
                 unsafe { libc::killpg(*group, libc::SIGKILL) };
             }
             name != script
@@ -86,6 +87,18 @@ impl Drop for Triggers {
         let names: Vec<String> = self.groups.iter().map(|(name, _)| name.clone()).collect();
         names.iter().for_each(|name| self.end_groups(name));
     }
+}
+
+/// Whether something that a script started runs on after the script, which was waited for. No process gets the number of a
+/// group that is not empty: where one has it, the group was empty before, and what has its number now is a stranger's.
+fn is_left_behind(group: libc::pid_t) -> bool {
+    // SAFETY: a plain system call; signal 0 reaches nobody.
+    if unsafe { libc::killpg(group, 0) } != 0 {
+        return false;
+    }
+    // SAFETY: as before.
+    let is_free = unsafe { libc::kill(group, 0) } != 0;
+    is_free && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
 /// The beginning of what came out of a pipe.
@@ -225,6 +238,44 @@ mod tests {
         assert_eq!(report.error, None);
         assert!(report.output.starts_with('\u{fffd}') && report.output.len() <= MOST_OUTPUT);
         assert!(report.output.trim_end().ends_with("left out]"));
+    }
+
+    #[test]
+    fn what_a_script_left_running_takes_no_output_away_and_is_ended_by_its_kill_order_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("watch.sh"), "test \"$1\" = -k || { sleep 600 & echo begun; }")
+            .unwrap();
+        std::fs::write(directory.path().join("done.sh"), "echo over").unwrap();
+        let mut triggers = Triggers::new(of(directory.path()));
+        assert_eq!(triggers.run(&order("done.sh", &[])).output, "over\n");
+        assert!(triggers.groups.is_empty(), "nobody of the group is left: {:?}", triggers.groups);
+        assert_eq!(triggers.run(&order("watch.sh", &[])).output, "begun\n");
+        assert_eq!(triggers.groups.len(), 1);
+        let (_, left) = triggers.groups[0];
+        assert!(is_left_behind(left));
+        // A number that was given again is that of a stranger's group.
+        let mut stranger = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let group = libc::pid_t::try_from(stranger.id()).unwrap();
+        triggers.groups.push(("watch.sh".to_owned(), group));
+        assert_eq!(triggers.run(&order("watch.sh", &["-k"])).error, None);
+        assert!(triggers.groups.is_empty());
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(stranger.try_wait().unwrap().is_none(), "a stranger was ended");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+        let is_over = |pid: libc::pid_t| {
+            std::thread::sleep(Duration::from_millis(20));
+            // Somebody else has to wait for what was ended.
+            let stats = std::fs::read_dir("/proc").unwrap().flatten();
+            let mut stats = stats.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+            let of_group = |stat: &String| {
+                let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+                let mut fields = rest.split(' ');
+                fields.next() != Some("Z") && fields.nth(1) == Some(pid.to_string().as_str())
+            };
+            !stats.any(|stat| of_group(&stat))
+        };
+        assert!((0..500).any(|_| is_over(left)), "what the script left running runs on");
     }
 
     #[test]
