@@ -36,6 +36,9 @@ const PLAIN_HEAD_BYTES: u64 = 40;
 /// A longer plain encoding is damage: a count takes at most 9 bytes.
 const MOST_PLAIN_BYTES: u64 = 1 << 20;
 
+/// More classes of sizes of one operation are damage: each begins at a power of two, and there are fewer.
+const MOST_SIZES: usize = 64;
+
 /// Which of an operation's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TimeKind {
@@ -281,6 +284,9 @@ impl HistogramLog {
             if let Some(least_bytes) = size_of(&entry.tag) {
                 found.insert(least_bytes, entry.histogram);
             }
+            if found.len() > MOST_SIZES {
+                return Err(log.damaged(format!("more than {MOST_SIZES} classes of sizes of {tag}")));
+            }
         }
         Ok(found.into_iter().collect())
     }
@@ -477,6 +483,26 @@ mod tests {
             let entries: Result<Vec<_>, _> = HistogramLog::open(dir.path()).unwrap().collect();
             assert_eq!(entries.is_ok(), is_good, "{start} {length}");
             assert_eq!(HistogramLog::marks(dir.path(), |_, _, _| {}).is_ok(), is_good, "{start} {length}");
+        }
+    }
+
+    #[test]
+    fn more_classes_of_sizes_than_there_are_take_no_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = BASE64.encode(&encoded());
+        let lines = |sizes: u64| -> String {
+            let line = |size| format!("Tag=m.read.response.size_{size},1.0,10.0,1.0,{text}\n");
+            // That one is there twice makes no class of its own.
+            (0..sizes).chain([0]).map(line).collect()
+        };
+        for (sizes, is_good) in [(28, true), (64, true), (65, false), (500, false)] {
+            std::fs::write(dir.path().join(FILE_NAME), lines(sizes)).unwrap();
+            let found = HistogramLog::by_size(dir.path(), "m.read").map(|found| found.len() as u64);
+            match found {
+                Ok(found) => assert!(is_good && found == sizes, "{found} of {sizes}"),
+                Err(error) => assert!(!is_good && error.to_string().contains("64 classes"), "{error}"),
+            }
+            assert!(HistogramLog::by_size(dir.path(), "m.write").unwrap().is_empty());
         }
     }
 
