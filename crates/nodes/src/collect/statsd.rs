@@ -24,6 +24,11 @@ pub struct StatsdReceiver {
 
 /// Kinds of requests beyond these are not told apart: a sender that makes names up fills no memory.
 const MOST_NAMES: usize = 1_000;
+/// No request takes longer, in ms: a day.
+const LONGEST_TIMING: f64 = 86_400_000.0;
+/// No line stands for more requests, with its rate, nor counts more: above it a sum no longer changes by what is real.
+const MOST_REQUESTS: f64 = 1e8;
+const MOST_COUNTED: f64 = 1e13;
 /// Longer names are none.
 const LONGEST_NAME: usize = 200;
 /// One packet of UDP.
@@ -43,9 +48,12 @@ struct Sums {
     counters: BTreeMap<String, f64>,
     /// Timings and milliseconds per kilobyte by device, since the last reading.
     devices: BTreeMap<String, (f64, f64)>,
-    /// Lines that are neither, and how the first begins.
+    /// Lines that are neither, or of amounts that nothing has, and how the first begins.
     others: u64,
     first_other: String,
+    /// Lines whose names were too many, and the first of these names.
+    left_out: u64,
+    first_left_out: String,
 }
 
 impl StatsdReceiver {
@@ -101,7 +109,11 @@ impl StatsdReceiver {
                     } else {
                         continue;
                     };
+                    let is_heard = matches!(news, News::Reading(_));
                     if to.send(news).await.is_err() {
+                        return;
+                    }
+                    if is_heard && to.send(News::Missing(sums.missing())).await.is_err() {
                         return;
                     }
                 }
@@ -129,6 +141,10 @@ impl StatsdReceiver {
     }
 }
 
+fn shown(text: &str) -> String {
+    text.chars().filter(|sign| !sign.is_control()).take(SHOWN).collect()
+}
+
 impl Sums {
     /// One line; what is neither a timing nor a counter is counted.
     fn take(&mut self, line: &str) {
@@ -138,7 +154,7 @@ impl Sums {
                 return;
             }
             if self.others == 0 {
-                self.first_other = line.chars().filter(|sign| !sign.is_control()).take(SHOWN).collect();
+                self.first_other = shown(line);
             }
             self.others += 1;
             return;
@@ -149,6 +165,7 @@ impl Sums {
             None => (&mut self.kinds, timing.name, timing.milliseconds / 1e3),
         };
         if sums.len() >= MOST_NAMES && !sums.contains_key(name) {
+            self.leave_out(name);
             return;
         }
         let sum = sums.entry(name.to_owned()).or_default();
@@ -161,7 +178,26 @@ impl Sums {
             *sum += count;
         } else if self.counters.len() < MOST_NAMES {
             self.counters.insert(name.to_owned(), count);
+        } else {
+            self.leave_out(name);
         }
+    }
+
+    fn leave_out(&mut self, name: &str) {
+        if self.left_out == 0 {
+            self.first_left_out = shown(name);
+        }
+        self.left_out += 1;
+    }
+
+    /// What of all that came is in no sum for want of room, in one sentence.
+    fn missing(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!(
+                "{} lines of names beyond the first {MOST_NAMES} were left out (first: {})",
+                self.left_out, self.first_left_out
+            )
+        })
     }
 
     fn has_any(&self) -> bool {
@@ -194,6 +230,8 @@ struct Timing<'a> {
     name: &'a str,
     /// Of all its values together; of a counter what it counts.
     milliseconds: f64,
+    /// The greatest of its values.
+    greatest: f64,
     /// How many values it has.
     requests: f64,
     /// The share of all that is sent.
@@ -205,13 +243,16 @@ struct Timing<'a> {
 fn timing(line: &str) -> Option<Timing<'_>> {
     let (kind, all) = numbers(line)?;
     let name = all.name.strip_suffix(".timing").unwrap_or(all.name);
-    (matches!(kind, "ms" | "h" | "d") && !name.is_empty()).then_some(Timing { name, ..all })
+    let is_timing = matches!(kind, "ms" | "h" | "d") && !name.is_empty();
+    let is_possible = all.greatest <= LONGEST_TIMING && all.requests / all.rate <= MOST_REQUESTS;
+    (is_timing && is_possible).then_some(Timing { name, ..all })
 }
 
 /// A `name:3|c|@0.5`: its name, and how much was counted.
 fn counter(line: &str) -> Option<(&str, f64)> {
     let (kind, all) = numbers(line)?;
-    (kind == "c").then_some((all.name, all.milliseconds / all.rate))
+    let count = all.milliseconds / all.rate;
+    (kind == "c" && count <= MOST_COUNTED).then_some((all.name, count))
 }
 
 /// What a line is, and its numbers.
@@ -228,10 +269,11 @@ fn numbers(line: &str) -> Option<(&str, Timing<'_>)> {
     if name.is_empty() || name.len() > LONGEST_NAME || !readable {
         return None;
     }
-    let mut all = Timing { name, milliseconds: 0.0, requests: 0.0, rate };
+    let mut all = Timing { name, milliseconds: 0.0, greatest: 0.0, requests: 0.0, rate };
     for value in values.split(':') {
         let value: f64 = value.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
         all.milliseconds += value;
+        all.greatest = all.greatest.max(value);
         all.requests += 1.0;
     }
     Some((kind, all))
@@ -370,18 +412,74 @@ mod tests {
             .send_to(b"get.timing:125|ms\nget.timing:62.5|ms|@0.5\n\xff\xfe:1|ms\nnothing", address)
             .unwrap();
         let reading = loop {
-            let Some(News::Reading(reading)) = from.recv().await else { panic!("no reading") };
-            if !reading.samples.is_empty() {
-                break reading;
+            match from.recv().await {
+                Some(News::Reading(reading)) if !reading.samples.is_empty() => break reading,
+                Some(News::Reading(_) | News::Missing(None)) => {}
+                other => panic!("{other:?}"),
             }
         };
         assert_eq!(found(&reading), [("server_requests", "get", 3.0), ("server_request_s", "get", 0.25)]);
         drop(from);
         task.await.unwrap();
         let mut sums = Sums::default();
-        (0..MOST_NAMES * 2).for_each(|at| sums.take(&format!("n{at}:1|ms")));
+        (0..MOST_NAMES).for_each(|at| sums.take(&format!("n{at}:1|ms")));
         sums.take("n0:1|ms");
+        assert_eq!(sums.missing(), None);
+        (MOST_NAMES..MOST_NAMES * 2).for_each(|at| sums.take(&format!("n{at}:1|ms")));
         assert_eq!((sums.kinds.len(), sums.kinds["n0"].0), (MOST_NAMES, 2.0));
+        let missing = sums.missing().unwrap();
+        assert!(missing.starts_with("1000 lines of names beyond") && missing.contains("n1000)"), "{missing}");
+    }
+
+    #[test]
+    fn amounts_that_nothing_has_spoil_no_sum() {
+        let mut sums = Sums::default();
+        let real = ["get:100|ms|@0.1", "object-server.PUT.sdb1.timing:2|ms", "hits:5|c"];
+        let invented = [
+            "get:1|ms|@1e-320",
+            "get:0|ms|@1e-320",
+            "get:1e308|ms",
+            "get:1e308:1e308|ms",
+            "get:90000000|ms",
+            "object-server.PUT.sdb1.timing:1e300|ms",
+            "object-server.PUT.sdb1.timing:1|ms|@1e-300",
+            "hits:1e308|c",
+            "hits:1e308:1e308|c",
+            "hits:1|c|@1e-320",
+        ];
+        real.iter().chain(&invented).for_each(|line| sums.take(line));
+        assert_eq!((sums.others, sums.first_other.as_str()), (invented.len() as u64, "get:1|ms|@1e-320"));
+        let expected = [
+            ("server_requests", "get", 10.0),
+            ("server_request_s", "get", 1.0),
+            ("server_events", "hits", 5.0),
+            ("device_put_ms_per_kb", "sdb1", 2.0),
+        ];
+        assert_eq!(found(&sums.reading(1)), expected);
+        sums.take("slow:86400000|ms|@0.001");
+        assert_eq!(sums.kinds["slow"], (1000.0, 86_400_000.0));
+    }
+
+    #[tokio::test]
+    async fn names_that_found_no_room_are_said_beside_the_readings() {
+        let receiver = StatsdReceiver::on("127.0.0.1:0", Duration::from_millis(20)).unwrap();
+        let socket = UdpSocket::bind(receiver.address).await.unwrap();
+        let (address, sender) =
+            (socket.local_addr().unwrap(), std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+        let (to, mut from) = tokio::sync::mpsc::channel(4);
+        let task = tokio::spawn(async move { receiver.gather(&socket, &to).await });
+        let text: String = (0..MOST_NAMES + 7).map(|at| format!("n{at}:1|c\n")).collect();
+        sender.send_to(text.as_bytes(), address).unwrap();
+        let said = loop {
+            match from.recv().await {
+                Some(News::Missing(Some(who))) => break who,
+                Some(News::Reading(_) | News::Missing(None)) => {}
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(said.starts_with("7 lines of names beyond the first 1000"), "{said}");
+        drop(from);
+        task.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -402,6 +500,7 @@ mod tests {
         let lost = loop {
             match from.recv().await {
                 Some(News::Reading(reading)) => assert!(reading.samples.is_empty(), "{reading:?}"),
+                Some(News::Missing(None)) => {}
                 other => break other,
             }
         };
