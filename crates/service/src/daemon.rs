@@ -24,6 +24,7 @@ use crate::auth::tokens::Tokens;
 use crate::check::Reader;
 use crate::drivers::nats::NatsPool;
 use crate::drivers::{DriverPool, LocalPool};
+use crate::http::places::Places;
 use crate::http::serve::{Tls, listen, secure, serve};
 use crate::queue::nodes::Stores;
 use crate::queue::runner::{PlaysFaults, Runner};
@@ -208,8 +209,8 @@ async fn run(
     };
     let working = tokio::spawn(Arc::clone(&queue).work(completed));
     let telling = tokio::spawn(tell_for_ever(Arc::clone(&app)));
-    let handle = Handle::new();
-    let serving = tokio::spawn(serve(listener, secured, router(Arc::clone(&app)), handle.clone()));
+    let (handle, places) = (Handle::new(), Places::here(Arc::clone(&setup.tell)));
+    let serving = tokio::spawn(serve(listener, secured, router(Arc::clone(&app)), handle.clone(), places));
     stop.await;
     if let Some(leading) = &leading {
         leading.abort();

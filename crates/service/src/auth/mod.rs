@@ -310,7 +310,8 @@ impl Access {
 
 /// Whom an address is counted with: of IPv6 all with the same first 64 bits, which are one network and often one machine
 /// (RFC 4291, section 2.5.1).
-fn network_of(address: IpAddr) -> IpAddr {
+#[must_use]
+pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
         address => address,

@@ -1,4 +1,6 @@
-//! HTTP below the routes: listening with and without TLS, and passing requests on to the controller that leads.
+//! HTTP below the routes: listening with and without TLS, places for connections, and passing requests on to the
+//! controller that leads.
 
+pub mod places;
 pub mod relay;
 pub mod serve;

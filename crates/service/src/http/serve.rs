@@ -24,6 +24,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::ServiceError;
 use crate::auth::keys::digest;
+use crate::http::places::{Place, Places};
 use crate::state::StateDir;
 
 /// Certificate and key that the controller made itself.
@@ -117,7 +118,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, ServiceError> {
     Ok(listener)
 }
 
-/// Answers until the handle says that it is enough.
+/// Answers until the handle says that it is enough, each connection in a place of its own.
 ///
 /// # Errors
 /// When the listener breaks.
@@ -126,8 +127,9 @@ pub async fn serve(
     secured: Option<Secured>,
     router: Router,
     handle: Handle<SocketAddr>,
+    places: Arc<Places>,
 ) -> Result<(), ServiceError> {
-    serve_within(listener, secured, router, handle, HEAD_PATIENCE).await
+    serve_within(listener, secured, router, handle, places, HEAD_PATIENCE).await
 }
 
 /// The same with another patience for heads and handshakes. HTTP/1.1 is all that is spoken: who would tell versions apart first
@@ -137,25 +139,29 @@ async fn serve_within(
     secured: Option<Secured>,
     router: Router,
     handle: Handle<SocketAddr>,
+    places: Arc<Places>,
     patience: Duration,
 ) -> Result<(), ServiceError> {
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     let mut server = axum_server::from_tcp(listener).map_err(ServiceError::Start)?.handle(handle);
     server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(patience);
+    let bounded = Bounded { places };
     let served = match secured {
-        None => server.acceptor(Bounded).http1_only().serve(service).await,
+        None => server.acceptor(bounded).http1_only().serve(service).await,
         Some(secured) => {
             let config = RustlsConfig::from_config(secured.config);
-            let acceptor = RustlsAcceptor::new(config).handshake_timeout(patience).acceptor(Bounded);
+            let acceptor = RustlsAcceptor::new(config).handshake_timeout(patience).acceptor(bounded);
             server.acceptor(acceptor).http1_only().serve(service).await
         }
     };
     served.map_err(ServiceError::Start)
 }
 
-/// Gives each connection a limit on how long it may take nothing.
-#[derive(Clone, Copy)]
-struct Bounded;
+/// Gives each connection a place and a limit on how long it may take nothing. One that finds no place is closed.
+#[derive(Clone)]
+struct Bounded {
+    places: Arc<Places>,
+}
 
 impl<S> Accept<TcpStream, S> for Bounded {
     type Stream = Patient;
@@ -163,15 +169,24 @@ impl<S> Accept<TcpStream, S> for Bounded {
     type Future = std::future::Ready<io::Result<(Patient, S)>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        let ready = stream.set_nodelay(true).map(|()| (Patient { stream, waiting: None }, service));
-        std::future::ready(ready)
+        std::future::ready(self.seat(stream).map(|patient| (patient, service)))
     }
 }
 
-/// A connection that breaks when nothing can be written to it for [`WRITE_PATIENCE`].
+impl Bounded {
+    fn seat(&self, stream: TcpStream) -> io::Result<Patient> {
+        let from = stream.peer_addr()?.ip();
+        let place = self.places.take(from).ok_or(io::ErrorKind::ConnectionRefused)?;
+        stream.set_nodelay(true)?;
+        Ok(Patient { stream, waiting: None, place })
+    }
+}
+
+/// A connection that breaks when nothing can be written to it for [`WRITE_PATIENCE`], or its place was given away.
 struct Patient {
     stream: TcpStream,
     waiting: Option<Pin<Box<Sleep>>>,
+    place: Place,
 }
 
 impl Patient {
@@ -196,12 +211,14 @@ impl AsyncRead for Patient {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.place.check(cx)?;
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Patient {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.place.check(cx)?;
         let poll = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.bounded(cx, poll)
     }
@@ -211,6 +228,7 @@ impl AsyncWrite for Patient {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.place.check(cx)?;
         let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         self.bounded(cx, poll)
     }
@@ -252,8 +270,9 @@ mod tests {
         let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let (router, handle) = (Router::new().route("/", get(|| async { "here" })), Handle::new());
-        let serving =
-            tokio::spawn(serve_within(listener, None, router, handle.clone(), Duration::from_secs(2)));
+        let places = Places::here(Arc::new(|_: &str| {}));
+        let patience = Duration::from_secs(2);
+        let serving = tokio::spawn(serve_within(listener, None, router, handle.clone(), places, patience));
         let http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
         let (nothing, a_letter, half, other, whole) = tokio::join!(
             heard(address, b""),
@@ -267,6 +286,69 @@ mod tests {
         }
         // It is served, and cut when no other request comes.
         assert!(whole.starts_with("HTTP/1.1 200") && whole.ends_with("here"), "{whole}");
+        handle.shutdown();
+        serving.await.unwrap().unwrap();
+    }
+
+    /// A connection from this address that was answered, so that it has its place.
+    async fn seated(from: [u8; 4], to: SocketAddr) -> io::Result<TcpStream> {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((from, 0)))?;
+        let mut stream = socket.connect(to).await?;
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"here") {
+            if stream.read_buf(&mut answer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(stream)
+    }
+
+    async fn is_cut(stream: &mut TcpStream) -> bool {
+        let read = tokio::time::timeout(Duration::from_secs(30), stream.read(&mut [0; 1])).await;
+        matches!(read, Ok(Ok(0) | Err(_)))
+    }
+
+    #[tokio::test]
+    async fn who_opens_more_connections_than_are_free_is_cut_at_once_and_shuts_nobody_out() {
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (router, handle) = (Router::new().route("/", get(|| async { "here" })), Handle::new());
+        let places = Places::of(7, Arc::new(|_: &str| {}));
+        // Nobody is cut for saying nothing.
+        let patience = Duration::from_secs(600);
+        let serving = tokio::spawn(serve_within(listener, None, router, handle.clone(), places, patience));
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            held.push(seated([127, 0, 0, 1], address).await.unwrap());
+        }
+        for _ in 0..20 {
+            let mut more = TcpStream::connect(address).await.unwrap();
+            assert!(is_cut(&mut more).await);
+        }
+        let mut others = Vec::new();
+        for last in 2..6 {
+            others.push(seated([127, 0, 0, last], address).await.unwrap());
+        }
+        // Three places were free; the fourth was the newest of who has the most.
+        let mut newest = held.pop().unwrap();
+        assert!(is_cut(&mut newest).await);
+        for stream in held.iter_mut().chain(&mut others) {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+            assert!(stream.read(&mut [0; 512]).await.unwrap() > 0);
+        }
+        // Who has left has no place any more, once that was seen.
+        drop((held, others));
+        let mut again = seated([127, 0, 0, 1], address).await;
+        for _ in 0..500 {
+            if again.is_ok() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            again = seated([127, 0, 0, 1], address).await;
+        }
+        assert!(again.is_ok(), "{again:?}");
         handle.shutdown();
         serving.await.unwrap().unwrap();
     }
