@@ -693,6 +693,34 @@ def test_what_only_one_side_of_a_comparison_has_is_named(archive: Path) -> None:
         cosmark.compare([demo, one], demo)
 
 
+def test_operations_of_one_name_are_compared_with_those_of_their_work(shapes: Path, tmp_path: Path) -> None:
+    whole, less, swapped = (cosmark.open(shapes / "w1") for _ in range(3))
+    for at, (run, works) in enumerate(((less, ["large"]), (swapped, ["large", "small"]))):
+        run.path = tmp_path / f"w{at + 8}-works"
+        by_work = {one.work: one for one in run.stages[0].operations}
+        run.stages[0].operations = [by_work[work] for work in works]
+    rate = {one.work: one.throughput_per_s for one in whole.stage("main").operations}
+    with pytest.warns(UserWarning, match="main small read is before only$"):
+        rows = cosmark.compare(whole, less, ["throughput_per_s"])
+    assert [(row["work"], row["operation"], row["before"], row["after"]) for row in rows] == [
+        ("large", "read", rate["large"], rate["large"])
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = cosmark.compare(whole, swapped, ["throughput_per_s"])
+    assert {row["work"]: (row["before"], row["after"]) for row in rows} == {
+        work: (value, value) for work, value in rate.items()
+    }
+    # Without names of works, as of COSBench's runs, their order is all that there is.
+    for run in (whole, swapped):
+        for one in run.stages[0].operations:
+            one.work = ""
+    rows = cosmark.compare(whole, swapped, ["throughput_per_s"])
+    assert [(row["before"], row["after"]) for row in rows] == [
+        (rate["small"], rate["large"]), (rate["large"], rate["small"])
+    ]
+
+
 def test_students_quantiles_are_those_of_the_tables() -> None:
     from cosmark.statistics import difference, mean_and_interval, reach, t_quantile
 

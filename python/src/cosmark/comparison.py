@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from math import inf, isfinite
 from statistics import fmean
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from .errors import CosmarkError
 from .results import Operation, Run, _number
@@ -16,8 +16,8 @@ from .statistics import check_confidence, difference, mean_and_interval
 from .table import Table
 
 Side = Union[Run, Sequence[Run]]
-#: Stage, operation, and the how manieth of that name.
-_Key = Tuple[str, str, int]
+#: Stage, work where it tells operations of one name apart (else empty), operation, and the how manieth of that name.
+_Key = Tuple[str, str, str, int]
 #: So many operations that not all runs have are named.
 _NAMED = 5
 
@@ -53,12 +53,12 @@ def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confide
     * with one run on each side: whether the error bounds that the runs published lie apart. Bounds know the sampling
       error and the client's own part, not how much a store differs from day to day: only repetitions show that.
 
-    Stages and operations are matched by name; where a name is there several times, by order. What not every run has is
-    named in a warning.
+    Stages and operations are matched by name; where a name is there several times, by that of the work too, and then by
+    order. What not every run has is named in a warning.
     """
     check_confidence(confidence)
     first, second = _runs(before), _runs(after)
-    own, other = _operations(first), _operations(second)
+    own, other = _matched([first, second])
     common = [key for key in own if key in other]
     if not common:
         raise CosmarkError(f"{first[0].id} and {second[0].id} have no stage with an operation of the same name")
@@ -76,10 +76,11 @@ def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confide
                 differs, low, high = _decide(own[key], other[key], figure, a, b, confidence)
                 mean_a, mean_b = mean_and_interval(a)[0], mean_and_interval(b)[0]
                 ratio = mean_b / mean_a if mean_a else None
-                row = {"stage": key[0], "operation": key[1], "figure": figure, "before": mean_a, "after": mean_b}
+                which = {"stage": key[0], "work": own[key][0].work, "operation": key[2], "figure": figure}
+                row: Dict[str, Any] = {**which, "before": mean_a, "after": mean_b}
                 change = None if ratio is None else ratio - 1.0
                 rows.append({**row, "ratio": ratio, "change": change, "differs": differs, "low": low, "high": high})
-    names = ("stage", "operation", "figure", "before", "after", "ratio", "change", "differs", "low", "high")
+    names = ("stage", "work", "operation", "figure", "before", "after", "ratio", "change", "differs", "low", "high")
     return Table(rows, names)
 
 
@@ -88,9 +89,9 @@ def _lacking(
 ) -> List[str]:
     """What the other side does not have, which is left out, and what some runs of this side do not have."""
     said = []
-    for (stage, name, number), found in own.items():
-        which = f"{stage} {name}" if number == 1 else f"{stage} {name} ({number})"
-        if (stage, name, number) not in other:
+    for key, found in own.items():
+        which = " ".join(part for part in key[:3] if part) + (f" ({key[3]})" if key[3] > 1 else "")
+        if key not in other:
             said.append(f"{which} is {side} only")
         elif len(found) < runs:
             said.append(f"{which} is in {len(found)} of {runs} runs {side}")
@@ -164,14 +165,38 @@ def _again(runs: Sequence[Run]) -> Optional[str]:
     return None
 
 
-def _operations(runs: Sequence[Run]) -> Dict[_Key, List[Operation]]:
-    """Operations of all repetitions by stage, name and the how manieth of that name."""
-    found: Dict[_Key, List[Operation]] = {}
+def _matched(sides: Sequence[Sequence[Run]]) -> List[Dict[_Key, List[Operation]]]:
+    """Operations of all repetitions of each side, so that one key is one operation on all of them."""
+    by_work = _named_by_work([run for side in sides for run in side])
+    return [_operations(side, by_work) for side in sides]
+
+
+def _named_by_work(runs: Sequence[Run]) -> Set[Tuple[str, str]]:
+    """Stages and names that a run has several of, where works have names: of COSBench's runs they have none."""
+    several: Set[Tuple[str, str]] = set()
+    nameless: Set[Tuple[str, str]] = set()
     for run in runs:
-        seen: Dict[Tuple[str, str], int] = {}
+        seen: Set[Tuple[str, str]] = set()
         for stage in run.stages:
             for one in stage.main:
                 name = (stage.name, one.name)
+                if name in seen:
+                    several.add(name)
+                if not one.work:
+                    nameless.add(name)
+                seen.add(name)
+    return several - nameless
+
+
+def _operations(runs: Sequence[Run], by_work: Set[Tuple[str, str]]) -> Dict[_Key, List[Operation]]:
+    """Operations of all repetitions by stage, work where that tells them apart, name and the how manieth of that."""
+    found: Dict[_Key, List[Operation]] = {}
+    for run in runs:
+        seen: Dict[Tuple[str, str, str], int] = {}
+        for stage in run.stages:
+            for one in stage.main:
+                work = one.work if (stage.name, one.name) in by_work else ""
+                name = (stage.name, work, one.name)
                 seen[name] = seen.get(name, 0) + 1
                 found.setdefault((*name, seen[name]), []).append(one)
     return found

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from .comparison import Side, _operations, _runs, figure_of
+from .comparison import Side, _matched, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
 from .results import Operation, Run, Stage, _moment, _number
@@ -520,8 +520,8 @@ def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Option
     if not sides:
         raise CosmarkError("no sides to draw")
     names = list(sides)
-    own = [_operations(_runs(sides[name])) for name in names]
-    # Operations are matched as compare() does: by name, and by order where a name is there several times.
+    own = _matched([_runs(sides[name]) for name in names])
+    # Operations are matched as compare() does: by name, and by work where a name is there several times.
     first = {key: values for key, found in own[0].items() if (values := _values(found, figure)) and any(values)}
     if not first:
         raise CosmarkError(f"{names[0]} has no {figure} other than 0")
