@@ -233,6 +233,18 @@ def test_a_timeline_of_cosbench_is_drawn_and_says_what_is_lacking(tmp_path: Path
         run.operation("main", "")
 
 
+def test_a_kind_of_time_and_an_operation_that_are_not_there_are_said(archive: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    for draw in (plot.heatmap, plot.sizes):
+        with pytest.raises(CosmarkError, match="no times total; there are response, service, first_byte"):
+            draw(run, "main", "write", "total")
+    # A text alone is one name, and not all that are a part of it.
+    assert list(_lines(plot.cdf(run, "main", "read"))) == ["read"]
+    for wrong in ("bread", ["bread"]):
+        with pytest.raises(CosmarkError, match="w1 has no such operation: bread in main"):
+            plot.cdf(run, "main", wrong)
+
+
 def test_sizes_and_bars_are_drawn_and_say_what_they_lack(archive: Path, tmp_path: Path) -> None:
     one, three, four = (cosmark.open(archive / name) for name in ("w1", "w3", "w4"))
     _saved(plot.sizes(one, "main", "write"), tmp_path)

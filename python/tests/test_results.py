@@ -92,6 +92,25 @@ def test_a_quantile_that_the_data_cannot_support_is_none_unless_the_histogram_is
     assert names == ["response_p7_ms", "response_p99_99999_ms", "response_p100_ms"], "each has a column of its own"
 
 
+def test_histograms_of_operations_and_runs_are_added_up_by_sum(archive: Path) -> None:
+    run, other = cosmark.open(archive / "w1"), cosmark.open(archive / "w3")
+    parts = [one.histogram() for each in (run, other) for one in each.stage("main").main]
+    whole = sum(parts)
+    times = sorted(edge for part in parts for edge, count in part.steps_ns() for _ in range(count))
+    assert len(whole) == len(times) > len(parts[0])
+    for q in (0.01, 0.5, 0.9, 0.999, 1.0):
+        assert whole.quantile_ns(q) == times[max(1, math.ceil(q * len(times))) - 1]
+    assert sum([parts[0]]) == parts[0] and sum([parts[0]]) is not parts[0]
+    # What has no times has no resolution that could be another.
+    coarse = cosmark.Histogram(7, 10)
+    coarse._counts = {3: 2}
+    assert len(coarse + cosmark.Histogram()) == len(cosmark.Histogram() + coarse) == 2
+    with pytest.raises(CosmarkError, match="different resolutions"):
+        coarse + parts[0]
+    with pytest.raises(TypeError):
+        1 + parts[0]
+
+
 def test_sums_over_the_series_are_those_of_the_record(archive: Path) -> None:
     for name in ("w1", "w2", "w5"):
         run = cosmark.open(name, archive)
@@ -234,6 +253,8 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
         (lambda: run.operation("load100", "write"), "main/read"),
         (lambda: run.histogram("load100", "read", "connect"), "first_byte"),
         (lambda: run.histogram("load100", "read", phase="main"), "rampup"),
+        (lambda: run.series("load100", "read", time="respons"), "no times respons; there are response"),
+        (lambda: cosmark.compare(run, run, "speed"), "has the figure speed; there are"),
         (lambda: run.oplog().to_arrow(), "--oplog"),
         (lambda: run.node_log().to_arrow(), "nodes:"),
         (lambda: cosmark.open("w99", archive), "w5-demo"),

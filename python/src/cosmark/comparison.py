@@ -57,6 +57,8 @@ def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confide
     order. What not every run has is named in a warning.
     """
     check_confidence(confidence)
+    # A text alone is one figure.
+    figures = [figures] if isinstance(figures, str) else figures
     first, second = _runs(before), _runs(after)
     own, other = _matched([first, second])
     common = [key for key in own if key in other]

@@ -71,7 +71,9 @@ class Histogram:
         return sub << shift, 1 << shift
 
     def add(self, other: "Histogram") -> None:
-        """Adds all times of another histogram of the same resolution."""
+        """Adds all times of another histogram of the same resolution; one without times has none."""
+        if not other._counts:
+            return
         if (self._sub_bits, self._unit) != (other._sub_bits, other._unit):
             if self._counts:
                 raise CosmarkError("histograms of different resolutions cannot be added up")
@@ -86,6 +88,10 @@ class Histogram:
         both.add(self)
         both.add(other)
         return both
+
+    def __radd__(self, other: object) -> "Histogram":
+        # What sum() begins with.
+        return self + Histogram() if other == 0 else NotImplemented
 
     def __len__(self) -> int:
         return sum(self._counts.values())

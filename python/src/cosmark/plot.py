@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Un
 from .comparison import Side, _matched, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
-from .results import Operation, Run, Stage, _moment, _number
+from .results import Operation, Run, Stage, _moment, _number, check_time
 from .statistics import mean_and_interval, reach
 from .studies import Study
 from .table import needs
@@ -103,9 +103,11 @@ def _labelled(run: Run, several: bool, chosen: Sequence[Operation]) -> List[Tupl
 
 def _chosen(run: Run, stage: Optional[str], operations: Optional[Sequence[str]]) -> List[Operation]:
     stages = run.stages if stage is None else [run.stage(stage)]
-    found = [one for s in stages for one in s.main if operations is None or one.name in operations]
+    # A text alone is one name, and not all that are a part of it.
+    names = [operations] if isinstance(operations, str) else operations
+    found = [one for s in stages for one in s.main if names is None or one.name in names]
     if not found:
-        raise CosmarkError(f"{run.id} has no such operation: {operations or 'any'} in {stage or 'any stage'}")
+        raise CosmarkError(f"{run.id} has no such operation: {', '.join(names or ('any',))} in {stage or 'any stage'}")
     return found
 
 
@@ -371,6 +373,7 @@ def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "O
 
 def sizes(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
     """Times by size of object: from p50 to p99 of each class, with the mean; needs objects of several sizes."""
+    check_time(time)
     figure, axes = _figure(ax, COLUMN)
     classes = run.operation(stage, operation).record.get("size_classes") or []
     if not classes:

@@ -269,8 +269,7 @@ class Run:
         return self.operation(stage, operation).quantile(q, time, phase)
 
     def _histograms(self, tag: str, time: str, phase: str) -> Histogram:
-        if time not in TIMES:
-            raise CosmarkError(f"there are no times {time}; there are {', '.join(TIMES)}")
+        check_time(time)
         if phase not in PHASES:
             raise CosmarkError(f"there is no phase {phase}; there are {', '.join(PHASES)}")
         key = (tag, time, phase)
@@ -326,6 +325,7 @@ class Run:
         return self._series(self.operation(stage, operation), quantiles, time)
 
     def _series(self, one: Operation, quantiles: Sequence[float] = (0.5, 0.99), time: str = "response") -> Table:
+        check_time(time)
         if self.made_by:
             timeline = (self.record.get("timelines") or {}).get(one.stage.id) or []
             return Table(cosbench.series(timeline, one.stage.operations.index(one)), cosbench.COLUMNS)
@@ -370,6 +370,7 @@ class Run:
 
     def _by_interval(self, one: Operation, time: str) -> List[Tuple[float, float, Histogram]]:
         """Start and length in s since the load of the stage began, and times, of every line of all phases."""
+        check_time(time)
         if one.stage.load_started is None:
             return []
         log = self._log()
@@ -525,6 +526,12 @@ class Run:
     def _repr_html_(self) -> str:
         who, state, word = (html.escape(text) for text in (self.id, self.state, self.verdict.word))
         return f"<p><b>{who}</b> {state}, {word}</p>{self.main._repr_html_()}"
+
+
+def check_time(time: str) -> None:
+    """A CosmarkError for what is none of :data:`TIMES`: nothing would be found of it, as if nothing had been measured."""
+    if time not in TIMES:
+        raise CosmarkError(f"there are no times {time}; there are {', '.join(TIMES)}")
 
 
 def _tags(tag: str, time: str, phase: str) -> List[str]:
