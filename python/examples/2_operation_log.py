@@ -10,7 +10,10 @@ import polars as pl
 
 import cosmark
 
-runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
+try:
+    runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
+except cosmark.CosmarkError as why:
+    sys.exit(str(why))
 run = next((run for run in reversed(runs) if not run.made_by and run.oplog()), None)
 if run is None:
     sys.exit("no run there has an operation log: make one with `cosmark run FILE --oplog`")

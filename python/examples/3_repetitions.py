@@ -8,7 +8,10 @@ from collections import Counter
 
 import cosmark
 
-runs = [run for run in cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive") if run.state == "finished"]
+try:
+    runs = [run for run in cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive") if run.state == "finished"]
+except cosmark.CosmarkError as why:
+    sys.exit(str(why))
 if not runs:
     sys.exit("no run there is finished: make some with `cosmark run FILE`")
 name, _ = Counter(run.name for run in runs).most_common(1)[0]

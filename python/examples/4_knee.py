@@ -9,7 +9,10 @@ import sys
 import cosmark
 from cosmark import plot
 
-runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
+try:
+    runs = cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive")
+except cosmark.CosmarkError as why:
+    sys.exit(str(why))
 if not runs:
     sys.exit("no run there: make one with `cosmark run workloads/ladder.yaml`")
 run = max(runs, key=lambda run: sum(bool(stage.main) for stage in run.stages))

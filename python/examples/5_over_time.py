@@ -11,7 +11,10 @@ from matplotlib.figure import Figure
 import cosmark
 from cosmark import plot
 
-runs = [run for run in cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive") if not run.made_by]
+try:
+    runs = [run for run in cosmark.runs(sys.argv[1] if len(sys.argv) > 1 else "archive") if not run.made_by]
+except cosmark.CosmarkError as why:
+    sys.exit(str(why))
 stages = [(run, stage) for run in runs for stage in run.stages if stage.main and stage.load_started]
 if not stages:
     sys.exit("no run there has a stage that made load: make one with `cosmark demo`")

@@ -334,9 +334,11 @@ def test_every_example_ends_well_and_says_something(
 def test_an_example_without_a_run_says_what_to_make(example: Path, tmp_path: Path, python: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}
     (tmp_path / "archive").mkdir()
-    done = subprocess.run([python, str(example), "archive"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
-    assert len(done.stderr.splitlines()) == 1 and done.stdout == "", done.stderr
+    for there in ("archive", "nowhere"):
+        command = [python, str(example), there]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1 and done.stdout == "", done.stderr
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if "study" not in one.stem], ids=lambda path: path.stem)

@@ -773,6 +773,35 @@ def test_a_workload_is_run_from_python(tmp_path: Path) -> None:
         cosmark.run("name: wrong\nstages: 3\n", archive=tmp_path)
 
 
+def test_fields_are_spelt_as_workloads_spell_them_and_what_is_no_program_is_said(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "Größe" / "w1-closed"
+    shutil.copytree(archive / "w1-closed", place)
+    program = tmp_path / "program"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{tmp_path}/given\necho "archive: {place}"\n', "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("COSMARK_BIN", str(program))
+    run = cosmark.run("some.yaml", fields={"main.histogram": False, "workers": 2})
+    assert run.path == place and run.id == "w1"
+    given = (tmp_path / "given").read_text().splitlines()
+    assert "main.histogram=false" in given and "workers=2" in given
+    # In whatever locale this is.
+    code = "import sys, cosmark; print(cosmark.run(sys.argv[1]).id)"
+    source = str(Path(cosmark.__file__).resolve().parent.parent)
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": source}
+    command = [sys.executable, "-c", code, "some.yaml"]
+    shown = subprocess.run(command, env={**os.environ, **plain}, capture_output=True, text=True, timeout=300)
+    assert shown.stdout.strip() == "w1", shown.stderr
+    monkeypatch.setenv("COSMARK_BIN", str(tmp_path))
+    with pytest.raises(CosmarkError, match="which is no program"):
+        cosmark.run("some.yaml")
+    program.write_bytes(b"\x7fELF no program of any machine")
+    monkeypatch.setenv("COSMARK_BIN", str(program))
+    with pytest.raises(CosmarkError, match="program cannot be started: "):
+        cosmark.run("some.yaml")
+
+
 def test_a_run_that_takes_too_long_or_is_interrupted_finishes_its_archive(tmp_path: Path, python: str) -> None:
     from conftest import CLOSED, PATIENCE_S
 

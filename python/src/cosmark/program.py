@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Mapping, Optional, Sequence, Tuple, Union
@@ -22,7 +23,7 @@ def binary() -> Path:
         return _OWN
     named = os.environ.get("COSMARK_BIN")
     if named:
-        if not os.access(named, os.X_OK):
+        if not (os.path.isfile(named) and os.access(named, os.X_OK)):
             raise CosmarkError(f"COSMARK_BIN names {named}, which is no program")
         return Path(named)
     for directory in os.get_exec_path():
@@ -63,11 +64,9 @@ def run(
         command = [str(binary()), "run", str(file), "--archive", str(archive), "--quiet", "--no-report"]
         command += ["--target", os.fspath(target)] if target is not None else []
         for key, value in (fields or {}).items():
-            command += ["--set", f"{key}={value}"]
+            command += ["--set", f"{key}={_spelt(value)}"]
         ended, interrupted = "", False
-        with subprocess.Popen(
-            [*command, *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with _started([*command, *options]) as process:
             try:
                 output, said = process.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired:
@@ -84,6 +83,22 @@ def run(
     if where is None:
         raise CosmarkError(f"cosmark run ended with exit code {process.returncode}: {said.strip()}")
     return Run(find(where))
+
+
+def _spelt(value: object) -> str:
+    """A value as workloads spell it: ``false``, and not ``False``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _started(command: Sequence[str]) -> "subprocess.Popen[str]":
+    try:
+        # It names its archive, in whatever signs this system's names have.
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            encoding=sys.getfilesystemencoding(), errors=sys.getfilesystemencodeerrors(),
+        )
+    except OSError as cause:
+        raise CosmarkError(f"{command[0]} cannot be started: {cause.strerror}") from None
 
 
 def _end(process: "subprocess.Popen[str]", already_s: float = 0.0) -> Tuple[str, str]:
