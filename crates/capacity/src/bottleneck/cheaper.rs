@@ -15,10 +15,12 @@ use crate::saturation::{LEAST_THROTTLED, STOPPED, Waits, awake, stopped};
 const MOST: f64 = 1.5;
 /// The same of a quota that is seen to stop its group where it is full and not before.
 const MOST_OF_STOPPED: f64 = 4.0;
-/// Of the plateau, or of a predicted ceiling far below it, what every step has to come to at which the unit was full. What
-/// is only never idle while operations are under way (one that looks for work all the time, a disk that serves many at once) is
-/// full long before.
+/// Of the plateau, what every step has to come to at which the unit was full already. What is only never idle while
+/// operations are under way (one that looks for work all the time, a disk that serves many at once) is full long before.
 const ONCE_FULL: f64 = 0.7;
+/// The same of the predicted ceiling where that lies far below the plateau: few operations in turn cost more than as many that
+/// come by the clock.
+const ONCE_FULL_FAR: f64 = 0.6;
 /// Share of the time that it has to be busy at the plateau. One whose queue is as long as it takes to keep up with a limit
 /// elsewhere pauses more often.
 const WITHOUT_PAUSE: f64 = 0.985;
@@ -55,7 +57,7 @@ pub(super) fn at_plateau(
     let full_from = if stops { BUSY } else { WITHOUT_PAUSE };
     let is_full = at_last.iter().sum::<f64>() >= full_from * real(at_last.len().max(1));
     // One that works in larger batches the longer it is full is so from about the predicted ceiling on.
-    let once_full = ONCE_FULL * if is_far { ceiling } else { plateau };
+    let once_full = if is_far { ceiling * ONCE_FULL_FAR } else { plateau * ONCE_FULL };
     let is_stopped = |step: &Step| stops && stopped(one.unit, &[step]).any(|share| share >= STOPPED);
     let mut full =
         steps.iter().filter(|step| is_stopped(step) || busy(step).is_some_and(|busy| busy >= FULL));
