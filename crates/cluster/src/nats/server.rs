@@ -142,6 +142,14 @@ impl LocalServer {
         }
     }
 
+    /// Its process, if it still runs.
+    fn living(&mut self) -> Option<u32> {
+        match &mut self.child {
+            Some(child) => matches!(child.try_wait(), Ok(None)).then_some(self.pid),
+            None => running(&self.options.directory).map(|(pid, _)| pid).filter(|pid| *pid == self.pid),
+        }
+    }
+
     /// True when an earlier process had started it.
     #[must_use]
     pub fn was_found(&self) -> bool {
@@ -154,8 +162,10 @@ impl Drop for LocalServer {
         if self.options.leave_running {
             return;
         }
-        let Ok(pid) = libc::pid_t::try_from(self.pid) else { return };
-        // SAFETY: a plain system call; the process is the server that we started or found by its own pid file.
+        // Who has the number of one that has ended is a stranger.
+        let Some(pid) = self.living().and_then(|pid| libc::pid_t::try_from(pid).ok()) else { return };
+        // SAFETY: a plain system call; the process is the server that we started and have not waited for, or the one that runs with
+        // this directory's configuration.
         unsafe { libc::kill(pid, libc::SIGTERM) };
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
@@ -293,6 +303,25 @@ mod tests {
         assert_eq!(third.port(), port, "drivers find it where it was");
         let bus = Bus::connect(&third.nats_options(), "test", Limits::default()).await.unwrap();
         assert_eq!(bus.last_sequence().await.unwrap(), 0);
+    }
+
+    #[test]
+    fn who_got_the_number_of_a_server_that_has_ended_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
+        let (pid, port) = (stranger.id(), 1);
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        std::fs::write(directory.path().join("pid"), pid.to_string()).unwrap();
+        std::fs::write(directory.path().join("port"), port.to_string()).unwrap();
+        for child in [None, Some(ended)] {
+            let options = ServerOptions::in_directory(directory.path());
+            drop(LocalServer { child, pid, port, options });
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(stranger.try_wait().unwrap().is_none(), "a stranger was ended");
+        }
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
     }
 
     #[tokio::test]
