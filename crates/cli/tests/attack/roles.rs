@@ -118,6 +118,8 @@ const NOT_FOR_AN_AGENT: &[(&str, Try)] = &[
 const FOR_AN_AGENT: &[(&str, Try)] = &[
     ("send its readings", Publish("cosmark.agent.s1.reading")),
     ("ask whether its name is taken", Publish("cosmark.agents.who")),
+    ("answer a controller", Publish("_INBOX.x.y")),
+    ("answer another agent", Publish("_COSMARK_AGENT.s2.x")),
     ("hear what it is asked", Subscribe("cosmark.agent.s1.look")),
     ("hear which faults it is asked for", Subscribe("cosmark.agent.s1.fault")),
     ("hear its answers", Subscribe("_COSMARK_AGENT.s1.x")),
@@ -265,8 +267,24 @@ fn a_login_may_do_what_its_role_does_and_nothing_else() {
             }
         }
         roll_up(&mut attacks, &url, &nats).await;
+        ask_itself(&mut attacks, &url, &nats).await;
     });
     assert!(names::BUCKETS.len() > 3);
+}
+
+/// Who hears a question may answer it, where NATS lets it answer anywhere: one that it asked itself, too.
+async fn ask_itself(attacks: &mut Attacks, url: &str, nats: &std::path::Path) {
+    const MINE: &str = "$KV.cosmark_trust.controller";
+    let (agent, said) = connect(url, &nats.join("agent-s1.nk")).await;
+    let _heard = agent.subscribe("cosmark.agents.who").await.unwrap();
+    agent.publish_with_reply("cosmark.agents.who", MINE, "".into()).await.unwrap();
+    // What the server has heard by then it has delivered, too.
+    agent.flush().await.unwrap();
+    for (what, refused) in
+        make(&agent, &said, &[("answer itself with a key to be trusted", Publish(MINE))]).await
+    {
+        attacks.judge(&what, "agent-s1", refused, if refused { "refused by NATS" } else { "allowed" });
+    }
 }
 
 /// A header that makes JetStream forget everything else of a stream (NATS ADR-8) is no way around the permissions.

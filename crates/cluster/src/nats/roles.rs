@@ -11,6 +11,9 @@ use crate::nats::private_file::write_private;
 use crate::nats::seal::Key;
 use crate::nats::sign::Identity;
 
+/// Where answers to controllers go.
+const CONTROLLER_INBOX: &str = "_INBOX.>";
+
 /// A role of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
@@ -31,7 +34,8 @@ pub struct Permissions {
     pub publish: Vec<String>,
     /// To subscribe to.
     pub subscribe: Vec<String>,
-    /// It may answer what it was asked, wherever the answer goes.
+    /// It may answer what it was asked, wherever the answer goes. Who may publish what it hears itself would ask itself and
+    /// answer to any subject.
     pub answers: bool,
 }
 
@@ -69,7 +73,11 @@ fn of_controller() -> Permissions {
     let mut publish: Vec<String> =
         ["cosmark.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>"].map(str::to_owned).to_vec();
     publish.extend(BUCKETS.iter().map(|bucket| format!("$KV.{}.>", bucket.name)));
-    Permissions { publish, subscribe: vec!["_INBOX.>".to_owned(), "cosmark.>".to_owned()], answers: false }
+    Permissions {
+        publish,
+        subscribe: vec![CONTROLLER_INBOX.to_owned(), "cosmark.>".to_owned()],
+        answers: false,
+    }
 }
 
 fn of_driver(name: &str) -> Permissions {
@@ -102,10 +110,14 @@ fn of_driver(name: &str) -> Permissions {
     Permissions { publish, subscribe, answers: true }
 }
 
-/// An agent hears who is asked for and what it is asked, answers, sends its readings, and reads whom to trust.
+/// An agent hears who is asked for and what it is asked, answers, sends its readings, and reads whom to trust. It asks
+/// for agents of its own name, too, and hears that: so it answers to the inboxes of controllers and agents, whose names
+/// nobody can guess, and to nothing else.
 fn of_agent(name: &str) -> Permissions {
     let publish = vec![
         WHO.to_owned(),
+        CONTROLLER_INBOX.to_owned(),
+        format!("{AGENT_INBOX}.*.>"),
         agent(name, "reading"),
         format!("$JS.API.STREAM.INFO.KV_{TRUST}"),
         format!("$JS.API.STREAM.MSG.GET.KV_{TRUST}"),
@@ -113,7 +125,7 @@ fn of_agent(name: &str) -> Permissions {
     ];
     let asked = [agent(name, "look"), agent(name, "fault")];
     let subscribe = [format!("{AGENT_INBOX}.{name}.>"), WHO.to_owned()].into_iter().chain(asked).collect();
-    Permissions { publish, subscribe, answers: true }
+    Permissions { publish, subscribe, answers: false }
 }
 
 fn list(subjects: &[String]) -> String {
@@ -225,6 +237,7 @@ mod tests {
         let Permissions { publish, subscribe, .. } = Role::Agent(Some("s1".into())).permissions();
         let allowed = |subject: &&String| {
             subject.as_str() == WHO
+                || ["_INBOX.>", "_COSMARK_AGENT.*.>"].contains(&subject.as_str())
                 || **subject == agent("s1", "reading")
                 || subject.starts_with("$JS.API.") && subject.contains(".GET.KV_cosmark_trust")
                 || subject.as_str() == "$JS.API.STREAM.INFO.KV_cosmark_trust"
@@ -234,6 +247,34 @@ mod tests {
             subscribe,
             ["_COSMARK_AGENT.s1.>", "cosmark.agents.who", "cosmark.agent.s1.look", "cosmark.agent.s1.fault"]
         );
+    }
+
+    /// Whether a subject may be one of both patterns.
+    fn meet(one: &str, other: &str) -> bool {
+        let (mut ones, mut others) = (one.split('.'), other.split('.'));
+        loop {
+            match (ones.next(), others.next()) {
+                (Some(">"), Some(_)) | (Some(_), Some(">")) | (None, None) => return true,
+                (Some(a), Some(b)) if a == b || a == "*" || b == "*" => {}
+                _ => return false,
+            }
+        }
+    }
+
+    #[test]
+    fn who_may_answer_anywhere_hears_nothing_that_it_may_publish() {
+        assert!(meet("a.*.c", "a.b.>") && meet("a.b", "a.b") && !meet("a.b", "a.b.c") && !meet("a.>", "b.a"));
+        let named = |name: &str| Some(name.to_owned());
+        let some =
+            [Role::Driver(None), Role::Driver(named("d1")), Role::Agent(None), Role::Agent(named("s1"))];
+        for role in some.into_iter().chain([Role::Controller, Role::Observer]) {
+            let Permissions { publish, subscribe, answers } = role.permissions();
+            let own = publish.iter().find(|to| subscribe.iter().any(|heard| meet(to, heard)));
+            assert!(
+                !answers || own.is_none(),
+                "{role:?} may ask itself by {own:?}, and answer to any subject"
+            );
+        }
     }
 
     #[test]
