@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use async_nats::jetstream::kv::CreateErrorKind;
+use async_nats::jetstream::kv::{CreateErrorKind, Store};
 use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 
@@ -88,6 +88,7 @@ impl Bus {
             match bucket.create(CONTROLLER, me.clone().into()).await {
                 Ok(_) => known = Some(me),
                 Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
+                    self.replace_no_key(&bucket, &me).await?;
                     known = self.published_key().await?;
                 }
                 Err(error) => {
@@ -99,6 +100,18 @@ impl Bus {
             }
         }
         *self.speaker.published.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(())
+    }
+
+    /// Publishes this key in place of what is none: nobody could join who is not given one.
+    async fn replace_no_key(&self, bucket: &Store, me: &str) -> Result<(), BusError> {
+        let there = bucket.entry(CONTROLLER).await.map_err(|cause| self.problem(cause.to_string()))?;
+        if let Some(there) = there
+            && !std::str::from_utf8(&there.value).is_ok_and(is_public_key)
+        {
+            // Where somebody was faster, that one's is published.
+            drop(bucket.update(CONTROLLER, me.to_owned().into(), there.revision).await);
+        }
         Ok(())
     }
 
@@ -225,6 +238,29 @@ impl Bus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nats::Limits;
+    use crate::nats::seal::Key;
+    use crate::nats::server::{LocalServer, ServerOptions};
+
+    #[tokio::test]
+    async fn a_key_is_published_in_place_of_what_is_none_and_over_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))).unwrap();
+        let connect = async || Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let identity = || Identity::derive(&Key::generate().public(), "test").unwrap();
+        let (first, second) = (identity(), identity());
+        let (one, other) = (first.public().to_owned(), second.public().to_owned());
+        let bus = connect().await;
+        for noise in ["{\"stream\":\"COSMARK_RUNS\",\"seq\":5}", ""] {
+            bus.bucket(TRUST).await.unwrap().put(CONTROLLER, noise.into()).await.unwrap();
+            assert_eq!(bus.published_key().await.unwrap(), None);
+        }
+        connect().await.as_controller(first).await.unwrap();
+        assert_eq!(bus.published_key().await.unwrap(), Some(one.clone()));
+        assert_ne!(one, other);
+        connect().await.as_controller(second).await.unwrap();
+        assert_eq!(bus.published_key().await.unwrap(), Some(one), "the first stays");
+    }
 
     #[test]
     fn what_is_signed_after_a_clock_was_set_back_is_later_than_what_was_before() {
