@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -841,8 +842,6 @@ def test_a_run_whose_process_is_gone_is_killed(archive: Path, tmp_path: Path) ->
     copy = tmp_path / "w1-closed"
     shutil.copytree(archive / "w1-closed", copy)
     record = json.loads((copy / "run.json").read_text())
-    import socket
-
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     own = {"hostname": socket.gethostname(), "boot_id": boot, "pid": os.getpid(), "started_ticks": 0}
     stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
@@ -850,6 +849,35 @@ def test_a_run_whose_process_is_gone_is_killed(archive: Path, tmp_path: Path) ->
                            ({**own, "hostname": "elsewhere"}, "running")):
         (copy / "run.json").write_text(json.dumps({**record, "state": "running", "process": process}))
         assert cosmark.open(copy).state == state, process
+
+
+def test_a_killed_run_has_what_the_stage_that_ran_had_measured(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, copy = cosmark.open(archive / "w1"), tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    record = json.loads((copy / "run.json").read_text())
+    boot, stat = (Path(f"/proc/{name}").read_text() for name in ("sys/kernel/random/boot_id", "self/stat"))
+    gone = {"hostname": socket.gethostname(), "boot_id": boot.strip(), "pid": os.getpid(), "started_ticks": 0}
+    record.update(state="running", process=gone)
+    record["stages"][0].update(state="running", ended=None, operations=[])
+    (copy / "run.json").write_text(json.dumps(record))
+    run = cosmark.open(copy)
+    assert run.state == "killed" and run.stage("main").state == "terminated" and run.stage("main").reason.startswith("cut at")
+    for one in whole.stage("main").main:
+        cut = run.operation("main", one.name)
+        assert (cut.count, cut.failures) == (one.count, one.failures) and cut.quantile(0.5) == one.quantile(0.5) > 0
+        assert sum(run.series("main", one.name).where(phase="window")["count"]) == one.count
+    # Without the program that is left out, and no figure is made up.
+    monkeypatch.setenv("COSMARK_BIN", str(tmp_path / "nothing"))
+    with pytest.warns(UserWarning, match="w1-closed was killed: .* is left out .*COSMARK_BIN names"):
+        run = cosmark.open(copy)
+    assert run.state == "killed" and len(run.operations) == 0
+    # One that goes on says why it has none.
+    record["process"] = {**gone, "started_ticks": int(stat.rpartition(")")[2].split()[19])}
+    (copy / "run.json").write_text(json.dumps(record))
+    with pytest.raises(CosmarkError, match="there are none yet: a run that goes on"):
+        cosmark.open(copy).operation("main", "read")
 
 
 def test_a_run_that_never_made_load_is_not_the_last_one(archive: Path, tmp_path: Path) -> None:

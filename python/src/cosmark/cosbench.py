@@ -43,6 +43,11 @@ def _begins_as_results(file: Path) -> bool:
 
 def record_text(path: Path) -> str:
     """What its ``run.json`` would be."""
+    return exported(path, "is a run of COSBench, which the program reads")
+
+
+def exported(path: Path, why: str) -> str:
+    """The record of a run as the program reads it; ``why`` it is asked stands in the error where it cannot be."""
     from .program import binary
 
     try:
@@ -50,7 +55,7 @@ def record_text(path: Path) -> str:
         # UTF-8 in whatever locale this is.
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace")
     except (CosmarkError, OSError) as cause:
-        raise CosmarkError(f"{path} is a run of COSBench, which the program reads: {cause}") from None
+        raise CosmarkError(f"{path} {why}: {cause}") from None
     if done.returncode != 0:
         raise CosmarkError(done.stderr.strip() or f"cosmark export of {path} ended with exit code {done.returncode}")
     return done.stdout

@@ -12,9 +12,10 @@ import math
 import os
 import re
 import socket
+import warnings
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import cosbench
 from .errors import CosmarkError
@@ -177,6 +178,8 @@ class Stage:
         if len(fits) == 1:
             return fits[0]
         have = ", ".join(f"{one.work}/{one.name} ({one.id})" for one in fits or self.operations) or "none"
+        if not self.operations and self.run.state == "running":
+            have += " yet: a run that goes on has those of a stage when it has ended"
         said = "is not there" if not fits else "is there more than once: say work/name or the id"
         raise CosmarkError(f"operation {name} of stage {self.id} of {self.run.id} {said}; there are {have}")
 
@@ -712,15 +715,28 @@ def _clean(value: Any) -> Any:
 
 
 def _read_record(path: Path) -> Json:
+    record = _parsed(path, cosbench.record_text if cosbench.is_at(path) else _text_of_record)
+    if record.get("state") != "running" or not _is_gone(record.get("process")):
+        return record
+    try:
+        return _parsed(path, lambda killed: cosbench.exported(killed, "cannot be put together"))
+    except CosmarkError as cause:
+        said = "the program puts together what the stage in which it ended had measured, and could not; it is left out"
+        warnings.warn(f"{path} was killed: {said} ({cause})", stacklevel=4)
+        return record
+
+
+def _text_of_record(path: Path) -> str:
+    file = path / "run.json"
+    if file.stat().st_size > _MOST_RECORD_BYTES:
+        raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
+    return read_text(file)
+
+
+def _parsed(path: Path, read: Callable[[Path], str]) -> Json:
     file = path / "run.json"
     try:
-        if cosbench.is_at(path):
-            text = cosbench.record_text(path)
-        elif file.stat().st_size > _MOST_RECORD_BYTES:
-            raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
-        else:
-            text = read_text(file)
-        record = json.loads(text, object_pairs_hook=_object)
+        record = json.loads(read(path), object_pairs_hook=_object)
     except FileNotFoundError:
         lacking = f"{path} has no run.json, nor a table of results of COSBench"
         raise CosmarkError(f"{lacking}{_hint_of_archive(path)}") from None
