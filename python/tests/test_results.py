@@ -889,6 +889,16 @@ def test_a_run_that_never_made_load_is_not_the_last_one(archive: Path, tmp_path:
         json.dumps({**record, "id": "w2", "state": "terminated", "stages": [stage]})
     )
     assert cosmark.open("last", tmp_path).id == "w1" and cosmark.open("w2", tmp_path).state == "terminated"
+    # Nor is one that was cut off before it had a record, as for the program; the one before the last counts alike.
+    (tmp_path / "w3-cut").mkdir()
+    shutil.copytree(archive / "w4-closed", tmp_path / "w4-closed")
+    assert [cosmark.open(name, tmp_path).id for name in ("last", "last-0", "last-1")] == ["w4", "w4", "w1"]
+    assert cosmark.open(tmp_path / "last-1").id == "w1"
+    with pytest.raises(CosmarkError, match="no run last-2 in .*: fewer runs than that made load"):
+        cosmark.open("last-2", tmp_path)
+    shutil.rmtree(tmp_path / "w4-closed")
+    assert cosmark.open("last", tmp_path).id == "w1"
+    shutil.rmtree(tmp_path / "w3-cut")
     shutil.rmtree(tmp_path / "w1-closed")
     assert cosmark.open("last", tmp_path).id == "w2"
 

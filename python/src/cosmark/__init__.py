@@ -51,7 +51,8 @@ __version__ = "0.1.0"
 
 
 def open(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathLike[str]", None] = None) -> Run:
-    """Opens a run: a directory (``archive/w3-mixed``), the same without the name (``archive/w3``), a number or ``last``.
+    """Opens a run: a directory (``archive/w3-mixed``), the same without the name (``archive/w3``), a number, ``last``
+    or ``last-1`` (the one before).
 
     Numbers and ``last`` are looked for in ``archive`` (default: ``archive`` in the working directory).
     """

@@ -848,8 +848,8 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     """The directory of the run that ``run`` names.
 
     A directory (``archive/w3-mixed``), the same without the name (``archive/w3``), a number (3 or ``w3``) or ``last``:
-    the newest that made load. The last two are looked for in ``archive`` (default: ``archive`` in the working
-    directory).
+    the newest that made load (``last-1``: the one before, and so on). The last two are looked for in ``archive`` (default:
+    ``archive`` in the working directory).
     """
     given = Path(run) if not isinstance(run, int) else Path(f"w{run}")
     if given.name == "run.json" and given.is_file():
@@ -865,10 +865,15 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
         have = sorted((n, d) for d in names if (n := number_of(d)) is not None)
     except OSError as cause:
         raise CosmarkError(f"no run {run}: cannot read {root}: {cause.strerror}") from None
-    if name == "last" and have:
+    back = re.fullmatch(r"last(?:-(\d{1,9}))?", name)
+    if back and have:
         # A run that never came to make load, because a login failed for instance, is not what is meant.
-        tries = (directory for _, directory in reversed(have[-1000:]) if not _never_began(root / directory))
-        return root / next(tries, have[-1][1])
+        before = int(back.group(1) or 0)
+        tries = (directory for _, directory in reversed(have[-1000 - before :]) if not _never_began(root / directory))
+        meant = next(itertools.islice(tries, before, None), None if before else have[-1][1])
+        if meant is None:
+            raise CosmarkError(f"no run {run} in {root}: fewer runs than that made load")
+        return root / meant
     digits = re.fullmatch(r"w?(\d+)", name)
     for number, directory in have:
         if directory == name or (digits and number == int(digits.group(1))):
@@ -878,11 +883,13 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
 
 
 def _never_began(path: Path) -> bool:
-    """It is over, and none of its stages made load."""
+    """It is over, and none of its stages made load; or it was cut off before it had a record."""
     try:
         record = json.loads(read_text(path / "run.json"))
         over = record["state"] in ("failed", "terminated", "cancelled")
         return over and not any(one.get("load_started") or one.get("operations") for one in record["stages"])
+    except FileNotFoundError:
+        return not cosbench.is_at(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
 
