@@ -270,6 +270,10 @@ def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -
     assert cosmark.open(archive / "w2-ladder" / "run.json").id == "w2"
     assert repr(run.thresholds) == "no rows" and repr(run.consistency).startswith("no rows; columns: stage, seen_by")
     assert "no rows" in run.trials._repr_html_()
+    empty = repr(run.operations.where(operation="write"))
+    assert len(empty) < 250 and re.fullmatch(r"no rows; columns: stage, .*, \.\. \d+ more: see \.columns", empty), empty
+    many = len(run.operations.columns)
+    assert int(empty.split(".. ")[1].split()[0]) + empty.split("columns: ")[1].count(", ") == many
 
 
 def test_a_result_of_fio_is_opened_like_any_run(tmp_path: Path) -> None:

@@ -125,7 +125,9 @@ class Table(Sequence[Dict[str, Any]]):
 
     def __repr__(self) -> str:
         if not self._rows:
-            return f"no rows; columns: {', '.join(self.columns)}" if self.columns else "no rows"
+            first = [name for at, name in enumerate(self.columns) if len(", ".join(self.columns[: at + 1])) < _WIDTH]
+            rest = f", .. {len(self.columns) - len(first)} more: see .columns" if len(first) < len(self.columns) else ""
+            return f"no rows; columns: {', '.join(first)}{rest}" if self.columns else "no rows"
         names = self._known()
         rows = [[_text(name) for name in names], *self._texts(names)]
         widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
