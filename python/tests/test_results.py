@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import itertools
 import json
 import math
@@ -143,6 +144,40 @@ def test_intervals_of_days_are_found_in_few_steps_and_those_of_drivers_that_end_
     assert [apart.around(at) for at in (11.15, 12.5, 12.3, 9.9)] == [short, long, long, None]
     # Nor does a gap between intervals belong to one of them.
     assert Spans([(0.0, 5.0, "window"), (9.0, 10.0, "window")]).around(7.0) is None
+
+
+def test_drivers_that_end_apart_share_the_rows_of_a_series(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    before = cosmark.open(copy).series("main", "read")
+    window = before.where(phase="window")
+    assert len(window) > 2 and any(value is not None for value in before["response_p50_ms"])
+    with (copy / "intervals.csv").open(newline="") as file:
+        reader = csv.DictReader(file)
+        names, rows = list(reader.fieldnames or ()), list(reader)
+    # A second driver does the same: one interval 2 ms later, and of the last no more than a part.
+    late, last = window[1]["start_s"], window[-1]["start_s"]
+    others = []
+    for row in rows:
+        start, end = float(row["start_s"]), float(row["end_s"])
+        if row["phase"] == "window" and start == late:
+            start, end = start + 0.002, end + 0.002
+        elif row["phase"] == "window" and start == last:
+            end = start + (end - start) / 4
+        others.append({**row, "driver": "d2", "start_s": f"{start:.6f}", "end_s": f"{end:.6f}"})
+    with (copy / "intervals.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows([*rows, *others])
+    after = cosmark.open(copy).series("main", "read")
+    assert len(after) == len(before) and after["phase"] == before["phase"]
+    for one, both in zip(before, after):
+        assert (both["start_s"], both["end_s"]) == pytest.approx((one["start_s"], one["end_s"]), abs=0.0021)
+        assert both["count"] == 2 * one["count"] and both["response_p50_ms"] == one["response_p50_ms"]
+        assert both["throughput_per_s"] == pytest.approx(both["count"] / (both["end_s"] - both["start_s"]))
+        if one["in_flight_mean"] is not None:
+            part = 1.25 if one["phase"] == "window" and one["start_s"] == last else 2.0
+            assert both["in_flight_mean"] == pytest.approx(part * one["in_flight_mean"], rel=0.03)
 
 
 def test_a_line_of_the_log_without_times_is_an_interval_without_percentiles() -> None:

@@ -336,6 +336,7 @@ class Run:
         for row in self.intervals:
             if row["stage"] == one.stage.id and row["tag"] == one.tag:
                 _add_interval(bins, row)
+        bins = {(row["start_s"], row["end_s"], row["phase"]): row for row in _joined(bins.values())}
         names = {q: f"{time}_p{format(q * 100, '.10g').replace('.', '_')}_ms" for q in quantiles}
         histograms = self._by_bin(one, time, bins) if quantiles and bins else {}
         rows = []
@@ -612,6 +613,35 @@ def _add_interval(bins: Dict[Tuple[float, float, str], Json], row: Mapping[str, 
         total[name] += int(row.get(name) or 0)
     if row.get("in_flight_mean") is not None:
         total["in_flight_mean"] = (total["in_flight_mean"] or 0.0) + float(row["in_flight_mean"])
+
+
+def _joined(rows: Iterable[Json]) -> List[Json]:
+    """Rows of drivers that ended apart, or whose intervals begin some milliseconds apart, are one, as in the histogram log: those
+    of one phase that overlap by more than half of the shorter one."""
+    groups: List[List[Json]] = []
+    latest: Dict[str, List[Json]] = {}
+    for row in sorted(rows, key=lambda row: (row["start_s"], row["end_s"])):
+        group = latest.get(row["phase"])
+        if group is not None:
+            end = max(one["end_s"] for one in group)
+            shorter = min(row["end_s"] - row["start_s"], end - group[0]["start_s"])
+            if min(end, row["end_s"]) - row["start_s"] > shorter / 2.0:
+                group.append(row)
+                continue
+        latest[row["phase"]] = [row]
+        groups.append(latest[row["phase"]])
+    return [group[0] if len(group) == 1 else _sum_of(group) for group in groups]
+
+
+def _sum_of(group: Sequence[Json]) -> Json:
+    whole: Json = {"start_s": group[0]["start_s"], "end_s": max(one["end_s"] for one in group), "phase": group[0]["phase"]}
+    whole.update({name: sum(one[name] for one in group) for name in _SUMS})
+    span = whole["end_s"] - whole["start_s"]
+    # A mean over a part of the time.
+    known = [
+        one["in_flight_mean"] * ((one["end_s"] - one["start_s"]) / span) for one in group if one["in_flight_mean"] is not None
+    ]
+    return {**whole, "in_flight_mean": sum(known) if known else None}
 
 
 def _number(value: Any) -> Optional[float]:
