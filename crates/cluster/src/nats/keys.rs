@@ -45,6 +45,13 @@ impl Bus {
     }
 }
 
+/// What JetStream answered to somebody who had the answer sent to this key: it sends answers wherever they are wanted, and does
+/// not look at what the asker may write. Of a message that it reads directly it says from which stream that is, so that such
+/// an answer can be told from what was written. Source: NATS ADR-31.
+pub(crate) fn is_answer(headers: &async_nats::HeaderMap) -> bool {
+    headers.get("Nats-Stream").is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

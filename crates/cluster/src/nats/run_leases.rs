@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 
 use crate::nats::connect::Bus;
 use crate::nats::error::BusError;
+use crate::nats::keys::is_answer;
 use crate::nats::names::ALIVE;
 
 /// Why a lease was not renewed.
@@ -39,6 +40,7 @@ impl Bus {
             .map_err(|cause| problem(cause.to_string()))?;
         // Not by a direct get: a copy that lags behind the leader would tell an old beat.
         match stream.get_last_raw_message_by_subject(&crate::nats::names::lease(run)).await {
+            Ok(message) if is_answer(&message.headers) => Ok(None),
             Ok(message) => Ok(decode(&message.payload).ok().map(|lease| (lease, message.sequence))),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(problem(error.to_string())),
@@ -81,6 +83,9 @@ impl Renewals {
     pub async fn next(&mut self) -> Option<(String, Lease)> {
         loop {
             let message = self.0.next().await?;
+            if message.headers.as_ref().is_some_and(is_answer) {
+                continue;
+            }
             let run = message.subject.rsplit('.').next().unwrap_or_default().to_owned();
             if let Ok(lease) = decode::<Lease>(&message.payload) {
                 return Some((run, lease));

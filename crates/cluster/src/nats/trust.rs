@@ -5,11 +5,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use async_nats::jetstream::kv::{CreateErrorKind, Store};
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 
 use crate::nats::connect::Bus;
 use crate::nats::error::BusError;
+use crate::nats::keys::is_answer;
 use crate::nats::names::TRUST;
 use crate::nats::seal::seal;
 use crate::nats::sign::{Identity, is_by, is_public_key};
@@ -69,10 +72,20 @@ impl Bus {
     /// # Errors
     /// When NATS does not answer now.
     pub async fn published_key(&self) -> Result<Option<String>, BusError> {
-        let bucket = self.bucket(TRUST).await?;
-        let value = bucket.get(CONTROLLER).await.map_err(|cause| self.problem(cause.to_string()))?;
-        let key = value.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
+        let there = self.published().await?;
+        let key = there.filter(|there| !is_answer(&there.headers));
+        let key = key.and_then(|there| String::from_utf8(there.payload.to_vec()).ok());
         Ok(key.filter(|key| is_public_key(key)))
+    }
+
+    /// What stands in the place of that key, as it was written: of a direct read nobody could tell whose headers it has.
+    async fn published(&self) -> Result<Option<StreamMessage>, BusError> {
+        let bucket = self.bucket(TRUST).await?;
+        match bucket.stream.get_last_raw_message_by_subject(&format!("$KV.{TRUST}.{CONTROLLER}")).await {
+            Ok(message) => Ok(Some(message)),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(self.problem(error.to_string())),
+        }
     }
 
     /// Publishes this controller's key, if none is published.
@@ -105,12 +118,13 @@ impl Bus {
 
     /// Publishes this key in place of what is none: nobody could join who is not given one.
     async fn replace_no_key(&self, bucket: &Store, me: &str) -> Result<(), BusError> {
-        let there = bucket.entry(CONTROLLER).await.map_err(|cause| self.problem(cause.to_string()))?;
-        if let Some(there) = there
-            && !std::str::from_utf8(&there.value).is_ok_and(is_public_key)
-        {
+        let there = self.published().await?;
+        let is_key = |there: &StreamMessage| {
+            !is_answer(&there.headers) && std::str::from_utf8(&there.payload).is_ok_and(is_public_key)
+        };
+        if let Some(there) = there.filter(|there| !is_key(there)) {
             // Where somebody was faster, that one's is published.
-            drop(bucket.update(CONTROLLER, me.to_owned().into(), there.revision).await);
+            drop(bucket.update(CONTROLLER, me.to_owned().into(), there.sequence).await);
         }
         Ok(())
     }
@@ -239,6 +253,7 @@ impl Bus {
 mod tests {
     use super::*;
     use crate::nats::Limits;
+    use crate::nats::names::DRIVERS;
     use crate::nats::seal::Key;
     use crate::nats::server::{LocalServer, ServerOptions};
 
@@ -259,7 +274,26 @@ mod tests {
         assert_eq!(bus.published_key().await.unwrap(), Some(one.clone()));
         assert_ne!(one, other);
         connect().await.as_controller(second).await.unwrap();
-        assert_eq!(bus.published_key().await.unwrap(), Some(one), "the first stays");
+        assert_eq!(bus.published_key().await.unwrap(), Some(one.clone()), "the first stays");
+        // What a driver registered as, sent to the place of the key by JetStream.
+        let mine = identity().public().to_owned();
+        bus.bucket(DRIVERS).await.unwrap().put("d1", mine.into()).await.unwrap();
+        let ask = format!("$JS.API.DIRECT.GET.KV_{DRIVERS}.$KV.{DRIVERS}.d1");
+        let place = format!("$KV.{TRUST}.{CONTROLLER}");
+        bus.client().publish_with_reply(ask, place, "".into()).await.unwrap();
+        bus.client().flush().await.unwrap();
+        let until = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+        while bus.published_key().await.unwrap().is_some() {
+            assert!(
+                tokio::time::Instant::now() < until,
+                "what was sent there is taken for a key, or never came"
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let third = identity();
+        let again = third.public().to_owned();
+        connect().await.as_controller(third).await.unwrap();
+        assert_eq!(bus.published_key().await.unwrap(), Some(again));
     }
 
     #[test]
