@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Question] = &[
         by!(counts),
     ),
     row(
-        "swift.listing-formats",
+        "swift.json-and-xml",
         LISTING,
         (
             "Are names with signs of XML and of other scripts the same in listings as text, JSON and XML?",

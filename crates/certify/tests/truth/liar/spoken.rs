@@ -298,7 +298,7 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
         "swift.copy.verb",
         "swift.counts",
         "swift.delete-at.past",
-        "swift.listing-formats",
+        "swift.json-and-xml",
         "swift.overwrite.",
         "swift.pages",
         "swift.range.",
@@ -311,7 +311,7 @@ async fn a_swift_that_says_of_objects_and_containers_what_is_not_so_is_found() {
         (says(Saying::CountsTwice), &["swift.counts"]),
         (says(Saying::LeavesMetadata), &["swift.overwrite.metadata"]),
         (says(Saying::TakesTimesThatAreOver), &["swift.delete-at.past"]),
-        (says(Saying::EscapesText), &["swift.listing-formats"]),
+        (says(Saying::EscapesText), &["swift.json-and-xml"]),
         (says(Saying::IgnoresMarkers), &["swift.pages"]),
         (
             says(Saying::EndsTooLate),
