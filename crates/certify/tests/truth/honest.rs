@@ -178,10 +178,7 @@ async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
     ];
     assert!(answered.iter().all(|id| is_yes(id)), "{by_swift:#?}");
     let differs = not_right(&by_swift, Answer::Differs);
-    assert!(
-        ["swift.acl", "swift.json-and-xml"].iter().all(|id| differs.contains_key(*id)),
-        "{differs:#?}"
-    );
+    assert!(["swift.acl", "swift.json-and-xml"].iter().all(|id| differs.contains_key(*id)), "{differs:#?}");
     // Both were asked what belongs to no protocol; certificates compare by question.
     let differences = compare(&by_s3, &by_swift);
     assert!(differences.iter().any(|one| one.id.starts_with("swift.") && one.first.is_none()));
