@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, ConnectOptions, Event};
-use cosmark_cluster::nats::names;
+use cosmark_cluster::nats::{Bus, Identity, Limits, NatsOptions, names};
+use cosmark_wire::lease::Lease;
 
 use crate::fleet_bed::{Bed, PATIENCE, Process};
 use crate::support::{cosmark, stderr, stdout};
@@ -268,6 +269,7 @@ fn a_login_may_do_what_its_role_does_and_nothing_else() {
         }
         roll_up(&mut attacks, &url, &nats).await;
         ask_itself(&mut attacks, &url, &nats).await;
+        have_it_relayed(&mut attacks, &url, &nats).await;
     });
     assert!(names::BUCKETS.len() > 3);
 }
@@ -284,6 +286,46 @@ async fn ask_itself(attacks: &mut Attacks, url: &str, nats: &std::path::Path) {
         make(&agent, &said, &[("answer itself with a key to be trusted", Publish(MINE))]).await
     {
         attacks.judge(&what, "agent-s1", refused, if refused { "refused by NATS" } else { "allowed" });
+    }
+}
+
+/// JetStream answers to any subject: with what a driver wrote itself, too. What is stored there counts for nothing.
+async fn have_it_relayed(attacks: &mut Attacks, url: &str, nats: &std::path::Path) {
+    const MINE: &str = "$KV.cosmark_drivers.d1";
+    let options = NatsOptions {
+        url: url.to_owned(),
+        nkey_file: Some(nats.join("controller.nk")),
+        ..NatsOptions::default()
+    };
+    let bus = Bus::connect(&options, "watches", Limits::default()).await.unwrap();
+    let stranger = Identity::derive(b"a stranger's", "attack").unwrap().public().to_owned();
+    let lease = cosmark_wire::message::encode(&Lease::begin(7, 60_000)).unwrap();
+    let (driver, _) = connect(url, &nats.join("driver-d1.nk")).await;
+    let ask = format!("$JS.API.DIRECT.GET.KV_cosmark_drivers.{MINE}");
+    for (what, bucket, key, value) in [
+        ("have a key to be trusted relayed", names::TRUST, "controller", stranger.clone().into_bytes()),
+        ("have a lease relayed", names::ALIVE, "relayed", lease),
+    ] {
+        let (there, to) = (bus.bucket(bucket).await.unwrap().stream, format!("$KV.{bucket}.{key}"));
+        let until = Instant::now() + PATIENCE;
+        // The driver itself registers all the time: until the value that counts was relayed.
+        // By the leader's own word: a direct answer would have the headers of two.
+        while !there
+            .get_last_raw_message_by_subject(&to)
+            .await
+            .is_ok_and(|found| found.payload[..] == value[..])
+        {
+            assert!(Instant::now() < until, "{what}: nothing was relayed");
+            driver.publish(MINE, value.clone().into()).await.unwrap();
+            driver.publish_with_reply(ask.clone(), to.clone(), "".into()).await.unwrap();
+            driver.flush().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let held = match bucket {
+            names::TRUST => bus.published_key().await.unwrap().is_none_or(|key| key != stranger),
+            _ => bus.lease_of(key).await.unwrap().is_none(),
+        };
+        attacks.judge(what, "all", held, "it is stored, and counts for nothing");
     }
 }
 
