@@ -181,7 +181,8 @@ fn a_program_that_hangs_or_has_no_end_is_ended() {
 #[test]
 fn many_links_of_which_each_is_slow_hold_no_reading_up() {
     let root = std::env::temp_dir().join(format!("cosmark-slow-tc-{}", std::process::id()));
-    let rows: Vec<String> = (0..16)
+    // All of them would take 45 s.
+    let rows: Vec<String> = (0..64)
         .map(|link| {
             format!(
                 "{{\"kind\":\"htb\",\"dev\":\"eth{link}\",\"handle\":\"1:\",\"root\":true,\"options\":{{}}}}"
@@ -195,7 +196,7 @@ fn many_links_of_which_each_is_slow_hold_no_reading_up() {
     reader.read();
     let took = began.elapsed();
     let asked = fs::read_to_string(root.join("usr/sbin/asked")).unwrap().lines().count();
-    assert!((1..=3).contains(&asked) && took < Duration::from_secs(9), "{asked} in {took:?}");
+    assert!((1..=3).contains(&asked) && took < Duration::from_secs(30), "{asked} in {took:?}");
     fs::remove_dir_all(&root).unwrap();
 }
 
