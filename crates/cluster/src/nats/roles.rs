@@ -1,6 +1,7 @@
 //! What each login may do in NATS: the permissions of users, in the server's own configuration (docs.nats.io, "Authorization" and
 //! "NKeys"; of JetStream's API, ADR-1 and "NATS API Reference"). A driver's login reads its orders, answers questions and writes
-//! its events and its registration; it cannot order, speak as another driver, change a stream, or read another bucket.
+//! its events and its registration; it cannot order, speak as another driver, or read another bucket. JetStream's own answers go
+//! wherever the asker wants them, past these permissions: docs/reference/security.md says what that leaves open.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
