@@ -72,12 +72,15 @@ fn eventually(what: &str, logs: impl Fn() -> String, mut done: impl FnMut() -> b
     }
 }
 
+/// What is asked while it is there has time for that on a machine that is full, and so has the agent for what follows.
+const IN_TIME: &str = "agent: s1, fault: file there, at: 26s, hold: 12s, slot: 26s";
+
 #[test]
 fn a_run_has_a_fault_made_by_the_name_that_an_agents_operator_gave_it() {
     let mut bed = Bed::new(1);
     allow(&bed);
     let there = bed.path().join("there");
-    workload(&bed, "agent: s1, fault: file there, at: 26s, hold: 5s, slot: 9s", 38);
+    workload(&bed, IN_TIME, 55);
     for (said, words) in [
         (bed.start_run("broken.yaml", &[]), "there is no agent s1"),
         (bed.start_run("broken.yaml", &["--wait-for-drivers", "1s"]), "cosmark node --name s1 --faults FILE"),
@@ -98,7 +101,7 @@ fn a_run_has_a_fault_made_by_the_name_that_an_agents_operator_gave_it() {
         assert!(refused.log().contains(words), "{fault}: {}", refused.log());
     }
     assert!(!bed.path().join("made").exists());
-    workload(&bed, "agent: s1, fault: file there, at: 26s, hold: 5s, slot: 9s", 38);
+    workload(&bed, IN_TIME, 55);
     let mut run = bed.start_run("broken.yaml", &[]);
     eventually("made", || bed.logs(), || there.exists());
     let list = || {
@@ -190,7 +193,7 @@ fn an_agent_that_is_started_again_is_asked_on_whether_all_is_whole() {
     let there = format!("test ! -e {}", bed.path().join("there").display());
     assert!(text.contains(&there), "{text}");
     fs::write(&file, text.replace(&there, &format!("test -e {}", mended.display()))).unwrap();
-    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 3s, slot: 60s", 90);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 6s, slot: 60s", 90);
     let mut agent = agent(&bed, "s1");
     let mut run = bed.start_run("broken.yaml", &[]);
     run.wait_for("gone 1: healed");
@@ -296,7 +299,7 @@ fn flood(bed: &Bed, stop: &AtomicBool) -> u64 {
 fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_healed() {
     let mut bed = Bed::new(1);
     allow(&bed);
-    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 4s, slot: 8s", 36);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 10s, slot: 30s", 45);
     let agent = agent(&bed, "s1");
     let (stop, there) = (AtomicBool::new(false), bed.path().join("there"));
     let mut run = bed.start_run("broken.yaml", &[]);
@@ -314,7 +317,8 @@ fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_hea
     let record = bed.run().record;
     let slot = &record.stages[0].faults[0].slots[0];
     assert!(slot.landed_s.is_some() && slot.void.is_none(), "{slot:?}\n{}\n{}", run.log(), agent.log());
-    assert!(slot.healed_s.unwrap() - slot.from_s < 9.0, "{slot:?}");
+    // It was to be there for 10 s, and its slot lasts 30.
+    assert!(slot.healed_s.unwrap() - slot.from_s < 25.0, "{slot:?}");
     assert!(!there.exists() && sent > 1000, "{sent}");
     assert!(agent.log().contains("not followed"), "{}", agent.log());
 }

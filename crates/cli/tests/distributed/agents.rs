@@ -67,7 +67,7 @@ fn a_run_sees_the_machines_of_agents_and_one_that_goes_silent_is_a_fact() {
     let mut bed = Bed::new(1);
     let daemons = ["--role", "storage", "--daemons", "nats-server"];
     let (mut stays, mut goes) = (agent(&bed, "stays", &daemons), agent(&bed, "goes", &["--role", "proxy"]));
-    workload(&bed, 11);
+    workload(&bed, 20);
     let mut run = bed.start_run("seen.yaml", &[]);
     goes.wait_for("reads this machine");
     bed.wait_for_state(0, cosmark_archive::StageState::Running, &mut run);

@@ -477,6 +477,11 @@ impl SlowLogin {
         self.asked.load(Ordering::Acquire)
     }
 
+    /// From now on it answers nobody until it goes on.
+    pub fn hold(&self) {
+        self.held.store(1, Ordering::Release);
+    }
+
     /// From now on it answers at once.
     pub fn go_on(&self) {
         self.held.store(0, Ordering::Release);

@@ -95,8 +95,12 @@ fn a_wall_clock_that_is_set_while_a_run_is_on_moves_none_of_its_times() {
         command.env("PLANTED_STEP_S", step_s.to_string());
         let mut process = Process::start(command, directory.path().join("run.log"));
         let path = directory.path().join("archive/w1-set");
-        let running = || open_run(&path).is_ok_and(|run| run.record.stages[0].state == StageState::Running);
-        while !running() {
+        // Or has been: whoever is held up may look when it is over.
+        let has_begun = || {
+            let history = open_run(&path).map(|run| run.record.stages[0].history.clone());
+            history.is_ok_and(|all| all.iter().any(|change| change.state == StageState::Running))
+        };
+        while !has_begun() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         std::fs::write(&set, "").unwrap();
