@@ -14,6 +14,9 @@ use cosmark_adaptor_api::{
 };
 use cosmark_adaptors::{azure, cdmi, gcs, s3, sproxyd, swift, webdav};
 
+/// What takes longer is no slow machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What the server does once it has read a request's head.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
@@ -135,8 +138,8 @@ impl Drop for Liar {
 
 /// Takes requests with their bodies and answers them.
 fn answer(mut stream: TcpStream, lie: &Mutex<Option<Lie>>, said_bytes: &AtomicU64, requests: &AtomicU64) {
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
     let mut heard = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -279,12 +282,12 @@ async fn every_adaptor_tells_every_lie_apart_in_bounded_time_and_memory_and_goes
                 }
                 liar.tell(Some(*lie));
                 // A machine under load may take seconds for what takes microseconds.
-                let limit = if is_slow { Duration::from_millis(150) } else { Duration::from_secs(10) };
+                let limit = if is_slow { Duration::from_millis(150) } else { PATIENCE };
                 let result = perform(client.as_mut(), operation, limit).await;
                 let requests = liar.requests.load(Ordering::Acquire);
                 let said_bytes = liar.said_bytes.load(Ordering::Acquire);
                 liar.tell(None);
-                let after = perform(client.as_mut(), operation, Duration::from_secs(10)).await;
+                let after = perform(client.as_mut(), operation, PATIENCE).await;
                 let unsupported = matches!(&result, Err(error) if error.kind() == ErrorKind::Unsupported);
                 if unsupported {
                     continue;
@@ -502,7 +505,7 @@ async fn ask(client: &mut dyn Client, operation: &str) -> Result<(), Error> {
             };
             client.list(request, &mut marks).await?.answers(&request)
         }
-        other => perform(client, other, Duration::from_secs(10)).await,
+        other => perform(client, other, PATIENCE).await,
     }
 }
 

@@ -58,6 +58,7 @@ fn a_connection_that_died_while_long_idle_is_noticed_without_the_runtimes_help()
         let (mut connection, mut marks) = (connection(server.port), Marks::default());
         get(&mut connection, &mut marks).await.unwrap();
         // Blocks the runtime too, so that only the look at the socket itself can find the end.
+        server.wait_until_over(1);
         std::thread::sleep(Duration::from_millis(600));
         get(&mut connection, &mut marks).await.unwrap();
         assert_eq!(marks.connections, 2);

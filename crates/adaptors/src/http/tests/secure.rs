@@ -4,7 +4,6 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use cosmark_adaptor_api::{BytesSource, CollectSink, ErrorKind, Marks};
 use rcgen::{
@@ -16,7 +15,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::bodies::{SIZES, pattern};
-use super::server::{Server, Step, answer, read_exactly, read_head, say};
+use super::server::{PATIENCE, Server, Step, answer, read_exactly, read_head, say};
 use super::*;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
@@ -97,8 +96,8 @@ fn echo(config: Arc<ServerConfig>, connections: usize) -> (u16, JoinHandle<Vec<H
         let mut kinds = Vec::new();
         for _ in 0..connections {
             let (socket, _) = listener.accept().unwrap();
-            socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-            socket.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket.set_write_timeout(Some(PATIENCE)).unwrap();
             let mut stream = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), socket);
             let mut body = b"first".to_vec();
             loop {
@@ -264,7 +263,7 @@ fn tunnel(target: u16, answer: &'static str) -> (u16, JoinHandle<Vec<u8>>) {
     let port = listener.local_addr().unwrap().port();
     let thread = std::thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();
-        client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut heard = Vec::new();
         read_head(&mut client, &mut heard);
         client.write_all(answer.as_bytes()).unwrap();

@@ -18,7 +18,9 @@ pub enum Step {
     Say(Vec<u8>),
     /// Writes the same until the peer goes (at most 64 MiB).
     SayForEver(&'static [u8]),
-    /// Waits for the peer to close (at most five seconds).
+    /// Writes a byte every few milliseconds until the peer goes (at most a minute).
+    Trickle,
+    /// Waits for the peer to close (at most a minute).
     AwaitClose,
     /// Waits.
     Sleep(Duration),
@@ -35,6 +37,9 @@ pub fn times(count: usize, steps: Vec<Step>) -> Vec<Step> {
     std::iter::repeat_n(steps, count).flatten().collect()
 }
 
+/// What takes longer is no slow machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Head, then an answer.
 pub fn answer(text: &str) -> Vec<Step> {
     vec![Step::Head, say(text)]
@@ -44,6 +49,8 @@ pub struct Server {
     pub port: u16,
     /// Connections to which nothing more comes: those that were closed, and those that wait for the peer to close.
     over: Arc<AtomicUsize>,
+    /// Bytes that have trickled.
+    trickled: Arc<AtomicUsize>,
     thread: JoinHandle<Vec<Vec<u8>>>,
 }
 
@@ -53,16 +60,17 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let over = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&over);
+        let trickled = Arc::new(AtomicUsize::new(0));
+        let counts = (Arc::clone(&over), Arc::clone(&trickled));
         let thread = std::thread::spawn(move || {
             let mut heard = Vec::new();
             for script in scripts {
                 let (stream, _) = listener.accept().unwrap();
-                heard.push(play(stream, &script, &count));
+                heard.push(play(stream, &script, &counts.0, &counts.1));
             }
             heard
         });
-        Self { port, over, thread }
+        Self { port, over, trickled, thread }
     }
 
     /// Until nothing more comes to so many connections, and the runtime has heard of all that came.
@@ -78,15 +86,36 @@ impl Server {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 
+    /// The same without the runtime, which hears of nothing meanwhile.
+    pub fn wait_until_over(&self, connections: usize) {
+        loop {
+            let has_ended = self.thread.is_finished();
+            if self.over.load(Ordering::Acquire) >= connections {
+                break;
+            }
+            assert!(!has_ended, "the server ended before");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Until so many bytes have trickled, and the runtime has heard of them.
+    pub async fn until_trickled(&self, bytes: usize) {
+        while self.trickled.load(Ordering::Acquire) < bytes {
+            assert!(!self.thread.is_finished(), "the server ended before");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
     /// What each connection's client sent.
     pub fn heard(self) -> Vec<Vec<u8>> {
         self.thread.join().unwrap()
     }
 }
 
-fn play(mut stream: TcpStream, script: &[Step], over: &AtomicUsize) -> Vec<u8> {
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+fn play(mut stream: TcpStream, script: &[Step], over: &AtomicUsize, trickled: &AtomicUsize) -> Vec<u8> {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream.set_nodelay(true).unwrap();
     let mut heard = Vec::new();
     for step in script {
@@ -100,6 +129,15 @@ fn play(mut stream: TcpStream, script: &[Step], over: &AtomicUsize) -> Vec<u8> {
                     if stream.write_all(&block).is_err() {
                         break;
                     }
+                }
+            }
+            Step::Trickle => {
+                for _ in 0..PATIENCE.as_millis() / 5 {
+                    if stream.write_all(b"x").is_err() {
+                        break;
+                    }
+                    trickled.fetch_add(1, Ordering::AcqRel);
+                    std::thread::sleep(Duration::from_millis(5));
                 }
             }
             Step::AwaitClose => {
