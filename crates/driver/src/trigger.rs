@@ -204,7 +204,8 @@ mod tests {
         std::fs::write(directory.join("late.sh"), "sleep 600 & echo $!; wait").unwrap();
         let mut triggers = Triggers::new(of(&directory));
         let (child, reader) = triggers.start(&order("late.sh", &[])).unwrap();
-        let report = wait(child, reader, Duration::from_secs(1));
+        // Longer than a busy machine takes to start it.
+        let report = wait(child, reader, Duration::from_secs(6));
         assert!(report.error.unwrap().contains("ran longer"));
         let state = |number: &str| std::fs::read_to_string(format!("/proc/{number}/stat"));
         let started = report.output.trim().to_owned();

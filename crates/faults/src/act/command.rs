@@ -288,7 +288,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pid");
         let command = format!("sleep 600 & echo $! > {}; wait", file.display());
-        let error = sh(&command, Duration::from_secs(3)).unwrap_err();
+        let error = sh(&command, Duration::from_secs(8)).unwrap_err();
         assert!(error.contains("took longer than"), "{error}");
         let pid = std::fs::read_to_string(&file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());

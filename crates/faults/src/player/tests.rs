@@ -131,10 +131,10 @@ fn a_store_that_works_for_its_answer_is_left_alone_for_four_times_as_long() {
     let path = directory.path();
     let asked = path.join("asked");
     // When each question began and ended, in nanoseconds.
-    let whole = format!("date +%s%N >>{0}; sleep 0.8; date +%s%N >>{0}; false", asked.display());
+    let whole = format!("date +%s%N >>{0}; sleep 0.5; date +%s%N >>{0}; false", asked.display());
     let player = begin(
         path,
-        vec![healed_at_once(path.join("gone").to_str().unwrap(), whole, Duration::from_secs(14))],
+        vec![healed_at_once(path.join("gone").to_str().unwrap(), whole, Duration::from_secs(24))],
     );
     until_over(&player);
     let results = player.results();
@@ -474,7 +474,7 @@ fn of_a_store_whose_agent_does_not_answer_nobody_says_that_it_is_not_whole() {
         kind: FaultKind::Agent { agent: "s1".to_owned(), fault: "file there".to_owned() },
         hold: Duration::from_secs(1),
         whole: None,
-        ..healed_at_once("unused", String::new(), Duration::from_secs(4))
+        ..healed_at_once("unused", String::new(), Duration::from_secs(10))
     };
     let agent = OneAgent { steps: Arc::default(), heals_by_itself: false, heals: None, lost: usize::MAX };
     let player = begin_with(directory.path(), vec![fault], Some(Arc::new(agent)));

@@ -135,7 +135,7 @@ fn very_many_reads_of_one_process_that_last_long_take_no_longer_than_others() {
     let took = began.elapsed();
     assert_eq!((report.counts.reads, report.counts.of(Wrong::Stale)), (reads + 1, 1));
     // Each of them held against each other one takes minutes.
-    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+    assert!(took < std::time::Duration::from_secs(60), "{took:?}");
 }
 
 #[test]

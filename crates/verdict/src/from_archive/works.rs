@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn thousands_of_one_name_take_no_time() {
-        let mut names = vec!["read".to_owned(); 20_000];
+        let mut names = vec!["read".to_owned(); 60_000];
         names[7] = "read (9)".to_owned();
         let began = std::time::Instant::now();
         give_numbers(names.iter_mut());
@@ -142,6 +142,7 @@ mod tests {
             ["read", "read (7)", "read (9)", "read (8)", "read (10)"]
         );
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+        // Each held against each other one takes minutes.
+        assert!(began.elapsed() < std::time::Duration::from_secs(45), "{:?}", began.elapsed());
     }
 }
