@@ -217,12 +217,12 @@ fn a_bed_whose_limits_are_gone_is_not_the_one_that_was_asked_for() {
 #[test]
 fn what_a_slow_disk_has_not_written_yet_holds_up_no_down() {
     let bed = Bed::new();
-    let (code, said) = bed.says("up", &[("SLOW_DISKS", "one"), ("SLOW_DISK_RATE", "4M")]);
+    let (code, said) = bed.says("up", &[("SLOW_DISKS", "one"), ("SLOW_DISK_RATE", "2M")]);
     if code != Some(0) && cannot(&said) {
         return skipped("no disk may be throttled here");
     }
     assert_eq!(code, Some(0), "{said}");
-    // In memory: at the rate of the disk it takes 50 s.
+    // In memory: at the rate of the disk it takes 100 s, longer than a down on a machine that is full.
     let to = format!("of={}", bed.data("srv/1/file").display());
     let written =
         Command::new("dd").args(["if=/dev/zero", &to, "bs=1M", "count=200", "status=none"]).status().unwrap();
@@ -230,7 +230,7 @@ fn what_a_slow_disk_has_not_written_yet_holds_up_no_down() {
     let began = Instant::now();
     let (code, said) = bed.says("down", &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -266,7 +266,7 @@ fn a_prober_beside_a_frozen_store_ends_with_the_run_and_what_it_left_is_cleaned(
     let server = Server::start(path, &[]);
     let target = server.target(path, None);
     let text = fs::read_to_string(&target).unwrap();
-    fs::write(&target, format!("{text}  timeout: 60s\n")).unwrap();
+    fs::write(&target, format!("{text}  timeout: 300s\n")).unwrap();
     fs::write(
         path.join("broken.yaml"),
         "name: broken\nconsistency: {share: 10%, reach: 1s}\ndefaults: {containers: \"r(1,1)\", objects: \"r(1,20)\", sizes: c(1)KB}\n\
@@ -287,7 +287,8 @@ fn a_prober_beside_a_frozen_store_ends_with_the_run_and_what_it_left_is_cleaned(
     eventually("the end of the run", || child.try_wait().unwrap().is_some());
     let took = began.elapsed();
     signal(server.child(), libc::SIGCONT);
-    assert!(took < Duration::from_secs(80), "{took:?}");
+    // Far from the time limit of a request, however slow this machine is.
+    assert!(took < Duration::from_secs(150), "{took:?}");
     let record = record(path);
     let main = &record.stages[2];
     let found = main.consistency.as_ref().unwrap();

@@ -277,7 +277,7 @@ fn a_store_that_falls_silent_does_not_hold_the_prober_beyond_the_run() {
     let began = Instant::now();
     let store = start("stalls: [{at_s: 3, for_s: 600}]\n");
     let target = format!(
-        "{{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true, timeout: 60s}}",
+        "{{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true, timeout: 300s}}",
         store.url()
     );
     let ran = alone_with(&probed("{share: 10%, reach: 1s}", 5).replace("${STORE}", &target));
@@ -286,5 +286,6 @@ fn a_store_that_falls_silent_does_not_hold_the_prober_beyond_the_run() {
     let found = found(&ran);
     assert!(found.changes > 0, "{found:#?}");
     assert!(!found.left.is_empty(), "what could not be taken away is named: {found:#?}");
-    assert!(took < Duration::from_secs(55), "{took:?}");
+    // Far from the time limit of a request, however slow this machine is.
+    assert!(took < Duration::from_secs(150), "{took:?}");
 }
