@@ -94,7 +94,7 @@ workload:
       works:
         - name: main
           workers: ${{ workers }}
-          runtime: 400ms
+          runtime: 1s
           operations: [{type: write, objects: "u(1,100)"}]
   measured: main-${{ workers }}
 claims:

@@ -143,11 +143,21 @@ async fn longest_ms(window_ms: u64, runtime: Duration) -> f64 {
     longest_ms
 }
 
-/// The last miss is below the end of the window, by a second or five percent at most.
+/// The last miss is below the end of the window, by a second or five percent at most. A machine that is full may look at nothing
+/// at that time: then it is looked once more.
 async fn is_met(window_ms: u64, runtime: Duration) {
-    let (longest, window) = (longest_ms(window_ms, runtime).await, window_ms as f64);
+    let window = window_ms as f64;
     let most = (window * 0.05).max(1000.0);
-    assert!(longest < window + 1.0 && longest > window - most, "{longest} ms of {window} ms");
+    let mut found = Vec::new();
+    while found.len() < 4 {
+        let longest = longest_ms(window_ms, runtime).await;
+        assert!(longest < window + 1.0, "{longest} ms of {window} ms");
+        if longest > window - most {
+            return;
+        }
+        found.push(longest);
+    }
+    panic!("{found:?} ms of {window} ms");
 }
 
 #[tokio::test]

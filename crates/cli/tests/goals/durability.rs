@@ -305,7 +305,7 @@ fn a_reading_that_is_killed_goes_on_where_it_was_and_comes_to_the_same() {
     let args = ["verify-data", "w2", "--target", "target.yaml", "--quiet", "--settle", "0", "--json"];
     let mut child = cosmark(directory.path())
         .args(args)
-        .args(["--rate", "100", "--workers", "4"])
+        .args(["--rate", "50", "--workers", "4"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

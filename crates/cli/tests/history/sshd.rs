@@ -54,24 +54,9 @@ pub fn far(path: &str) -> Result<Far, String> {
     }
     let home = tempfile::tempdir().unwrap();
     let own = |name: &str| home.path().join(name).display().to_string();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     key(&home.path().join("hostkey"));
     key(&home.path().join("key"));
-    let text = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
-         PasswordAuthentication no\nSetEnv PATH={path}\n",
-        own("hostkey"),
-        own("key.pub")
-    );
-    fs::write(home.path().join("sshd_config"), text).unwrap();
-    let text = format!(
-        "Host far\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n",
-        own("key"),
-        own("known")
-    );
-    fs::write(home.path().join("ssh_config"), text).unwrap();
     let public = fs::read_to_string(home.path().join("hostkey.pub")).unwrap();
-    fs::write(home.path().join("known"), format!("[127.0.0.1]:{port} {public}")).unwrap();
     let ssh = format!("exec /usr/bin/ssh -F '{}' \"$@\"", own("ssh_config"));
     program(&home.path().join("bin"), "ssh", &ssh);
     fs::write(
@@ -80,19 +65,42 @@ pub fn far(path: &str) -> Result<Far, String> {
     )
     .unwrap();
     fs::create_dir(home.path().join("disk")).unwrap();
-    let log = fs::File::create(home.path().join("sshd.log")).unwrap();
-    let server = Command::new(SSHD)
-        .args(["-D", "-e", "-f", &own("sshd_config")])
-        .stdin(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .map_err(|cause| format!("{SSHD}: {cause}"))?;
-    let mut far = Far { home, server };
-    let log = far.home.path().join("sshd.log");
-    until("sshd's first word", || {
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        said.contains("listening") || far.server.try_wait().unwrap().is_some()
-    });
+    let log = home.path().join("sshd.log");
+    let mut tries = 0;
+    let server = loop {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let text = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
+             PasswordAuthentication no\nSetEnv PATH={path}\n",
+            own("hostkey"),
+            own("key.pub")
+        );
+        fs::write(home.path().join("sshd_config"), text).unwrap();
+        let text = format!(
+            "Host far\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n",
+            own("key"),
+            own("known")
+        );
+        fs::write(home.path().join("ssh_config"), text).unwrap();
+        fs::write(home.path().join("known"), format!("[127.0.0.1]:{port} {public}")).unwrap();
+        let mut server = Command::new(SSHD)
+            .args(["-D", "-e", "-f", &own("sshd_config")])
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(&log).unwrap())
+            .spawn()
+            .map_err(|cause| format!("{SSHD}: {cause}"))?;
+        let mut listens = false;
+        until("sshd's first word", || {
+            listens = fs::read_to_string(&log).unwrap_or_default().contains("listening");
+            listens || server.try_wait().unwrap().is_some()
+        });
+        tries += 1;
+        // Somebody else may have taken the port before it did.
+        if listens || tries == 5 {
+            break server;
+        }
+    };
+    let far = Far { home, server };
     let reached = far.with_ssh(Command::new("ssh")).args(["-oBatchMode=yes", "far", ":"]).output().unwrap();
     if !reached.status.success() {
         let why = String::from_utf8_lossy(&reached.stderr).trim().to_owned();
