@@ -116,7 +116,7 @@ impl Network {
         let text = format!(
             "name: broken\ndefaults: {{containers: \"r(1,1)\", sizes: c(1)KB}}\nstages:\n  - name: init\n    works: [{{type: init, \
              workers: 1}}]\n  - name: main\n    faults:\n      - {{name: gone, type: network, {fault}, at: 300 objects, repeats: 1, \
-             hold: 4s, slot: 10s, keep: 1s}}\n    works:\n      - {{name: main, workers: 64, total_ops: 1800, interval: 1s, \
+             hold: 4s, slot: 10s, keep: 1s}}\n    works:\n      - {{name: main, workers: 64, total_ops: 2400, interval: 1s, \
              acceptable_failure_ratio: 1, rate: {{shape: constant, rate: 100/s, when_full: drop}}, operations: [{{type: write, \
              objects: u(1,99)}}]}}\n"
         );

@@ -185,14 +185,14 @@ fn a_run_that_is_killed_while_it_makes_a_fault_leaves_nothing_broken_whoever_goe
     // By the command itself, which is ended, also by a machine that needs seconds for it; by what that has started beyond its
     // reach, before the second healing.
     for (inject, comes) in [
-        ("touch begun; sleep 5; touch there came", false),
+        ("touch begun; sleep 15; touch there came", false),
         ("setsid sh -c \"touch begun; sleep 2; touch there came\"; true", true),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let fault = format!(
             "type: command, inject: '{inject}', heal: 'echo x >> heals; rm -f there', proof: 'test -e there', at: 5 objects, repeats: 1, \
-             hold: 500s, slot: 510s, within: 6s"
+             hold: 500s, slot: 510s, within: 16s"
         );
         workload(path, &fault, 180_000);
         let mut command = cosmark(path);
@@ -240,7 +240,7 @@ fn guardians_of_a_run_that_heals_end_with_each_fault_and_one_that_cannot_heal_sa
     workload(
         path,
         &file_fault("rm there", "hold: 1s, slot: 3s, keep: 1s").replace("repeats: 1", "repeats: 2"),
-        2000,
+        5000,
     );
     let output = run(path, &RUN);
     let slots = &record(path).stages[0].faults[0].slots;

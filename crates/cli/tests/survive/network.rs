@@ -88,7 +88,7 @@ fn a_store_that_is_cut_off_by_the_packet_filter_answers_again_and_nobody_elses_r
     // By the process's own namespace, and by its name from within another one.
     for netns in [String::new(), format!(", netns: {}", space.net)] {
         drop(fs::remove_dir_all(path.join("archive")));
-        workload(path, &format!("of: '{}', partition: true, hold: 2s, slot: 7s{netns}", space.of()), 1200);
+        workload(path, &format!("of: '{}', partition: true, hold: 5s, slot: 12s{netns}", space.of()), 2200);
         let output = run(&space, path);
         let record = record(path);
         let slot = &record.stages[1].faults[0].slots[0];
