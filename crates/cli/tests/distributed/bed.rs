@@ -229,11 +229,6 @@ impl Bed {
         entries.find(|entry| entry.file_name().to_string_lossy().starts_with("w1-")).map(|entry| entry.path())
     }
 
-    fn record(&self) -> Option<RunRecord> {
-        let text = std::fs::read_to_string(self.run_path()?.join("run.json")).ok()?;
-        serde_json::from_str(&text).ok()
-    }
-
     /// Hears the messages on a subject from now on.
     pub fn hear(&self, subject: &str) -> Messages {
         let mut stream = TcpStream::connect((self.host.as_str(), self.port)).unwrap();
@@ -247,11 +242,20 @@ impl Bed {
     /// Waits until a stage has been in a state.
     pub fn wait_for_state(&self, stage: usize, state: StageState, run: &mut Process) {
         let until = Instant::now() + PATIENCE;
+        let mut seen = String::new();
+        let mut has_been = || {
+            let text = std::fs::read_to_string(self.run_path()?.join("run.json")).ok()?;
+            // It is looked at often, and seldom another one.
+            if text == seen {
+                return None;
+            }
+            let record: RunRecord = serde_json::from_str(&text).ok()?;
+            seen = text;
+            let history = &record.stages.get(stage)?.history;
+            history.iter().any(|change| change.state == state).then_some(())
+        };
         loop {
-            let record = self.record();
-            let history =
-                record.as_ref().and_then(|record| record.stages.get(stage)).map(|stage| &stage.history);
-            if history.is_some_and(|history| history.iter().any(|change| change.state == state)) {
+            if has_been().is_some() {
                 return;
             }
             assert!(Instant::now() < until, "never {}:\n{}", state.word(), run.log());
