@@ -151,7 +151,7 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
     let status = within(|| ask(&b, "status"));
     assert_eq!((&status["controller"], &status["leader"]), (&json!("a"), &json!("a")));
     wait_for_drivers(&b, 2);
-    let id = b.submit(&counted("outlives", 20));
+    let id = b.submit(&counted("outlives", 30));
     assert_eq!(ask(&a, &format!("runs/{id}")).unwrap()["name"], "outlives");
     let waits = b.submit(&workload("waits", 1));
     // Cookies and their rules hold for the address that the browser sees.
@@ -171,16 +171,17 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
     // Events come as they happen, not when the run is over.
     wait_for_progress(&b, &id, 0.1);
     let (_, events) =
-        b.with_token(&b.token, &["-N", "--max-time", "3"], &format!("/api/v1/runs/{id}/events"));
+        b.with_token(&b.token, &["-N", "--max-time", "6"], &format!("/api/v1/runs/{id}/events"));
     assert!(events.contains("event: interval"), "{events}");
     assert_eq!(ask(&b, &format!("runs/{id}")).unwrap()["state"], "processing");
     assert_eq!(b.curl(&[], "/").0, 200, "pages it has itself");
     // Wrong tokens count for who sends them, not for the controller between; a right one passes all the same.
-    let from = |address, token: &str| b.with_token(token, &["--interface", address], "/api/v1/status").0;
-    for _ in 0..15 {
-        from("127.0.0.2", "cosmark_wrong");
-    }
-    assert_eq!(from("127.0.0.2", "cosmark_wrong"), 429);
+    // One curl asks often: as many that start one after the other take so long on a busy machine that the first are forgiven.
+    let often = |address, token: &str, path| {
+        b.with_token(token, &["--interface", address, "-o", "/dev/null"], path).0
+    };
+    let from = |address, token: &str| often(address, token, "/api/v1/status");
+    assert_eq!(often("127.0.0.2", "cosmark_wrong", "/api/v1/status?n=[1-16]"), 429);
     assert_eq!(from("127.0.0.2", &b.token), 200);
     assert_eq!(from("127.0.0.3", "cosmark_wrong"), 401);
     assert!(ask(&b, "status").is_some());
@@ -398,7 +399,8 @@ fn two_equal_runs_take_all_drivers_one_after_the_other_and_what_is_missing_is_wa
     let _copies = machines::Process::start(command, bed.path().join("copies.log"));
     let c = leader_of_two(&bed);
     wait_for_drivers(&c, 8);
-    let (one, two) = (c.submit(&workload("one", 3)), c.submit(&workload("two", 3)));
+    // Each wait is seen while it lasts, also by one who is held up for some seconds.
+    let (one, two) = (c.submit(&workload("one", 6)), c.submit(&workload("two", 6)));
     waits_for(&c, &two, "waiting for all drivers, 8 are there and none is free");
     for id in [&one, &two] {
         finished(&c, id, || log_of(bed.path()));
@@ -410,13 +412,13 @@ fn two_equal_runs_take_all_drivers_one_after_the_other_and_what_is_missing_is_wa
         );
     }
     // More than there are: seen while it waits, and the reason at its end.
-    let many = submit_with(&c, &workload("many", 1), &json!({ "drivers": "20", "wait_for_drivers": "3s" }));
+    let many = submit_with(&c, &workload("many", 1), &json!({ "drivers": "20", "wait_for_drivers": "9s" }));
     waits_for(&c, &many, "waiting for 20 drivers, 8 are there");
     let listed =
         support::stdout(&support::run(bed.path(), &["list", "--controller", &c.url, "--state-dir", "a"]));
     let ended = c.wait_for(&many, &["terminated"]);
     let reason = ended["reason"].as_str().unwrap();
-    assert!(reason.contains("20 drivers") && reason.contains("8 are there within 3s"), "{reason}");
+    assert!(reason.contains("20 drivers") && reason.contains("8 are there within 9s"), "{reason}");
     assert!(listed.contains("waiting for 20") || listed.contains("terminated"), "{listed}");
     // No stage of it began, so none is done.
     assert_eq!((&ended["stages_done"], &ended["stages"]), (&json!(0), &json!(1)), "{ended}");
@@ -447,8 +449,8 @@ fn runs_that_want_disjoint_labels_run_side_by_side_and_a_command_waits_for_drive
     bed.start_driver(2, &["--labels", "zone=b"]);
     let c = leader_of_two(&bed);
     wait_for_drivers(&c, 2);
-    let a = submit_with(&c, &workload("a", 4), &json!({ "drivers": "zone=a" }));
-    let b = submit_with(&c, &workload("b", 4), &json!({ "drivers": "zone=b" }));
+    let a = submit_with(&c, &workload("a", 12), &json!({ "drivers": "zone=a" }));
+    let b = submit_with(&c, &workload("b", 12), &json!({ "drivers": "zone=b" }));
     within(|| {
         let state = |id: &str| Some(ask(&c, &format!("runs/{id}"))?["state"].as_str()?.to_owned());
         (state(&a)? == "processing" && state(&b)? == "processing").then_some(())

@@ -91,7 +91,7 @@ fn two_runs_that_share_a_driver_say_so() {
         )
     };
     // A driver that has a run gets no other; two that look before it says so both get it. That may be missed.
-    let both = (0..5).find_map(|_| {
+    let both = (0..10).find_map(|_| {
         let mut bed = Bed::new(0);
         bed.start_driver(1, &[]);
         for name in ["one", "two"] {

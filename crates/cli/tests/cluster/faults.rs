@@ -65,7 +65,7 @@ fn a_controller_has_agents_make_faults_and_refuses_those_that_nobody_can_make() 
     assert!(!there.exists() && ask(&c, "runs").unwrap().as_array().unwrap().is_empty());
 
     let log = || format!("{}\n{}", log_of(bed.path()), bed.logs());
-    let id = c.submit(&broken("type: agent, agent: s1, fault: file there, at: 26s, hold: 5s, slot: 9s", 38));
+    let id = c.submit(&broken("type: agent, agent: s1, fault: file there, at: 26s, hold: 8s, slot: 18s", 47));
     within(|| there.exists().then_some(()));
     finished(&c, &id, log);
     assert!(!there.exists());
