@@ -593,7 +593,7 @@ stages:
       - name: main
         workers: 4
         pace: {rate_per_worker: 20/s}
-        runtime: 20s
+        runtime: 12s
         acceptable_failure_ratio: 1
         operations: [{type: write, objects: \"u(1,100)\"}]
   - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,100)\", acceptable_failure_ratio: 1}]}
