@@ -19,7 +19,7 @@ shift
 # Replicators look at all that tests have ever written and deleted: each half minute that is half a processor.
 export SWIFT_COPY_INTERVAL=${SWIFT_COPY_INTERVAL:-150}
 # Beside other lanes, on a machine that does more than that.
-export COSMARK_TESTBED_UP_SECONDS=${COSMARK_TESTBED_UP_SECONDS:-600}
+export COSMARK_TESTBED_UP_SECONDS=${COSMARK_TESTBED_UP_SECONDS:-1100}
 BUILT_RUN=(scripts/built.sh run "$BUILT")
 WORK=$(mktemp -d)
 OUTPUT=$WORK/output # of the step that runs
@@ -124,7 +124,7 @@ run_bed() {
     failed "bed $bed: up ended with exit code $status; its ${#tests[@]} tests did not run"
   else
     # One at a time: what they measure and break is the same bed.
-    step "bed $bed: tests" 2400 "${BUILT_RUN[@]}" --test beds -- --ignored --test-threads=1 --exact "${tests[@]}" && return 0
+    step "bed $bed: tests" 4800 "${BUILT_RUN[@]}" --test beds -- --ignored --test-threads=1 --exact "${tests[@]}" && return 0
     cp "$OUTPUT" "$WORK/log"
     if lacks_a_part "$bed"; then
       # A daemon that does not start any more, for one, makes all tests fail that come after.

@@ -104,7 +104,7 @@ tests() {
 
 # A script that drives the browser and fails, or hangs, runs once more: if it passes then, the first try counts as "FLAKY
 # NAME" and not as failed. A FLAKY line is a defect of the script, to be fixed.
-TRY_SECONDS=${COSMARK_TRY_SECONDS:-1500}
+TRY_SECONDS=${COSMARK_TRY_SECONDS:-2700}
 
 # The output goes through a file: a pipe would be waited for as long as anything that the browser left behind holds it.
 first_try() { # COMMAND..

@@ -58,7 +58,7 @@ tests() {
   export COSMARK_BIN=$PWD/$BINARY MPLBACKEND=Agg
   cd python
   "../$ENVIRONMENT/bin/mypy" --cache-dir=../target/python/mypy || status=1
-  timeout 1500 "../$ENVIRONMENT/bin/pytest" -q -p no:cacheprovider 2>&1 | tee "$log" || status=1
+  timeout 3600 "../$ENVIRONMENT/bin/pytest" -q -p no:cacheprovider 2>&1 | tee "$log" || status=1
   passed=$(sed -n 's/.*\b\([0-9]\+\) passed.*/\1/p' "$log" | tail -n 1)
   failed=$(sed -n 's/.*\b\([0-9]\+\) \(failed\|error\).*/\1/p' "$log" | tail -n 1)
   # The line that scripts/test.sh adds up.
