@@ -184,7 +184,16 @@ fn a_workload_survives_the_way_from_xml_to_yaml_and_back() {
         let output = run(directory.path(), &["convert", from.to_str().unwrap(), "-o", to.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
-    assert_eq!(fs::read_to_string(yaml).unwrap(), fs::read_to_string(again).unwrap());
+    assert_eq!(fs::read_to_string(&yaml).unwrap(), fs::read_to_string(again).unwrap());
+    // What is called `.xml` is read as XML: a name must not say what the text is not.
+    for (from, to, better) in
+        [(&original, "new.xml", ".yaml"), (&original, "NEW.XML", ".yaml"), (&yaml, "x.yml", ".xml")]
+    {
+        let output = run(directory.path(), &["convert", from.to_str().unwrap(), "-o", to]);
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", stderr(&output));
+        assert!(stderr(&output).contains(&format!("ends with {better}")), "{to}: {}", stderr(&output));
+        assert!(!directory.path().join(to).exists(), "{to}");
+    }
 }
 
 #[test]

@@ -138,6 +138,14 @@ fn a_run_is_watched_listed_tagged_exported_and_drawn() {
         assert!(fs::metadata(home.join(format!("out.{format}"))).unwrap().len() > 100, "{format}");
     }
     assert!(good(home, "export 1 --format csv").starts_with("run,workload,"));
+    for (format, file, own) in
+        [("parquet", "x.csv", ".parquet"), ("csv", "x.Parquet", ".csv"), ("warp", "x.csv", ".csv.zst")]
+    {
+        let output = said(home, &format!("export 1 --format {format} -o {file}"));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_refused = output.status.code() == Some(2) && text.contains(&format!("end with {own},"));
+        assert!(is_refused && !home.join(file).exists(), "{format} to {file}: {text}");
+    }
     let drawn = good(home, "plot a=1 b=w1 --format svg,png -o pictures --kind cdf,compare,percentiles");
     assert!(drawn.contains("files in pictures"), "{drawn}");
     for file in ["cdf-read.svg", "cdf-read.png", "compare-throughput.svg", "percentiles.csv"] {

@@ -33,6 +33,7 @@ pub fn run(args: &ConvertArgs) -> Outcome {
         return arrivals::run(args, format);
     }
     let loaded = load(&READING, &args.file, args.target.as_deref(), &[])?;
+    check_ending(args.output.as_deref(), loaded.format)?;
     let text = match loaded.format {
         Format::Xml => native_yaml(&READING, &loaded.workload),
         Format::Yaml => {
@@ -43,4 +44,21 @@ pub fn run(args: &ConvertArgs) -> Outcome {
     };
     output::write_bytes(args.output.as_deref(), text.as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// Refuses a file whose name says the other format: what is called `.xml` is read as XML, whatever is in it.
+fn check_ending(output: Option<&Path>, from: Format) -> Result<(), Problem> {
+    let Some(path) = output::file(output) else { return Ok(()) };
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let (becomes, own, others): (_, _, &[&str]) = match from {
+        Format::Xml => ("native YAML", "yaml", &["xml"]),
+        Format::Yaml => ("COSBench's XML", "xml", &["yaml", "yml"]),
+    };
+    if others.contains(&ending.as_str()) {
+        let shown = path.display();
+        return Err(Problem::usage(format!(
+            "{shown}: this becomes {becomes}; name a file that ends with .{own}"
+        )));
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `cosmark export`: a run for other programs.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use cosmark_report::export::{ExportError, Format};
 use cosmark_verdict::open_judged;
@@ -16,6 +17,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
         Problem::usage(format!("no format {}; `cosmark export --help` lists them", args.format))
     })?;
     output::check(args.output.as_deref(), &[])?;
+    check_ending(args.output.as_deref(), format)?;
     let run = open_judged(&find(&args.run, &args.archive)?)?;
     if format.binary && output::file(args.output.as_deref()).is_none() && io::stdout().is_terminal() {
         return Err(Problem::usage(format!(
@@ -29,4 +31,19 @@ pub fn run(args: &ExportArgs) -> Outcome {
         ExportError::Missing { .. } => Problem::usage(error.to_string()),
     })?;
     Ok(Exit::Done)
+}
+
+/// Refuses a file whose name says that it is of another format: what opens it by its name reads nonsense, or nothing.
+fn check_ending(output: Option<&Path>, format: &Format) -> Result<(), Problem> {
+    let Some(path) = output::file(output) else { return Ok(()) };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match format.belied_by(&name) {
+        None => Ok(()),
+        Some(ending) => Err(Problem::usage(format!(
+            "{}: files of the format {} end with .{}, and .{ending} is another format; give another name, or another --format",
+            path.display(),
+            format.name,
+            format.ending
+        ))),
+    }
 }

@@ -174,6 +174,9 @@ pub const FORMATS: &[Format] = &[
     },
 ];
 
+/// Endings of other formats that a format may have all the same: one document in one line is a file of JSON lines.
+const ALSO: &[(&str, &str)] = &[("otel", "jsonl")];
+
 /// A run could not be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -198,6 +201,17 @@ impl Format {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         FORMATS.iter().find(|format| format.name == name)
+    }
+
+    /// The ending by which a file of this name says that it is of another format; `None` where it says nothing of the kind.
+    #[must_use]
+    pub fn belied_by(&self, file_name: &str) -> Option<&'static str> {
+        let name = file_name.to_ascii_lowercase();
+        let has = |ending: &&str| name.strip_suffix(*ending).is_some_and(|rest| rest.ends_with('.'));
+        // What ends in `.csv.zst` is no other format that ends in a part of it.
+        let endings = FORMATS.iter().map(|format| format.ending).filter(has);
+        let ending = endings.max_by_key(|ending| ending.len())?;
+        (ending != self.ending && !ALSO.contains(&(self.name, ending))).then_some(ending)
     }
 
     /// Writes the run.
@@ -226,4 +240,26 @@ fn copy(run: &Run, file: &str, remedy: &str, out: &mut dyn Write) -> Result<(), 
     let mut from = open_file(&path).map_err(|source| ArchiveError::Io { action: "read", path, source })?;
     io::copy(&mut from, out)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_says_another_format_is_found_and_no_other() {
+        for format in FORMATS {
+            for other in FORMATS {
+                let is_wrong =
+                    other.ending != format.ending && (format.name, other.ending) != ("otel", "jsonl");
+                for name in [format!("w1.{}", other.ending), format!("W1.{}", other.ending.to_uppercase())] {
+                    let found = format.belied_by(&name);
+                    assert_eq!(found, is_wrong.then_some(other.ending), "{} as {name}", format.name);
+                }
+            }
+            for name in ["w1", "csv", "w1.txt", "w1.csv.gz", "w1.", "", ".parquet.bak", "w1xcsv"] {
+                assert_eq!(format.belied_by(name), None, "{} as {name}", format.name);
+            }
+        }
+    }
 }
