@@ -234,6 +234,48 @@ fn operations_of_one_name_in_two_works_do_not_lie_upon_each_other() {
     assert_eq!(bars.into_iter().collect::<Vec<_>>(), ["read of main", "read of other"]);
     let svg = named(&all, "violin").svg(Sheet::default());
     assert!(svg.contains(">read of main<") && places(&svg, "outline", "points").len() == 2, "{svg}");
+    // Nor is one the other's repetition: each has its curve, its row and its name.
+    let all = pictures(&runs, &["timeline", "cdf", "percentiles"], &Wishes::default()).unwrap().pictures;
+    for name in ["timeline-main-read_of_main-throughput", "cdf-read_of_main", "cdf-read_of_other"] {
+        assert!(!named(&all, name).data().is_empty(), "{name}");
+    }
+    let listed: Vec<String> =
+        rows(named(&all, "percentiles")).into_iter().map(|row| row[2].clone()).collect();
+    assert_eq!(listed, ["read of main", "read of other"]);
+    let chosen = Wishes { operations: vec!["read of other".to_owned()], ..Wishes::default() };
+    assert_eq!(rows(&pictures(&runs, &["percentiles"], &chosen).unwrap().pictures[0]).len(), 1);
+    let both = Wishes { operations: vec!["read".to_owned()], ..Wishes::default() };
+    assert_eq!(rows(&pictures(&runs, &["percentiles"], &both).unwrap().pictures[0]).len(), 2);
+}
+
+#[test]
+fn works_and_stages_of_one_name_are_no_repetitions_of_each_other() {
+    let (_home, mut runs) = by_size();
+    for run in &mut runs {
+        let mut one = run.stages[0].operations[0].clone();
+        one.work = "other".to_owned();
+        one.result.response_ms.mean = one.result.response_ms.mean.map(|ms| ms * 3.0);
+        run.stages[0].operations.push(one);
+        let again = cosmark_report::plot::PlotStage { id: "s2-main".to_owned(), ..run.stages[0].clone() };
+        run.stages.push(again);
+    }
+    let wishes = Wishes { metrics: vec![figure("response").unwrap()], ..Wishes::default() };
+    let drawn = pictures(&runs, &["compare", "percentiles"], &wishes).unwrap().pictures;
+    let bars: Vec<[String; 2]> = rows(named(&drawn, "compare-response"))
+        .into_iter()
+        .map(|row| [row[0].clone(), row[2].clone()])
+        .collect();
+    let names =
+        ["s1-main read of main", "s1-main read of other", "s2-main read of main", "s2-main read of other"];
+    let expected: Vec<[String; 2]> = ["fast", "slow"]
+        .iter()
+        .flat_map(|run| names.map(|name| [(*run).to_owned(), name.to_owned()]))
+        .collect();
+    assert_eq!(bars, expected);
+    assert!(!named(&drawn, "compare-response").svg(Sheet::default()).contains("Whiskers"));
+    let stages: BTreeSet<String> =
+        rows(named(&drawn, "percentiles")).into_iter().map(|row| row[1].clone()).collect();
+    assert_eq!(stages.into_iter().collect::<Vec<_>>(), ["s1-main", "s2-main"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn unit(picks: &[Pick<'_>], metric: &Metric) -> (f64, &'static str) {
 }
 
 fn of_label<'r>(picks: &[Pick<'r>], label: &str) -> Vec<Pick<'r>> {
-    picks.iter().filter(|pick| pick.op.label == label).cloned().collect()
+    picks.iter().filter(|pick| pick.label == label).cloned().collect()
 }
 
 /// Number of the run's workload among those of its series: runs of the same workload are repetitions.
@@ -411,7 +411,7 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     }
     let picks = picks(runs, wishes)?;
     // Runs of one workload are repetitions; others of a side are matched by position.
-    let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.op.label.clone());
+    let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.label.clone());
     // Repetitions of one side are one bar.
     let sides = distinct(runs.iter().map(|run| run.series.as_str()));
     if sides.len() < 2 {
@@ -472,7 +472,7 @@ fn bars_of(
     metric: &Metric,
     runs: &[PlotRun],
 ) -> (Vec<String>, Vec<Series>) {
-    let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.op.label.clone());
+    let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.label.clone());
     let mut names = Vec::new();
     let mut series: Vec<Series> = sides
         .iter()
@@ -508,9 +508,9 @@ fn name_in_first(pick: &Pick<'_>, first: &[&Pick<'_>]) -> String {
     let operations = labels(&own).len();
     let workloads = distinct(own.iter().map(|pick| pick.run.name.as_str())).len();
     let name = match (stages > 1, operations > 1) {
-        (true, true) => format!("{} {}", name_of(pick, &own), pick.op.label),
+        (true, true) => format!("{} {}", name_of(pick, &own), pick.label),
         (true, false) => name_of(pick, &own),
-        _ => pick.op.label.clone(),
+        _ => pick.label.clone(),
     };
     if workloads > 1 { format!("{} {name}", pick.run.name) } else { name }
 }

@@ -18,6 +18,8 @@ pub use shape::{ccdf, ecdf, heat, sizes};
 pub use time::time;
 pub use violin::violin;
 
+use std::collections::BTreeMap;
+
 use cosmark_metrics::results::Metric;
 
 use super::metric::named;
@@ -36,7 +38,11 @@ struct Pick<'r> {
     op: &'r PlotOperation,
     /// Number of the operation in its stage.
     op_at: usize,
-    /// Name of the stage, or what the stars of a pattern stood for.
+    /// What the operation is called: its label, with its work where its stage has several of that label.
+    label: String,
+    /// What the stage is called: its name, or its id where its run has several of that name.
+    stage_name: String,
+    /// The same, or what the stars of a pattern stood for.
     caption: String,
 }
 
@@ -44,11 +50,16 @@ struct Pick<'r> {
 fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, PlotError> {
     let mut all = Vec::new();
     for (run_at, run) in runs.iter().enumerate() {
+        let named = counts(run.stages.iter().map(|stage| stage.name.as_str()));
         for (stage_at, stage) in run.stages.iter().enumerate() {
             let Some(caption) = caption_of(stage, wishes) else { continue };
-            for (op_at, op) in stage.operations.iter().enumerate() {
+            let is_alone = named.get(stage.name.as_str()) == Some(&1);
+            let stage_name = if is_alone { &stage.name } else { &stage.id };
+            let caption = if caption == stage.name { stage_name } else { &caption };
+            for ((op_at, op), label) in stage.operations.iter().enumerate().zip(labels_of(stage)) {
                 if op.result.ok + op.failures.unwrap_or(0) > 0 {
-                    all.push(Pick { run, run_at, stage, stage_at, op, op_at, caption: caption.clone() });
+                    let (stage_name, caption) = (stage_name.clone(), caption.clone());
+                    all.push(Pick { run, run_at, stage, stage_at, op, op_at, label, stage_name, caption });
                 }
             }
         }
@@ -62,10 +73,10 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
             all.retain(|pick| pick.op.is_main());
         }
     } else {
-        let mut known: Vec<String> = all.iter().map(|pick| pick.op.label.clone()).collect();
+        let mut known: Vec<String> = all.iter().map(|pick| pick.label.clone()).collect();
         all.retain(|pick| {
             let op = pick.op;
-            wishes.operations.iter().any(|wish| [&op.label, &op.name, &op.op].contains(&wish))
+            wishes.operations.iter().any(|wish| [&pick.label, &op.label, &op.name, &op.op].contains(&wish))
         });
         if all.is_empty() {
             known.sort();
@@ -100,19 +111,31 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// Names of the operations, in order.
-fn labels<'r>(picks: &[Pick<'r>]) -> Vec<&'r str> {
-    distinct(picks.iter().map(|pick| pick.op.label.as_str()))
+fn labels<'p>(picks: &'p [Pick<'_>]) -> Vec<&'p str> {
+    distinct(picks.iter().map(|pick| pick.label.as_str()))
 }
 
-/// The name of an operation, with its work where its stage has several of that name.
-fn full_label(pick: &Pick<'_>) -> String {
-    let label = &pick.op.label;
-    let same = || pick.stage.operations.iter().filter(|other| other.label == *label);
-    match (same().count(), same().filter(|other| other.work == pick.op.work).count()) {
-        (..=1, _) => label.clone(),
-        (_, 1) => format!("{label} of {}", pick.op.work),
-        _ => format!("{label} {}", pick.op_at + 1),
-    }
+/// How often each value occurs.
+fn counts<T: Ord>(values: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
+    let mut counts = BTreeMap::<T, usize>::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts
+}
+
+/// What the operations of a stage are called, each by a name of its own: two works may read, and are not repetitions.
+fn labels_of(stage: &PlotStage) -> Vec<String> {
+    let label = |op: &PlotOperation| op.label.clone();
+    let with_work = |op: &PlotOperation| format!("{} of {}", op.label, op.work);
+    let alike = counts(stage.operations.iter().map(label));
+    let alike_in_work = counts(stage.operations.iter().map(with_work));
+    let name = |(at, op): (usize, &PlotOperation)| {
+        if alike.get(&op.label) == Some(&1) {
+            return label(op);
+        }
+        let whole = with_work(op);
+        if alike_in_work.get(&whole) == Some(&1) { whole } else { format!("{} {}", op.label, at + 1) }
+    };
+    stage.operations.iter().enumerate().map(name).collect()
 }
 
 /// The metrics that were asked for, or else these.
@@ -148,7 +171,7 @@ fn note(picks: &[Pick<'_>], times: bool) -> String {
         .filter(failed)
         .map(|pick| {
             let share = (1.0 - pick.op.result.success_ratio.unwrap_or(1.0)) * 100.0;
-            format!("{} {} {share:.2} %", name_of(pick, picks), pick.op.label)
+            format!("{} {} {share:.2} %", name_of(pick, picks), pick.label)
         })
         .collect();
     if !failing.is_empty() {

@@ -16,10 +16,10 @@ pub fn timeline(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, Plot
     let picks = picks(runs, options)?;
     let metrics = metrics(options, &["throughput", "bandwidth", "response", "success"]);
     let mut pictures = Vec::new();
-    for place in distinct(picks.iter().map(|pick| (pick.stage.name.as_str(), pick.op.label.as_str()))) {
+    for place in distinct(picks.iter().map(|pick| (pick.stage_name.as_str(), pick.label.as_str()))) {
         let own: Vec<Pick<'_>> = picks
             .iter()
-            .filter(|pick| (pick.stage.name.as_str(), pick.op.label.as_str()) == place)
+            .filter(|pick| (pick.stage_name.as_str(), pick.label.as_str()) == place)
             .cloned()
             .collect();
         for metric in &metrics {
@@ -38,7 +38,7 @@ pub fn aggregate(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, Plo
     let picks = picks(runs, options)?;
     let mut pictures = Vec::new();
     for label in labels(&picks) {
-        let own: Vec<Pick<'_>> = picks.iter().filter(|pick| pick.op.label == label).cloned().collect();
+        let own: Vec<Pick<'_>> = picks.iter().filter(|pick| pick.label == label).cloned().collect();
         for metric in metrics(options, &["throughput", "response"]) {
             let heading = format!("{}: {label}, all stages", metric.title);
             if let Some(chart) = chart(&own, metric, options, heading, false)? {

@@ -47,7 +47,7 @@ pub(super) fn frames<'r>(found: &[(Pick<'r>, Distribution)]) -> Vec<(String, Vec
     let picks: Vec<Pick<'r>> = found.iter().map(|(pick, _)| pick.clone()).collect();
     let mut frames = Vec::new();
     for label in labels(&picks) {
-        let own: Vec<_> = found.iter().filter(|(pick, _)| pick.op.label == label).cloned().collect();
+        let own: Vec<_> = found.iter().filter(|(pick, _)| pick.label == label).cloned().collect();
         if own.len() <= MOST_CURVES {
             frames.push((label.to_owned(), own));
             continue;
@@ -124,10 +124,10 @@ fn shares(distribution: &Distribution) -> Vec<(f64, f64)> {
 pub fn histogram(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
     let found = distributions(&picks(runs, wishes)?)?;
     let mut pictures = Vec::new();
-    for place in distinct(found.iter().map(|(pick, _)| (pick.caption.clone(), pick.op.label.clone()))) {
+    for place in distinct(found.iter().map(|(pick, _)| (pick.caption.clone(), pick.label.clone()))) {
         let own: Vec<_> = found
             .iter()
-            .filter(|(pick, _)| (&pick.caption, &pick.op.label) == (&place.0, &place.1))
+            .filter(|(pick, _)| (&pick.caption, &pick.label) == (&place.0, &place.1))
             .cloned()
             .collect();
         for part in own.chunks(MOST_CURVES) {
@@ -287,7 +287,7 @@ pub fn percentiles(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, Pl
             .result
             .success_ratio
             .map_or_else(|| "-".to_owned(), |ratio| format!("{} %", trimmed((1.0 - ratio) * 100.0)));
-        let names = [pick.run.label.clone(), pick.caption.clone(), op.label.clone()];
+        let names = [pick.run.label.clone(), pick.caption.clone(), pick.label.clone()];
         let mut row = names.to_vec();
         row.extend([crate::plot::scale::number(float(op.result.ok), 1.0), failed]);
         row.extend(values().map(|value| value.map_or_else(|| "-".to_owned(), precise)));

@@ -109,7 +109,7 @@ pub fn heat(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotErr
         let chart = Chart {
             title: title(
                 options,
-                format!("Response times of {} over time: {runs}stage {}", pick.op.label, pick.caption),
+                format!("Response times of {} over time: {runs}stage {}", pick.label, pick.caption),
             ),
             x: Axis::new("Time since the load began (s)", Scale::FromZero),
             left: Axis::new(format!("Response time ({unit})"), Scale::Log),
@@ -121,7 +121,7 @@ pub fn heat(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotErr
             ),
         };
         let run = if runs.is_empty() { String::new() } else { format!("{}-", pick.run.label) };
-        pictures.push(Picture::chart(format!("heat-{run}{}-{}", pick.caption, pick.op.label), chart));
+        pictures.push(Picture::chart(format!("heat-{run}{}-{}", pick.caption, pick.label), chart));
     }
     if pictures.is_empty() {
         let text = "a heat map needs the histogram log of a run, with two intervals or more";
@@ -180,7 +180,7 @@ pub fn sizes(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotEr
     for label in super::labels(&picks) {
         let own: Vec<Pick<'_>> = picks
             .iter()
-            .filter(|pick| pick.op.label == label && pick.op.result.size_classes.len() > 1)
+            .filter(|pick| pick.label == label && pick.op.result.size_classes.len() > 1)
             .cloned()
             .collect();
         let classes = || own.iter().flat_map(|pick| &pick.op.result.size_classes);

@@ -6,7 +6,7 @@ use cosmark_metrics::nodes::server_time;
 use cosmark_metrics::results::{TIME_PARTS, TimePart, TimeResult};
 
 use super::response::precise;
-use super::{Pick, distinct, full_label, name_of, note, picks, title};
+use super::{Pick, distinct, labels, name_of, note, picks, title};
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::plot::metric::time_unit;
 use crate::plot::scale::number;
@@ -86,16 +86,16 @@ fn why_none(runs: &[PlotRun]) -> &'static str {
 /// By operation and size, and within these by run and stage.
 fn bars_of<'r>(picks: &[Pick<'r>]) -> Vec<Bar<'r>> {
     let mut all = Vec::new();
-    for label in distinct(picks.iter().map(full_label)) {
+    for label in labels(picks) {
         let mut own: Vec<(u64, Bar<'r>)> = Vec::new();
-        for pick in picks.iter().filter(|pick| full_label(pick) == label) {
+        for pick in picks.iter().filter(|pick| pick.label == label) {
             let result = &pick.op.result;
             let least = |size: Option<&str>| {
                 let class = result.size_classes.iter().find(|class| Some(class.label.as_str()) == size);
                 class.map_or(0, |class| class.least_bytes.saturating_add(1))
             };
             own.extend(result.times().map(|times| {
-                let label = label.clone();
+                let label = label.to_owned();
                 let bar =
                     Bar { pick: pick.clone(), label, size: times.size, count: times.count, time: times.time };
                 (least(times.size), bar)
@@ -304,7 +304,7 @@ fn csv_of(bars: &[Bar<'_>]) -> String {
         for (_, part) in shown(bars) {
             let Some(ms) = (part.of)(bar.time) else { continue };
             let share = if bar.time.mean_ms > 0.0 { ms / bar.time.mean_ms } else { 0.0 };
-            let names = [&pick.run.label, &pick.stage.name, &bar.label].map(String::as_str);
+            let names = [&pick.run.label, &pick.stage_name, &bar.label].map(String::as_str);
             let figures = [ms.to_string(), share.to_string(), bar.count.to_string()];
             let cells = names.into_iter().chain([bar.size.unwrap_or("all"), part.id]);
             let cells = cells.chain(figures.iter().map(String::as_str));

@@ -4,7 +4,7 @@
 use cosmark_archive::harmless;
 
 use super::response::{BEYOND, MOST_CURVES, distributions, precise};
-use super::{Pick, distinct, full_label, name_of, note, picks, title};
+use super::{Pick, distinct, labels, name_of, note, picks, title};
 use crate::plot::chart::{Axis, Chart, Mark, Outline, Scale, Series};
 use crate::plot::metric::time_unit;
 use crate::plot::scale::number;
@@ -50,7 +50,7 @@ pub fn violin(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotE
     };
     for (ending, own) in frames(&distributions(&picks)?) {
         let picks: Vec<Pick<'_>> = own.iter().map(|(pick, _)| pick.clone()).collect();
-        let of = distinct(picks.iter().map(full_label));
+        let of = labels(&picks);
         let heading = match of.as_slice() {
             [only] => format!("Response times of {only}"),
             _ => "Response times by operation".to_owned(),
@@ -58,15 +58,15 @@ pub fn violin(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotE
         let several = of.len() > 1;
         let shapes = own.iter().map(|(pick, times)| {
             let (series, name) = match several {
-                true => (name_of(pick, &picks), full_label(pick)),
+                true => (name_of(pick, &picks), pick.label.clone()),
                 false => (String::new(), name_of(pick, &picks)),
             };
             Shape { series, name, times: times.clone() }
         });
         draw(format!("violin{ending}"), heading, shapes.collect(), &picks);
     }
-    for label in distinct(picks.iter().map(full_label)) {
-        let own: Vec<Pick<'_>> = picks.iter().filter(|pick| full_label(pick) == label).cloned().collect();
+    for label in labels(&picks) {
+        let own: Vec<Pick<'_>> = picks.iter().filter(|pick| pick.label == label).cloned().collect();
         for part in own.chunks(MOST_CURVES) {
             let shapes = by_size(part)?;
             if !shapes.is_empty() {
@@ -87,7 +87,7 @@ type Frame<'r> = (String, Vec<(Pick<'r>, Distribution)>);
 fn frames<'r>(found: &[(Pick<'r>, Distribution)]) -> Vec<Frame<'r>> {
     let place = |pick: &Pick<'_>| (pick.run_at, pick.stage_at);
     let series = distinct(found.iter().map(|(pick, _)| place(pick))).len();
-    let operations = distinct(found.iter().map(|(pick, _)| full_label(pick)));
+    let operations = distinct(found.iter().map(|(pick, _)| pick.label.as_str()));
     // Every series takes room at every name, whether it has something there or not.
     let room = series * operations.len();
     if (series <= MOST_CURVES || operations.len() == 1) && room <= MOST_SHAPES {
@@ -95,7 +95,7 @@ fn frames<'r>(found: &[(Pick<'r>, Distribution)]) -> Vec<Frame<'r>> {
     }
     let mut frames = Vec::new();
     for label in operations {
-        let own: Vec<_> = found.iter().filter(|(pick, _)| full_label(pick) == label).cloned().collect();
+        let own: Vec<_> = found.iter().filter(|(pick, _)| pick.label == label).cloned().collect();
         frames.extend(own.chunks(MOST_SHAPES).map(|part| (format!("-{label}"), part.to_vec())));
     }
     frames
