@@ -340,33 +340,55 @@ impl Distribution {
     }
 }
 
-/// Timelines have times of day; a run may cross midnight. Of several rows of one second the fullest stands for it: where a ramp ends
-/// or the load is over, slices of an interval have rows of their own, and would be drawn as a fall to nothing.
+/// Timelines have times of day: a run may cross midnight, and a clock may be set back (the end of summer time, a
+/// correction), where it is as if it had gone on. Of several rows of one second the fullest stands for it: where a ramp
+/// ends or the load is over, slices of an interval have rows of their own, and would be drawn as a fall to nothing.
 fn with_seconds(entries: Vec<TimelineEntry>) -> Vec<(f64, TimelineEntry)> {
-    const DAY_S: f64 = 86_400.0;
-    let mut days = 0.0;
+    let of_day = |entry: TimelineEntry| Some((second_of_day(&entry.time)?, entry));
+    let rows: Vec<(f64, TimelineEntry)> = entries.into_iter().filter_map(of_day).collect();
+    let usual_s = usual_step(rows.iter().map(|(second, _)| *second));
     let mut before = None;
-    let mut first = None;
+    let mut at = 0.0;
     let mut timed = Vec::new();
-    for entry in entries {
-        let Some(second) = second_of_day(&entry.time) else { continue };
-        if before.is_some_and(|before| second < before) {
-            days += 1.0;
-        }
+    for (second, entry) in rows {
+        at += before.map_or(0.0, |before| step(before, second, usual_s));
         before = Some(second);
-        let at = second + days * DAY_S;
-        let first = *first.get_or_insert(at);
         let ended = |entry: &TimelineEntry| entry.operations.iter().map(|op| op.count).sum::<u64>();
         match timed.last_mut() {
-            Some((last, other)) if *last == at - first => {
+            Some((last, other)) if *last == at => {
                 if ended(&entry) > ended(other) {
                     *other = entry;
                 }
             }
-            _ => timed.push((at - first, entry)),
+            _ => timed.push((at, entry)),
         }
     }
     timed
+}
+
+const DAY_S: f64 = 86_400.0;
+
+/// How much later a row is than the one before; no clock is set by half a day.
+fn step(before: f64, second: f64, usual_s: f64) -> f64 {
+    let later = second - before;
+    if later < -DAY_S / 2.0 {
+        later + DAY_S
+    } else if (0.0..DAY_S / 2.0).contains(&later) {
+        later
+    } else {
+        usual_s
+    }
+}
+
+/// The middle one of the distances between rows; a second where there are none.
+fn usual_step(seconds: impl Iterator<Item = f64> + Clone) -> f64 {
+    let pairs = seconds.clone().zip(seconds.skip(1));
+    let mut steps: Vec<f64> = pairs
+        .map(|(before, after)| after - before)
+        .filter(|step| *step > 0.0 && *step < DAY_S / 2.0)
+        .collect();
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied().unwrap_or(1.0)
 }
 
 fn second_of_day(time: &str) -> Option<f64> {
@@ -386,6 +408,20 @@ mod tests {
         let entry = |time: &str| TimelineEntry { time: time.to_owned(), operations: Vec::new() };
         let timed = with_seconds(["23:59:58", "00:00:03", "00:00:08", "broken"].map(entry).to_vec());
         assert_eq!(timed.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_adds_no_day() {
+        let entry = |time: &str| TimelineEntry { time: time.to_owned(), operations: Vec::new() };
+        let seconds = |times: &[&str]| -> Vec<f64> {
+            with_seconds(times.iter().map(|time| entry(time)).collect()).iter().map(|(at, _)| *at).collect()
+        };
+        // The end of summer time, a correction of two seconds, and both beside a midnight.
+        let summer = ["02:59:50", "02:59:55", "02:00:00", "02:00:05"];
+        assert_eq!(seconds(&summer), [0.0, 5.0, 10.0, 15.0]);
+        assert_eq!(seconds(&["12:00:00", "12:00:05", "12:00:03", "12:00:08"]), [0.0, 5.0, 10.0, 15.0]);
+        assert_eq!(seconds(&["23:59:55", "00:00:05", "23:59:58"]), [0.0, 10.0, 11.0]);
+        assert_eq!(seconds(&["00:30:00", "00:29:59"]), [0.0, 1.0]);
     }
 
     #[test]
