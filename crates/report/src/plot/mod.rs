@@ -352,20 +352,52 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Dra
     Ok(Drawn { pictures: all, left_out })
 }
 
-/// Two names that became the same get a number.
+/// Two names that became the same get a number, and none of them the name of a third.
 fn tell_apart(pictures: &mut [Picture]) {
-    let mut seen = std::collections::BTreeMap::<String, usize>::new();
+    let mut taken = std::collections::BTreeSet::<String>::new();
     for picture in pictures {
-        let count = seen.entry(picture.name.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            picture.name = format!("{}-{count}", picture.name);
+        let mut name = picture.name.clone();
+        let mut number = 1;
+        while !taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{}-{number}", picture.name);
         }
+        picture.name = name;
     }
 }
+
+/// The most of a name: file systems take 255 bytes, with a number, an ending and what is added while the file is written.
+const MOST_SIGNS: usize = 120;
+const MOST_BYTES: usize = 200;
 
 /// A name for a file: letters, digits, `.`, `_`, `-`.
 fn safe(name: &str) -> String {
     let stays = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
-    name.chars().take(120).map(stays).collect::<String>().trim_start_matches('.').to_owned()
+    let mut safe = String::new();
+    for sign in name.chars().take(MOST_SIGNS).map(stays) {
+        if safe.len() + sign.len_utf8() > MOST_BYTES {
+            break;
+        }
+        safe.push(sign);
+    }
+    safe.trim_start_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_picture_takes_the_file_of_another_and_every_name_fits_a_file_system() {
+        let picture = |name: &str| Picture::table(safe(name), TextTable::default(), String::new());
+        let mut all = ["a b", "a_b", "a_b-2", "a/b", "a_b-2"].map(picture);
+        tell_apart(&mut all);
+        let names: Vec<&str> = all.iter().map(|picture| picture.name.as_str()).collect();
+        assert_eq!(names, ["a_b", "a_b-2", "a_b-2-2", "a_b-3", "a_b-2-3"]);
+        for long in ["x".repeat(500), "読".repeat(500), "𠮷".repeat(500), "é.".repeat(500)] {
+            let name = safe(&long);
+            assert!(name.len() <= MOST_BYTES && name.chars().count() > 45, "{name}");
+        }
+        assert_eq!(safe("../w 1: 50 %"), "_w_1__50__");
+    }
 }

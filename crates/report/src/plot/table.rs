@@ -7,7 +7,7 @@ const TEXT: f64 = 13.0;
 const ROW: f64 = 22.0;
 
 /// A table.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TextTable {
     /// Above it; empty = none.
     pub title: String,
