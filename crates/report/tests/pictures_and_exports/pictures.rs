@@ -6,7 +6,7 @@ use cosmark_report::plot::{
     AxisWish, KINDS, Picture, PlotError, PlotRun, Sheet, Wishes, named as figure, of_interval, pictures, png,
 };
 
-use crate::support::{READS, cosbench, ours, ours_of_sizes};
+use crate::support::{READS, cosbench, failed, ours, ours_of_sizes};
 
 pub fn mixed() -> (tempfile::TempDir, Vec<PlotRun>) {
     let home = tempfile::tempdir().unwrap();
@@ -544,4 +544,17 @@ fn every_column_of_cosbench_can_be_drawn_over_time() {
     {
         assert!(figure(column).is_some_and(|metric| of_interval(metric).is_some()), "{column}");
     }
+}
+
+#[test]
+fn the_share_of_successes_is_drawn_also_where_nothing_succeeded() {
+    let home = tempfile::tempdir().unwrap();
+    let runs = [PlotRun::open(&failed(home.path()), None).unwrap()];
+    let drawn = pictures(&runs, &["timeline"], &Wishes::default()).unwrap().pictures;
+    let names: Vec<&str> = drawn.iter().map(|picture| picture.name.as_str()).collect();
+    assert_eq!(names, ["timeline-main-read-success"]);
+    let values: Vec<f64> = rows(&drawn[0]).iter().map(|row| row[3].parse().unwrap()).collect();
+    assert!(values.len() > 4 && values.iter().all(|value| *value == 0.0), "{values:?}");
+    let svg = drawn[0].svg(Sheet::default());
+    assert!(svg.contains(">100<") && svg.contains("Failed operations: main read 100.00 %"), "{svg}");
 }

@@ -35,10 +35,9 @@ fn look(at: Timestamp, busy_s: f64) -> NodeLook {
     NodeLook { node: Arc::new(node), found: Found::Reading { reading: Arc::new(reading), age_ns: 0 } }
 }
 
-/// The n-th sample: 1 to 101 ms, one of a hundred failed.
-fn sample(n: u64, bytes: u64) -> Sample {
+/// The n-th sample: 1 to 101 ms.
+fn sample(n: u64, bytes: u64, failed: bool) -> Sample {
     let sent_ns = 1_000_000_000 + n * 14_000_000;
-    let failed = n % 101 == 50;
     Sample {
         op: 0,
         worker: (n % 4) as u32,
@@ -63,6 +62,16 @@ pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
 
 /// The same with objects of these sizes, by number.
 pub fn ours_of_sizes(root: &Path, name: &str, workers: u32, slower: u64, size: fn(u64) -> u64) -> PathBuf {
+    // One of a hundred fails.
+    ours_of(root, name, workers, slower, |n| sample(n, size(n), n % 101 == 50))
+}
+
+/// A run of which every operation failed.
+pub fn failed(root: &Path) -> PathBuf {
+    ours_of(root, "failed", 4, 1, |n| sample(n, 0, true))
+}
+
+fn ours_of(root: &Path, name: &str, workers: u32, slower: u64, sample: impl Fn(u64) -> Sample) -> PathBuf {
     let xml = format!(
         r#"<workload name="x"><storage type="none"/><workflow><workstage name="main">
            <work name="main" workers="{workers}" runtime="30">
@@ -88,7 +97,7 @@ pub fn ours_of_sizes(root: &Path, name: &str, workers: u32, slower: u64, size: f
     let log = OpLog::create(run.path(), run.layout(), at("18:54:00")).unwrap();
     run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
     let mut all = OpSnapshot::default();
-    let mut samples: Vec<Sample> = (0..READS + FAILED).map(|n| sample(n, size(n))).collect();
+    let mut samples: Vec<Sample> = (0..READS + FAILED).map(sample).collect();
     samples.iter_mut().for_each(|sample| sample.end_ns += (sample.end_ns - sample.sent_ns) * (slower - 1));
     for (slice, part) in samples.chunks(101).enumerate() {
         let mut op = OpSnapshot::default();

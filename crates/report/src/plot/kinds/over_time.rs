@@ -77,7 +77,9 @@ fn chart(
     }
     let filled = |points: &Vec<(f64, f64)>| points.iter().filter(|(_, y)| y.is_finite()).count();
     let most = curves.iter().flatten().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
-    if curves.iter().all(|points| filled(points) < 2) || most <= 0.0 {
+    // A rate of nothing shows nothing; that all operations failed does.
+    let whole = (metric.names.plot == "success").then_some(100.0);
+    if curves.iter().all(|points| filled(points) < 2) || (most <= 0.0 && whole.is_none()) {
         return Ok(None);
     }
     let (size, unit) = unit_of(metric, most);
@@ -86,7 +88,7 @@ fn chart(
     for (look, (pick, points)) in picks.iter().zip(curves).enumerate() {
         let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (x, y / size)).collect();
         let known: Vec<(f64, f64)> = points.iter().copied().filter(|(_, y)| y.is_finite()).collect();
-        let fitted = if with_fit { smooth(&known) } else { Vec::new() };
+        let fitted = if with_fit { fitted(&known, whole) } else { Vec::new() };
         let name = if picks.len() > 1 { name_of(pick, picks) } else { String::new() };
         if fitted.is_empty() {
             series.push(Series::new(name, look, if with_fit { Mark::Marked } else { Mark::Line }, points));
@@ -99,7 +101,7 @@ fn chart(
         }
     }
     if let (true, Some(pick)) = (with_fit, picks.first()) {
-        let height = most / size;
+        let height = whole.unwrap_or(most / size);
         let marks = pick.run.marks(pick.stage_at)?;
         let is_few = marks.len() <= MOST_WORDS;
         for (at, word) in marks {
@@ -114,7 +116,7 @@ fn chart(
         text = format!("{thin}Bold: least squares, a polynomial of degree 6 at most. {text}");
     }
     let mut left = Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero);
-    left.at_least = (metric.names.plot == "success").then_some(100.0);
+    left.at_least = whole;
     Ok(Some(Chart {
         title: title(options, heading),
         x: Axis::new("Time since the first interval (s)", Scale::FromZero),
@@ -123,4 +125,27 @@ fn chart(
         series,
         note: text,
     }))
+}
+
+/// A smooth curve through values, which goes nowhere where no value can be: below 0, or above the whole of a share.
+fn fitted(known: &[(f64, f64)], whole: Option<f64>) -> Vec<(f64, f64)> {
+    let most = whole.unwrap_or(f64::INFINITY);
+    smooth(known).into_iter().map(|(x, y)| (x, y.clamp(0.0, most))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_through_shares_stays_between_nothing_and_all() {
+        // All succeed, but for a fault in the middle and one at the end.
+        let share = |at: u32| if (28..34).contains(&at) || at > 56 { 0.0 } else { 100.0 };
+        let known: Vec<(f64, f64)> = (0..60).map(|at| (f64::from(at), share(at))).collect();
+        assert!(smooth(&known).iter().any(|(_, y)| *y > 101.0), "the polynomial itself goes beyond");
+        let fitted_shares = fitted(&known, Some(100.0));
+        assert!(fitted_shares.iter().all(|(_, y)| (0.0..=100.0).contains(y)), "{fitted_shares:?}");
+        let rates = fitted(&known, None);
+        assert!(rates.iter().all(|(_, y)| *y >= 0.0) && rates.iter().any(|(_, y)| *y > 100.0), "{rates:?}");
+    }
 }
