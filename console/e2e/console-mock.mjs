@@ -406,6 +406,12 @@ async function live() {
   await page.emulateMedia({ colorScheme: "dark" });
   await axe(page, "live dark");
   await longShot(page, "live-dark");
+  // Paper is white: what is printed is dark upon it, whatever the screen is.
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await comes(async () => (await theme()) === "light", "a page is printed in the colours of a dark screen");
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  await comes(async () => (await theme()) === "dark", "the screen stays light behind a print");
   await fits(page, "live");
 
   // After its end the same page shows the results.

@@ -1,9 +1,9 @@
 // A chart with its title, legend, values, and the ways to take it along. Charts over time share one zoom.
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { KeyboardEvent, MouseEvent, PointerEvent } from "react";
-import { flushSync } from "react-dom";
 import { ValueTableView } from "../components/DataTable";
 import { copyText, save } from "../components/files";
+import { usePrinting } from "../components/printing";
 import { clock } from "../format";
 import { ThemeContext, ZoomContext, type Zoom } from "./context";
 import { toCsv } from "./csv";
@@ -124,7 +124,7 @@ const isTabSeen = () => document.visibilityState === "visible";
 /** Whether an element is in sight, or near, in a tab that is seen, or on paper; always, where that does not matter. */
 function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): boolean {
   const [near, setNear] = useState(true);
-  const [printing, setPrinting] = useState(false);
+  const printing = usePrinting(matters);
   const tab = useSyncExternalStore(whenTabChanges, isTabSeen, () => true);
   useEffect(() => {
     const element = box.current?.closest("figure") ?? box.current;
@@ -133,18 +133,6 @@ function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): bo
     watch.observe(element);
     return () => watch.disconnect();
   }, [box, matters]);
-  useEffect(() => {
-    if (!matters) return;
-    // Drawn before the browser goes on to print.
-    const before = () => flushSync(() => setPrinting(true));
-    const after = () => setPrinting(false);
-    addEventListener("beforeprint", before);
-    addEventListener("afterprint", after);
-    return () => {
-      removeEventListener("beforeprint", before);
-      removeEventListener("afterprint", after);
-    };
-  }, [matters]);
   return !matters || printing || (near && tab);
 }
 

@@ -1,6 +1,7 @@
 // What a person chose on this machine: theme, time zone, whether single keys do something. Kept in the browser alone.
 import { useEffect, useState } from "react";
 import type { Theme } from "../charts/palette";
+import { usePrinting } from "../components/printing";
 import { setZone, type Zone } from "../format";
 import { Store, useStore } from "./store";
 
@@ -52,7 +53,7 @@ export function useKeys(): ["on" | "off", (choice: "on" | "off") => void] {
 
 export const keysAreOn = () => keys.get() === "on";
 
-/** The theme that shows, which the root element carries too. */
+/** The theme that shows, which the root element carries too; on paper the light one. */
 export function useShownTheme(): Theme {
   const [choice] = useThemeChoice();
   const query = "(prefers-color-scheme: dark)";
@@ -63,7 +64,8 @@ export function useShownTheme(): Theme {
     list.addEventListener("change", follow);
     return () => list.removeEventListener("change", follow);
   }, []);
-  const shown = choice === "system" ? system : choice;
+  const chosen = choice === "system" ? system : choice;
+  const shown = usePrinting() ? "light" : chosen;
   useEffect(() => {
     document.documentElement.dataset["theme"] = shown;
   }, [shown]);

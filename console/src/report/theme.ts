@@ -1,7 +1,7 @@
 // Light or dark: as the system says, or as the reader chose; light on paper.
 import { useEffect, useState } from "react";
-import { flushSync } from "react-dom";
 import type { Theme } from "../charts/palette";
+import { usePrinting } from "../components/printing";
 
 function system(): Theme {
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -10,22 +10,13 @@ function system(): Theme {
 /** The theme, and how to turn it over. */
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState<Theme>(system);
-  const [printing, setPrinting] = useState(false);
-  const shown = printing ? "light" : theme;
+  const shown = usePrinting() ? "light" : theme;
 
   useEffect(() => {
     const query = matchMedia("(prefers-color-scheme: dark)");
     const follow = () => setTheme(query.matches ? "dark" : "light");
-    const before = () => flushSync(() => setPrinting(true));
-    const after = () => setPrinting(false);
     query.addEventListener("change", follow);
-    addEventListener("beforeprint", before);
-    addEventListener("afterprint", after);
-    return () => {
-      query.removeEventListener("change", follow);
-      removeEventListener("beforeprint", before);
-      removeEventListener("afterprint", after);
-    };
+    return () => query.removeEventListener("change", follow);
   }, []);
 
   useEffect(() => {
