@@ -8,10 +8,15 @@ import { clock } from "../format";
 import { ThemeContext, ZoomContext, type Zoom } from "./context";
 import { toCsv } from "./csv";
 import { echarts, type Option } from "./echarts";
-import { afterLegendClick, NONE } from "./legend";
+import { afterLegendClick, legendRows, NONE } from "./legend";
 import { tailName } from "./stage";
 import { optionOf, sentenceOf, valuesOf, type ChartModel, type View } from "./model";
 import { heatColour, PALETTES, type Theme } from "./palette";
+
+/** A picture that is saved, px: its drawing with one row of a legend is so high. */
+const WIDTH = 960;
+const HEIGHT = 400;
+const ROW = 20;
 
 /** Fewer pixels are a click and no selection. */
 const LEAST_DRAG_PX = 6;
@@ -81,8 +86,8 @@ export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { 
       return;
     }
     const name = `${model.id}.${what}`;
-    const still = withTitle(optionOf(model, { ...view, still: true, width: 960 }), model, view);
-    save(name, what === "svg" ? svgOf(still) : await pngOf(still));
+    const [still, height] = withTitle(optionOf(model, { ...view, still: true, width: WIDTH }), model, view);
+    save(name, what === "svg" ? svgOf(still, height) : await pngOf(still, height));
     say(`Saved ${name}`);
   };
 
@@ -265,34 +270,36 @@ function Legend(props: {
   );
 }
 
-/** For files: the title, and a legend, which on the page is beside the drawing. */
-function withTitle(option: Option, model: ChartModel, view: View): Option {
+/** For files: the title, and a legend, which on the page is beside the drawing; and how high that is. */
+function withTitle(option: Option, model: ChartModel, view: View): [Option, number] {
   const { palette, hidden } = view;
   const font = "12px system-ui, sans-serif";
-  const graphic: Option[] = [{ type: "text", left: 12, top: 8, style: { text: model.title, fill: palette.text, font: "600 15px system-ui, sans-serif" } }];
-  let x = 12;
-  for (const line of model.kind === "lines" ? model.lines : []) {
-    if (line.continues || hidden.has(line.name)) continue;
+  const graphic: Option[] = [{ type: "text", left: 12, top: 8, style: { text: model.title, fill: palette.text, font: "600 15px system-ui, sans-serif", width: WIDTH - 24, overflow: "truncate" } }];
+  const lines = (model.kind === "lines" ? model.lines : []).filter((line) => !line.continues && !hidden.has(line.name));
+  const entries = legendRows(lines.map((line) => line.name), WIDTH);
+  entries.forEach(({ text, x, row }, at) => {
+    const line = lines[at]!;
     const colour = palette.categories[line.colour % palette.categories.length]!;
     const lineDash = line.dash === "dashed" ? [6, 4] : line.dash === "dotted" ? [2, 3] : undefined;
-    graphic.push({ type: "line", left: x, top: 40, shape: { x1: 0, y1: 0, x2: 20, y2: 0 }, style: { stroke: colour, lineWidth: 3, lineDash } });
-    graphic.push({ type: "text", left: x + 26, top: 34, style: { text: line.name, fill: palette.soft, font } });
-    x += 50 + line.name.length * 7;
-  }
-  return { ...option, grid: { ...(option["grid"] as object), top: x > 12 ? 62 : 40 }, graphic };
+    graphic.push({ type: "line", left: x, top: 40 + row * ROW, shape: { x1: 0, y1: 0, x2: 20, y2: 0 }, style: { stroke: colour, lineWidth: 3, lineDash } });
+    graphic.push({ type: "text", left: x + 26, top: 34 + row * ROW, style: { text, fill: palette.soft, font } });
+  });
+  const rows = (entries.at(-1)?.row ?? -1) + 1;
+  const top = rows > 0 ? 42 + rows * ROW : 40;
+  return [{ ...option, grid: { ...(option["grid"] as object), top }, graphic }, HEIGHT + Math.max(0, rows - 1) * ROW];
 }
 
-function svgOf(option: Option): Blob {
-  const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: 960, height: 400 });
+function svgOf(option: Option, height: number): Blob {
+  const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: WIDTH, height });
   chart.setOption(option as never);
   const text = chart.renderToSVGString();
   chart.dispose();
   return new Blob([text], { type: "image/svg+xml" });
 }
 
-async function pngOf(option: Option): Promise<Blob> {
+async function pngOf(option: Option, height: number): Promise<Blob> {
   const element = document.createElement("div");
-  element.style.cssText = "position:absolute;left:-2000px;width:960px;height:400px";
+  element.style.cssText = `position:absolute;left:-2000px;width:${WIDTH}px;height:${height}px`;
   document.body.appendChild(element);
   const chart = echarts.init(element, null, { renderer: "canvas", devicePixelRatio: 2 });
   chart.setOption(option as never);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { operation, stage, times } from "../data/sample";
 import { conditions, figures, leading, measured } from "../report/figures";
 import { toCsv } from "./csv";
-import { afterLegendClick, NONE } from "./legend";
+import { afterLegendClick, legendRows, NONE } from "./legend";
 import { axisText, byteInterval, logTicks, optionOf, sentenceOf, timeStep, valuesOf } from "./model";
 import { heatColour, operationColours, PALETTES } from "./palette";
 import * as charts from "./stage";
@@ -196,4 +196,31 @@ test("more operations than colours are told apart by dashes, and more than can b
   expect(model.lines).toHaveLength(charts.MOST_LINES);
   expect(new Set(model.lines.map((line) => `${line.colour} ${line.dash ?? "solid"}`)).size).toBe(charts.MOST_LINES);
   expect(model.hint).toContain("of 50");
+  const looks = (lines: { colour: number; dash?: string }[]) => new Set(lines.map((line) => `${line.colour} ${line.dash ?? "solid"}`)).size;
+  const flight = charts.inFlight(stage(many))!;
+  expect([flight.lines.length, looks(flight.lines)]).toEqual([charts.MOST_LINES, charts.MOST_LINES]);
+  const counts = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`driver${at}`, [at, at, at]]));
+  const drivers = charts.drivers(stage([operation({ series: { ...operation().series!, drivers: counts } })]))!;
+  expect([drivers.lines.length, looks(drivers.lines)]).toEqual([charts.MOST_LINES, charts.MOST_LINES]);
+  expect(drivers.hint).toContain("of 100");
+  // Of percentiles those of most operations, each with its uncertain end.
+  const busy = many.map((one, at) => ({ ...one, count: at }));
+  const shown = charts.distributions(stage(busy));
+  const certain = shown.lines.filter((line) => !line.continues);
+  expect([certain.length, certain[0]!.name, certain.at(-1)!.name]).toEqual([charts.MOST_LINES, "op26", "op49"]);
+  expect(shown.hint).toContain("24 of 50 operations");
+  expect(charts.distributions(stage()).hint).not.toContain(" of 1 ");
+});
+
+test("a picture that is saved has all of its legend, in as many rows as it needs", () => {
+  const names = [...Array.from({ length: 24 }, (_, at) => `work-${at} read of large objects`), "x".repeat(400), "読み取り"];
+  const entries = legendRows(names, 960);
+  expect(entries.map((one) => one.text).filter((text) => !names.includes(text))).toHaveLength(1);
+  for (const [at, { text, x, row }] of entries.entries()) {
+    expect(x + 26 + text.length * 7).toBeLessThanOrEqual(960);
+    const next = entries[at + 1];
+    if (next?.row === row) expect(next.x).toBeGreaterThanOrEqual(x + 26 + text.length * 7);
+    else if (next) expect([next.row, next.x]).toEqual([row + 1, 12]);
+  }
+  expect(legendRows(["read", "write"], 960).map((one) => one.row)).toEqual([0, 0]);
 });

@@ -110,6 +110,30 @@ function readable(lines: Line[], hint: string): { lines: Line[]; hint: string } 
   return { lines: lines.filter((line) => kept.has(line)), hint: `${hint} The ${MOST_LINES} largest of ${lines.length}; the table has all.` };
 }
 
+/** The same of lines whose looks mean nothing, such as those of drivers: each has one of its own. */
+export function apart(lines: Omit<Line, "colour">[], hint: string): { lines: Line[]; hint: string } {
+  const chosen = readable(lines.map((line) => ({ ...line, colour: 0 })), hint);
+  const colours = chosen.lines.map((_, at) => at % 8);
+  const dashes = dashesOf(colours);
+  return { ...chosen, lines: chosen.lines.map((line, at) => ({ ...line, colour: colours[at]!, ...dashes[at] })) };
+}
+
+/** Operations whose distributions are drawn: those of most operations, until there are as many lines as can be read. */
+function mostUsed(operations: OperationData[]): ReadonlySet<OperationData> {
+  const drawn = new Set<OperationData>();
+  let lines = 0;
+  for (const one of [...operations].sort((a, b) => b.count - a.count)) {
+    lines += one.distributions.filter(({ kind }) => kind !== "first_byte").length;
+    if (lines > MOST_LINES) break;
+    drawn.add(one);
+  }
+  return drawn;
+}
+
+function left(drawn: number, of: number): string {
+  return drawn < of ? ` The ${drawn} of ${of} operations that there were most of; the table of figures has all.` : "";
+}
+
 /** Operations per second. */
 export function throughput(stage: StageCourse): LineModel {
   const { time } = stage;
@@ -186,7 +210,9 @@ export function distributions(stage: StageData): LineModel {
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
   const lines: Line[] = [];
+  const drawn = mostUsed(stage.operations);
   stage.operations.forEach((operation, at) => {
+    if (!drawn.has(operation)) return;
     for (const one of operation.distributions) {
       if (one.kind === "first_byte") continue;
       const all: [number, number][] = one.nines.map((x, i) => [x, one.ms[i]!]);
@@ -201,7 +227,7 @@ export function distributions(stage: StageData): LineModel {
   });
   return {
     kind: "lines", x: "nines", id: "distribution", title: "Response time by percentile", unit: "ms", log: true, mayLog: true, lines,
-    hint: "How long the fastest share of operations took at most. Dotted: fewer than ten operations lie beyond, so chance decides.",
+    hint: `How long the fastest share of operations took at most. Dotted: fewer than ten operations lie beyond, so chance decides.${left(drawn.size, stage.operations.length)}`,
     empty: lines.length ? undefined : "No operation succeeded in the measured window, or nobody measured its times.",
   };
 }
@@ -257,13 +283,14 @@ export function inFlight(stage: StageCourse): LineModel | null {
   const { time } = stage;
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
+  const dashes = dashesOf(colours);
   const lines: Line[] = [];
   stage.operations.forEach((operation, at) => {
     const values = operation.series?.in_flight;
-    if (time && values) lines.push({ name: names[at]!, colour: colours[at]!, points: points(time, values.map((value, i) => (stub(time, i) ? null : value))) });
+    if (time && values) lines.push({ name: names[at]!, colour: colours[at]!, ...dashes[at], points: points(time, values.map((value, i) => (stub(time, i) ? null : value))) });
   });
   if (!lines.length) return null;
-  return { ...over(stage), id: "in-flight", title: "In flight", unit: "count", lines, hint: "Mean number of operations under way." };
+  return { ...over(stage), id: "in-flight", title: "In flight", unit: "count", ...readable(lines, "Mean number of operations under way.") };
 }
 
 /** Arrivals of an open loop that were dropped or had to wait; null where there were none. */
@@ -293,8 +320,8 @@ export function drivers(stage: StageCourse): LineModel | null {
     }
   }
   if (!time || sums.size < 2) return null;
-  const lines = [...sums.entries()].map(([name, counts], at): Line => ({ name, colour: at, points: rates(time, counts) }));
-  return { ...over(stage), id: "drivers", title: "Throughput by driver", unit: "per_s", lines, hint: "Successful operations of all kinds per second." };
+  const lines = [...sums.entries()].map(([name, counts]) => ({ name, points: rates(time, counts) }));
+  return { ...over(stage), id: "drivers", title: "Throughput by driver", unit: "per_s", ...apart(lines, "Successful operations of all kinds per second.") };
 }
 
 /** How the machine that made the load did. */

@@ -159,6 +159,7 @@ function Charts({ stage, names }: { stage: StageData; names: string[] }) {
   const order = leading(stage, 1)[0];
   const [chosen, setChosen] = useState(Math.max(0, stage.operations.findIndex((one) => one === order)));
   const operation = stage.operations[chosen];
+  const name = names[chosen] ?? "";
   const common = useMemo(
     () => [charts.throughput(stage), charts.bandwidth(stage), charts.distributions(stage), charts.errors(stage), charts.schedule(stage), charts.inFlight(stage), charts.drivers(stage)]
       .filter((one): one is NonNullable<typeof one> => one !== null),
@@ -166,9 +167,10 @@ function Charts({ stage, names }: { stage: StageData; names: string[] }) {
   );
   const own = useMemo<ChartModel[]>(() => {
     if (!operation) return [];
-    const kinds = operation.latency.map((one) => charts.percentiles(stage, operation, one));
-    return [...kinds.slice(0, 1), charts.heat(stage, operation), ...kinds.slice(1)];
-  }, [stage, operation]);
+    const named = { ...operation, name };
+    const kinds = operation.latency.map((one) => charts.percentiles(stage, named, one));
+    return [...kinds.slice(0, 1), charts.heat(stage, named), ...kinds.slice(1)];
+  }, [stage, operation, name]);
   return (
     <>
       <h3>Over time and by percentile</h3>

@@ -1,5 +1,5 @@
 // The charts of a running stage: those of the report, and lines of single drivers and endpoints.
-import type { ChartModel, HeatModel, Line, LineModel } from "../../charts/model";
+import type { ChartModel, HeatModel, LineModel } from "../../charts/model";
 import * as charts from "../../charts/stage";
 import type { PartNews } from "../../data/types";
 import type { LiveOperation, LiveStage } from "./series";
@@ -15,9 +15,9 @@ function empty(stage: LiveStage, id: string, title: string, unit: LineModel["uni
 }
 
 /** Parts of all operations by name, added up. */
-function byPart(stage: LiveStage, split: "driver" | "endpoint", of: (part: PartNews) => number[]): Line[] {
+function byPart(stage: LiveStage, split: "driver" | "endpoint", hint: string, of: (part: PartNews) => number[]): Pick<LineModel, "lines" | "hint"> {
   const { time } = stage;
-  if (!time) return [];
+  if (!time) return { lines: [], hint };
   const all = stage.operations.flatMap((one) => one.parts.filter((part) => part.by === split));
   const every = all[0]?.every ?? 1;
   const groups = new Map<string, number[]>();
@@ -26,7 +26,7 @@ function byPart(stage: LiveStage, split: "driver" | "endpoint", of: (part: PartN
     of(part).forEach((value, at) => (sum[at] = (sum[at] ?? 0) + value));
     groups.set(part.label, sum);
   }
-  return [...groups].map(([name, values], at): Line => ({ name, colour: at % 8, points: charts.rates(time, values, every) }));
+  return charts.apart([...groups].map(([name, values]) => ({ name, points: charts.rates(time, values, every) })), hint);
 }
 
 /** Shown for the whole of the live page, also while there is nothing: so that nothing moves when it comes. */
@@ -34,8 +34,8 @@ export function common(stage: LiveStage, split: Split): LineModel[] {
   const [throughput, bandwidth] = split === "operation"
     ? [charts.throughput(stage), charts.bandwidth(stage)]
     : [
-        { ...charts.throughput(stage), title: `Throughput by ${split}`, lines: byPart(stage, split, (part) => part.series_count) },
-        { ...empty(stage, "bandwidth", `Bandwidth by ${split}`, "bytes_per_s", ""), lines: byPart(stage, split, (part) => part.series_bytes), empty: undefined },
+        { ...charts.throughput(stage), title: `Throughput by ${split}`, ...byPart(stage, split, "Successful operations per second.", (part) => part.series_count) },
+        { ...empty(stage, "bandwidth", `Bandwidth by ${split}`, "bytes_per_s", ""), ...byPart(stage, split, "Body bytes of successful operations per second.", (part) => part.series_bytes), empty: undefined },
       ];
   return [
     stage.time === null ? { ...throughput, empty: NOTHING_YET } : throughput,
@@ -61,12 +61,13 @@ export function percentiles(stage: LiveStage, operation: LiveOperation | undefin
 export function percentileBy(stage: LiveStage, split: "driver" | "endpoint", operation: LiveOperation | undefined): LineModel {
   const { time } = stage;
   const parts = operation?.parts.filter((part) => part.by === split) ?? [];
-  const lines = time ? parts.map((part, at): Line => ({ name: part.label, colour: at % 8, points: charts.points(time, part.p99, part.every) })) : [];
+  const lines = time ? parts.map((part) => ({ name: part.label, points: charts.points(time, part.p99, part.every) })) : [];
   const known = lines.some((line) => line.points.some(([, y]) => y !== null));
   const length = time ? Number((time.bin_s * (parts[0]?.every ?? 1)).toFixed(2)) : 0;
   return {
-    ...charts.over(stage), id: `p99-${split}`, unit: "ms", lines, mayLog: true, title: `99th percentile of ${operation?.name ?? "an operation"} by ${split}`,
-    hint: `From the moment an operation was due to its end. One point per ${length} s.`, empty: known ? undefined : "Too few operations for a 99th percentile so far.",
+    ...charts.over(stage), ...charts.apart(lines, `From the moment an operation was due to its end. One point per ${length} s.`),
+    id: `p99-${split}`, unit: "ms", mayLog: true, title: `99th percentile of ${operation?.name ?? "an operation"} by ${split}`,
+    empty: known ? undefined : "Too few operations for a 99th percentile so far.",
   };
 }
 
