@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { operation, stage, times } from "../data/sample";
-import { conditions, figures, leading, measured } from "../report/figures";
+import { conditions, figures, leading, measured, stageIn } from "../report/figures";
 import { toCsv } from "./csv";
 import { afterLegendClick, legendRows, NONE } from "./legend";
 import { axisText, byteInterval, logTicks, optionOf, sentenceOf, timeStep, valuesOf } from "./model";
@@ -223,4 +223,8 @@ test("a picture that is saved has all of its legend, in as many rows as it needs
     else if (next) expect([next.row, next.x]).toEqual([row + 1, 12]);
   }
   expect(legendRows(["read", "write"], 960).map((one) => one.row)).toEqual([0, 0]);
+});
+
+test("an address with a per cent sign of its own names no stage and breaks no page", () => {
+  expect(["#stage=s2-50%25%20reads", "#stage=s2-50%", "#100%", ""].map(stageIn)).toEqual(["s2-50% reads", "s2-50%", "#100%", ""]);
 });

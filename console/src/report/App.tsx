@@ -5,7 +5,7 @@ import type { ReportData, StageData } from "../data/types";
 import { moment, short } from "../format";
 import { Checks, VerdictBanner } from "./Verdict";
 import { Configuration } from "./Configuration";
-import { measured } from "./figures";
+import { measured, stageIn } from "./figures";
 import { Goals } from "./Goals";
 import { Ladders } from "./Ladder";
 import { Overview } from "./Overview";
@@ -16,7 +16,7 @@ import { useTheme } from "./theme";
 
 /** The stage that the address names, else the first that measured something. */
 function firstStage(stages: StageData[], hash: string): string {
-  const wanted = decodeURIComponent(hash.replace(/^#stage=/, ""));
+  const wanted = stageIn(hash);
   const found = stages.find((stage) => stage.id === wanted) ?? measured(stages)[0] ?? stages[0];
   return found?.id ?? "";
 }

@@ -73,3 +73,13 @@ export function conditions(stage: StageData, seconds: (s: number) => string): st
     .filter(Boolean)
     .join(" · ");
 }
+
+/** The stage that an address names (`#stage=s2-main`); one that somebody typed may hold a per cent sign that stands for none. */
+export function stageIn(hash: string): string {
+  const word = hash.replace(/^#stage=/, "");
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word;
+  }
+}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 import type { RunSummary } from "../../data/api";
 import type { ReportData } from "../../data/types";
 import { Configuration } from "../../report/Configuration";
-import { measured } from "../../report/figures";
+import { measured, stageIn } from "../../report/figures";
 import { Goals } from "../../report/Goals";
 import { Ladders } from "../../report/Ladder";
 import { Overview } from "../../report/Overview";
@@ -15,7 +15,7 @@ import { Checks, VerdictBanner } from "../../report/Verdict";
 export function Results({ data, run }: { data: ReportData; run: Pick<RunSummary, "reason"> & { state: string } }) {
   const { stages } = data;
   const main = useMemo(() => measured(stages), [stages]);
-  const named = () => decodeURIComponent(location.hash.replace(/^#stage=/, ""));
+  const named = () => stageIn(location.hash);
   const [wanted, setWanted] = useState(named);
   const stage = stages.find((one) => one.id === wanted || one.name === wanted) ?? main[0] ?? stages[0];
 
