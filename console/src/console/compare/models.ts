@@ -1,5 +1,6 @@
 // From the data of several runs to charts that lay them over each other.
 import type { Line, LineModel } from "../../charts/model";
+import { operationNames } from "../../charts/stage";
 import { valueOf } from "../../data/metric";
 import { METRICS } from "../../data/metrics";
 import type { CompareRow, Comparison } from "../../data/service";
@@ -15,15 +16,20 @@ export interface Side {
   stage: StageData | undefined;
 }
 
+/** What the operations of a side are called: two works of its stage may have one of the same name. */
+function namesOf(side: Side): string[] {
+  return operationNames(side.stage?.operations ?? []);
+}
+
 /** Names of operations that at least one side has, first those that all have. */
 export function operationsOf(sides: Side[]): string[] {
   const count = new Map<string, number>();
-  for (const side of sides) for (const one of new Set(side.stage?.operations.map((operation) => operation.name))) count.set(one, (count.get(one) ?? 0) + 1);
+  for (const side of sides) for (const one of namesOf(side)) count.set(one, (count.get(one) ?? 0) + 1);
   return [...count].sort((a, b) => b[1] - a[1]).map(([name]) => name);
 }
 
 export function operationOf(side: Side, name: string): OperationData | undefined {
-  return side.stage?.operations.find((one) => one.name === name);
+  return side.stage?.operations[namesOf(side).indexOf(name)];
 }
 
 export function labelOf(side: Side): string {

@@ -129,6 +129,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     if foreign {
         cosbench::add_distributions(run, &mut stages)?;
     }
+    distinguish(&mut stages);
     Ok(ReportData {
         format: model::FORMAT,
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
@@ -143,6 +144,15 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         workload,
         notes,
     })
+}
+
+/// Stages of one name are called by their ids: else their tabs and rows would be alike.
+fn distinguish(stages: &mut [StageData]) {
+    let mut named = BTreeMap::<String, usize>::new();
+    stages.iter().for_each(|stage| *named.entry(stage.name.clone()).or_default() += 1);
+    for stage in stages.iter_mut().filter(|stage| named.get(&stage.name) != Some(&1)) {
+        stage.name.clone_from(&stage.id);
+    }
 }
 
 /// What the page cannot show, for want of which file.

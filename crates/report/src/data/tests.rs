@@ -446,3 +446,21 @@ fn what_a_lost_driver_did_not_do_is_shown_as_a_stretch_of_the_axis() {
     let spans: Vec<_> = shown.iter().map(|one| (one.phase.as_str(), one.from_s, one.to_s)).collect();
     assert_eq!(spans, [("without driver d2", 12.0, 60.0), ("without driver d2", 30.0, 60.0)]);
 }
+
+#[test]
+fn stages_of_one_name_are_called_by_their_ids() {
+    let home = tempfile::tempdir().unwrap();
+    let path = archive(home.path());
+    let file = path.join("run.json");
+    let mut record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let mut again = record["stages"][0].clone();
+    again["id"] = "s2-main".into();
+    let mut other = again.clone();
+    (other["id"], other["name"]) = ("s3-clean".into(), "clean".into());
+    record["stages"].as_array_mut().unwrap().extend([again, other]);
+    std::fs::write(&file, record.to_string()).unwrap();
+    let data = read(&path, None).unwrap();
+    let names: Vec<&str> = data.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["s1-main", "s2-main", "clean"]);
+}
