@@ -209,6 +209,29 @@ fn influx_lines_escape_names_and_intervals_add_up() {
 }
 
 #[test]
+fn what_a_driver_delivers_late_takes_the_place_of_no_point_in_influx() {
+    let (_home, run) = run();
+    let log = run.path.join("histograms.hlog");
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let late = lines.lines().filter(|line| line.contains(".response,")).nth(2).unwrap();
+    std::fs::write(&log, format!("{lines}{late}\n{late}\n")).unwrap();
+    let text = text(&run, "influx");
+    // A point is known by its measurement, its tags and its time.
+    let points: Vec<(&str, &str)> = text
+        .lines()
+        .filter(|line| line.contains("kind=response,"))
+        .map(|line| (line.split_once(" count=").unwrap().0, line.rsplit(' ').next().unwrap()))
+        .collect();
+    let mut known = points.clone();
+    known.sort_unstable();
+    known.dedup();
+    assert_eq!(known.len(), points.len(), "{text}");
+    let times: Vec<i128> = points.iter().map(|(_, at)| at.parse().unwrap()).collect();
+    let moved = &times[times.len() - 2..];
+    assert_eq!(moved, [times[2] + 1, times[2] + 2], "{times:?}");
+}
+
+#[test]
 fn warp_gets_every_operation_of_the_window_with_its_error() {
     let (_home, run) = run();
     let packed = bytes(&run, "warp");
