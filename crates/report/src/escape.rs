@@ -50,6 +50,8 @@ pub fn latex(text: &str) -> String {
             '\\' => safe.push_str("\\textbackslash{}"),
             '~' => safe.push_str("\\textasciitilde{}"),
             '^' => safe.push_str("\\textasciicircum{}"),
+            // In the encoding that LaTeX begins with these three are other signs.
+            '|' => safe.push_str("\\textbar{}"),
             '<' => safe.push_str("\\textless{}"),
             '>' => safe.push_str("\\textgreater{}"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
@@ -114,6 +116,7 @@ mod tests {
             ("[1, 2] ~ 3_4 & 5 %", "{}[1, 2] \\textasciitilde{} 3\\_4 \\& 5 \\%"),
             ("*", "{}*"),
             ("x < y[1]", "x \\textless{} y[1]"),
+            ("a|b", "a\\textbar{}b"),
         ] {
             assert_eq!(latex(text), safe);
         }

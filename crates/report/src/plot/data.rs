@@ -51,6 +51,12 @@ fn place(chart: &Chart, x: f64) -> String {
     }
 }
 
+/// How finely a value is said among values of up to `most`: a thousandth of the greatest, and of what is smaller three digits
+/// that count, since none but a nothing may become a 0.
+fn precision(value: f64, most: f64) -> f64 {
+    if value == 0.0 { most / 1e3 } else { (most / 1e3).min(value.abs() / 1e2) }
+}
+
 /// The chart as a table: a row per place, a column per series; `None` where it has too many places for one.
 pub fn table(chart: &Chart) -> Option<TextTable> {
     let shown: Vec<_> =
@@ -76,15 +82,15 @@ pub fn table(chart: &Chart) -> Option<TextTable> {
             else {
                 return "-".to_owned();
             };
-            let step = most(series) / 1e3;
+            let said = |value: f64| number(value, precision(value, most(series)));
             match series.errors.get(at) {
-                Some((low, high)) if low.to_bits() == high.to_bits() => number(y, step),
+                Some((low, high)) if low.to_bits() == high.to_bits() => said(y),
                 // Cut at zero, or no interval of a mean: both ends are said.
                 Some((low, high)) if ((high - y) - (y - low)).abs() > 1e-6 * (high - low).abs() => {
-                    format!("{} [{}, {}]", number(y, step), number(*low, step), number(*high, step))
+                    format!("{} [{}, {}]", said(y), said(*low), said(*high))
                 }
-                Some((low, high)) => format!("{} ± {}", number(y, step), number((high - low) / 2.0, step)),
-                None => number(y, step),
+                Some((low, high)) => format!("{} ± {}", said(y), said((high - low) / 2.0)),
+                None => said(y),
             }
         };
         let name = match &chart.x.scale {
@@ -193,6 +199,16 @@ mod tests {
         two.series[0].side = super::super::chart::Side::Right;
         two.right = Some(Axis::new("Share (%)", Scale::FromZero));
         assert_eq!(super::table(&two).unwrap().head, ["", "a_1: Share (%)", "=b|c"]);
+        // A store that is ten thousand times as fast is no store that does nothing.
+        let mut wide = chart();
+        wide.series[0].points = vec![(0.0, 100_000.0), (1.0, 0.0123)];
+        wide.series[0].errors = vec![(99_000.0, 101_000.0), (0.0113, 0.0133)];
+        let rows = super::table(&wide).unwrap().rows;
+        assert_eq!((rows[0][1].as_str(), rows[1][1].as_str()), ("100\u{202f}000 ± 1000", "0.0123 ± 0.001"));
+        wide.series[0].errors.clear();
+        wide.series[0].points = vec![(0.0, 0.0), (1.0, 4321.0)];
+        let rows = super::table(&wide).unwrap().rows;
+        assert_eq!((rows[0][1].as_str(), rows[1][1].as_str()), ("0", "4321"));
         let mut long = chart();
         long.series[0].points = (0..100).map(|at| (f64::from(at), 1.0)).collect();
         assert!(super::table(&long).is_none());
