@@ -154,6 +154,25 @@ fn a_run_is_watched_listed_tagged_exported_and_drawn() {
 }
 
 #[test]
+fn limits_of_an_axis_may_lie_below_0_but_not_of_one_in_decades() {
+    let home = tempfile::tempdir().unwrap();
+    for (limits, expected) in [
+        ("--log y --ylim 0..50", "--ylim: an axis in decades never reaches 0"),
+        ("--log x,y --xlim -3..", "--xlim: an axis in decades never reaches -3"),
+        ("--log y --xlim -3..20", "archive"),
+        ("--ylim -3..20", "archive"),
+        ("--xlim ..-3", "archive"),
+        ("--xlim 5..-3", "5 is not below -3"),
+    ] {
+        let output = said(home.path(), &format!("plot w1 {limits}"));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Without a run whose limits are right.
+        let is_refused = output.status.code() == Some(2) && text.contains(expected);
+        assert!(is_refused && !text.contains("unexpected"), "{limits}: {text}");
+    }
+}
+
+#[test]
 fn metrics_leave_the_machine_only_when_told() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("w.xml"), WORKLOAD).unwrap();

@@ -110,10 +110,10 @@ pub struct LookArgs {
     #[arg(long = "linear", value_name = "AXES", value_delimiter = ',')]
     pub linears: Vec<AxisName>,
     /// Where the horizontal axis begins and ends, in its unit: 0..20, 5.. or ..20
-    #[arg(long, value_name = "FROM..TO", value_parser = bounds)]
+    #[arg(long, value_name = "FROM..TO", value_parser = bounds, allow_hyphen_values = true)]
     pub xlim: Option<Bounds>,
     /// The same for the vertical axis, or the left one of two
-    #[arg(long, value_name = "FROM..TO", value_parser = bounds)]
+    #[arg(long, value_name = "FROM..TO", value_parser = bounds, allow_hyphen_values = true)]
     pub ylim: Option<Bounds>,
     /// Text beside the horizontal axis
     #[arg(long, value_name = "TEXT")]

@@ -16,6 +16,9 @@ const MOST_RUNS: usize = 500;
 
 /// Runs the subcommand.
 pub fn run(args: &PlotArgs) -> Outcome {
+    let look = &args.look;
+    check_limits("--xlim", look.xlim, look.logs.contains(&AxisName::X))?;
+    check_limits("--ylim", look.ylim, look.logs.contains(&AxisName::Y))?;
     let mut runs = Vec::new();
     for given in &args.runs {
         runs.extend(open(given, &args.archive)?);
@@ -24,7 +27,6 @@ pub fn run(args: &PlotArgs) -> Outcome {
         }
     }
     runs.iter().filter_map(PlotRun::record).for_each(say_what_is_lost);
-    let look = &args.look;
     let sheet = sheet_of(look)?;
     let axis = |name: AxisName, bounds: Option<Bounds>, label: &Option<String>| AxisWish {
         log: match (look.logs.contains(&name), look.linears.contains(&name)) {
@@ -81,6 +83,17 @@ pub fn run(args: &PlotArgs) -> Outcome {
     }
     println!("{} in {}", units::count(written, "file"), args.output.display());
     Ok(Exit::Done)
+}
+
+/// Refuses ends that an axis in decades cannot have.
+fn check_limits(option: &str, bounds: Option<Bounds>, is_log: bool) -> Result<(), Problem> {
+    let (from, to) = bounds.unwrap_or_default();
+    match from.into_iter().chain(to).find(|end| is_log && *end <= 0.0) {
+        None => Ok(()),
+        Some(end) => Err(Problem::usage(format!(
+            "{option}: an axis in decades never reaches {end}; give ends above 0, or leave out the one that is not"
+        ))),
+    }
 }
 
 /// Narrower pictures have smaller text, unless a size is given.

@@ -159,13 +159,16 @@ pub struct AxisWish {
 impl AxisWish {
     fn apply(&self, axis: &mut chart::Axis) {
         if matches!(axis.scale, chart::Scale::FromZero | chart::Scale::Log) {
+            // What begins below 0 has no decades.
+            let has_decades = axis.bounds.0.is_none_or(|from| from >= 0.0);
             axis.scale = match self.log {
-                Some(true) => chart::Scale::Log,
+                Some(true) if has_decades => chart::Scale::Log,
                 Some(false) => chart::Scale::FromZero,
-                None => axis.scale.clone(),
+                _ => axis.scale.clone(),
             };
             if self.bounds != (None, None) {
-                axis.bounds = self.bounds;
+                let ((from, to), own) = (self.bounds, axis.bounds);
+                axis.bounds = (from.or(own.0), to.or(own.1));
                 axis.at_least = None;
             }
         }
@@ -386,6 +389,24 @@ fn safe(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_that_nobody_asked_for_stays_where_the_picture_has_it() {
+        let own =
+            chart::Axis { bounds: (Some(-30.0), Some(90.0)), ..chart::Axis::new("", chart::Scale::FromZero) };
+        for (wish, bounds) in [
+            ((None, Some(60.0)), (Some(-30.0), Some(60.0))),
+            ((Some(-10.0), None), (Some(-10.0), Some(90.0))),
+            ((None, None), own.bounds),
+        ] {
+            let mut axis = own.clone();
+            AxisWish { log: Some(true), bounds: wish, label: None }.apply(&mut axis);
+            assert_eq!((axis.bounds, axis.scale), (bounds, chart::Scale::FromZero), "{wish:?}");
+        }
+        let mut plain = chart::Axis::new("", chart::Scale::FromZero);
+        AxisWish { log: Some(true), bounds: (None, Some(60.0)), label: None }.apply(&mut plain);
+        assert_eq!((plain.bounds, plain.scale), ((None, Some(60.0)), chart::Scale::Log));
+    }
 
     #[test]
     fn no_picture_takes_the_file_of_another_and_every_name_fits_a_file_system() {

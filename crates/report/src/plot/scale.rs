@@ -71,13 +71,15 @@ fn bounded(axis: &Axis, least: f64, most: f64) -> Fitted {
     };
     let as_value = |place: f64| if is_log { 10_f64.powf(place) } else { place };
     let allowed = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
-    let low = axis.bounds.0.filter(allowed).unwrap_or_else(|| as_value(usual.low));
-    let high = axis
-        .bounds
-        .1
-        .filter(allowed)
-        .filter(|high| *high > low)
-        .unwrap_or_else(|| as_value(usual.high).max(low * 2.0 + 1e-9));
+    let end = axis.bounds.1.filter(allowed);
+    // An axis that is to end below all values does.
+    let begin = match (end, as_value(usual.low)) {
+        (Some(end), begin) if end <= begin && is_log => end / 10.0,
+        (Some(end), begin) if end <= begin => end - (usual.high - usual.low),
+        (_, begin) => begin,
+    };
+    let low = axis.bounds.0.filter(allowed).unwrap_or(begin);
+    let high = end.filter(|high| *high > low).unwrap_or_else(|| as_value(usual.high).max(low * 2.0 + 1e-9));
     let fitted = if is_log { log(low, high) } else { even(Scale::FromZero, low, high) };
     let (from, to) = if is_log { (low.log10(), high.log10()) } else { (low, high) };
     let place = |old: f64| (fitted.low + old * (fitted.high - fitted.low) - from) / (to - from);
@@ -256,6 +258,9 @@ mod tests {
             (Scale::Log, (Some(0.5), Some(300.0))),
             (Scale::Log, (Some(-3.0), None)),
             (Scale::FromZero, (Some(500.0), None)),
+            (Scale::FromZero, (Some(-20.0), Some(60.0))),
+            (Scale::FromZero, (None, Some(-5.0))),
+            (Scale::Log, (None, Some(0.5))),
         ] {
             let axis = Axis { bounds, ..Axis::new("", scale.clone()) };
             let fitted = fit(&axis, [1.0, 100.0].into_iter());

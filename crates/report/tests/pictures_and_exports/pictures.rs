@@ -524,6 +524,9 @@ fn a_wish_that_fits_nothing_says_what_there_is() {
     assert!(error.to_string().contains("no operation head; there are 1-read-read, 2-read-read"), "{error}");
     let error = asked(Wishes { stages: vec!["w*".to_owned()], ..Wishes::default() }, "cdf");
     assert!(matches!(error, PlotError::Nothing(_)), "{error}");
+    let error = asked(Wishes { metrics: vec![figure("p99").unwrap()], ..Wishes::default() }, "timeline");
+    let text = error.to_string();
+    assert!(text.contains("over time there are ") && text.contains("throughput, "), "{text}");
     let error = asked(Wishes::default(), "compare");
     assert!(error.to_string().contains("two runs or more"), "{error}");
 }

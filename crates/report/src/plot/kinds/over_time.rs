@@ -5,7 +5,7 @@ use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::plot::fit::smooth;
 use cosmark_metrics::results::Metric;
 
-use crate::plot::metric::{of_interval, unit_of};
+use crate::plot::metric::{drawn, of_interval, unit_of};
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
 /// More marks than this have no words beside them: nobody could read them.
@@ -51,8 +51,12 @@ pub fn aggregate(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, Plo
 
 fn some(pictures: Vec<Picture>) -> Result<Vec<Picture>, PlotError> {
     if pictures.is_empty() {
-        let text = "the stages have no intervals that show this metric; stages of several intervals do";
-        return Err(PlotError::Nothing(text.to_owned()));
+        let known: Vec<&str> =
+            drawn().filter(|one| of_interval(one).is_some()).map(|one| one.names.plot).collect();
+        return Err(PlotError::Nothing(format!(
+            "no stage has two intervals that show this metric; over time there are {}",
+            known.join(", ")
+        )));
     }
     Ok(pictures)
 }
