@@ -47,7 +47,7 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     };
     read.map_err(|cause| {
         // It may have a secret in it, so it is not repeated.
-        if path.to_str().is_some_and(|text| text.contains("://")) {
+        if path.to_str().is_some_and(is_address) {
             return Problem::usage(
                 "this is an address, not a file: `cosmark quick URL` measures a store by its address; for a \
                  workload write it into a target file (`auth:` and `storage:`, docs/guide/targets.md)",
@@ -62,6 +62,11 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     }
     text_of(bytes)
         .map_err(|line| Problem::usage(format!("{shown}, line {line}: not UTF-8; save the file in UTF-8")))
+}
+
+/// An address of a store, also one that says no protocol before its login.
+fn is_address(text: &str) -> bool {
+    text.contains("://") || text.split_once('@').is_some_and(|(login, _)| login.contains(':'))
 }
 
 /// Reads and checks a workload file; shows all mistakes. `catalog` says what there is, and whose code may be loaded to know it.
@@ -178,4 +183,19 @@ pub fn load_target(catalog: &Catalog, path: &Path) -> Result<Target, Problem> {
     let (target, diagnostics) = read_target(catalog, &text);
     diagnose::show(&shown, &text, &diagnostics);
     target.ok_or_else(|| refused(&shown, &diagnostics))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_in_the_place_of_a_file_is_not_repeated() {
+        for address in ["s3+http://k:hunter2@h", "k:hunter2@h:9000"] {
+            let said = read_text(Path::new(address)).err().unwrap().to_string();
+            assert!(said.contains("`cosmark quick URL`") && !said.contains("hunter2"), "{said}");
+        }
+        let said = read_text(Path::new("a@b.yaml")).err().unwrap().to_string();
+        assert!(said.contains("cannot read a@b.yaml"), "{said}");
+    }
 }

@@ -117,6 +117,10 @@ fn with_a_scheme(text: &str) -> String {
 /// How signs are written that end a host.
 const ESCAPES: &str = "a / in a key or secret is written %2F, a ? %3F, a # %23, and an @ %40";
 
+/// What an address is answered whose port is none, such as one without a host behind its login.
+const NO_PORT: &str =
+    "what stands behind : is no port; a login ends with an @: s3+http://KEY:SECRET@host:9000";
+
 /// A URL ends its host at the first of these signs, and takes what stands before it for a port.
 fn is_cut(text: &str) -> bool {
     let rest = text.split_once("://").map_or("", |(_, rest)| rest);
@@ -147,6 +151,8 @@ impl Store {
         let url = Url::parse(text).map_err(|cause| {
             if is_cut(text) {
                 bad(ESCAPES)
+            } else if cause == url::ParseError::InvalidPort {
+                bad(NO_PORT)
             } else if text.contains("://") {
                 bad(&cause.to_string())
             } else {
@@ -273,12 +279,19 @@ fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, Stri
     Ok(storage)
 }
 
-/// The URL as it may be shown.
+/// The address as it may be shown: without its login, and without what stands in the place of a port and is none, which may be
+/// a secret whose @ and host are missing.
 fn without_password(text: &str) -> String {
-    match (text.find("://"), text.rfind('@')) {
-        (Some(start), Some(at)) if at > start => format!("{}://***{}", &text[..start], &text[at..]),
-        _ => text.to_owned(),
+    let start = text.find("://").map_or(0, |at| at + "://".len());
+    let (before, rest) = text.split_at(start);
+    if let Some(at) = text.rfind('@') {
+        let before = if at >= start { before } else { "" };
+        return format!("{before}***{}", &text[at..]);
     }
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = host.starts_with('[') || host.split_once(':').is_none_or(|(_, port)| is_port(port));
+    if is_host { text.to_owned() } else { format!("{before}***") }
 }
 
 fn quoted(text: &str) -> String {
@@ -520,6 +533,19 @@ mod tests {
         {
             let error = Store::parse(text, false).err().unwrap();
             assert!(!error.contains("hunter2"), "{error}");
+        }
+        // Without the protocol, or without the host.
+        for (text, said) in [
+            ("k:hunter2@h:9000", "***@h:9000: begin with s3+http://"),
+            ("k:hunter2@[::1]:9000", "***@[::1]:9000: begin with s3+http://"),
+            ("k:hunter2@s3+http://h", "***@s3+http://h: begin with s3+http://"),
+            ("k:hunter2", "***: begin with s3+http://"),
+            ("s3+http://k:hunter2", "s3+http://***: what stands behind : is no port"),
+            ("s3+http://k:hunter2/bucket", "s3+http://***: what stands behind : is no port"),
+            ("[::1]:9000", "[::1]:9000: begin with s3+http://"),
+        ] {
+            let error = Store::parse(text, false).err().unwrap();
+            assert!(error.starts_with(said) && !error.contains("hunter2"), "{text}: {error}");
         }
         // How others write such an address is answered with how it is written here.
         for text in ["s3://k:hunter2@h/b", "http://k:hunter2@h:9000/b", "h:9000"] {
