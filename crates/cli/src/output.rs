@@ -1,6 +1,6 @@
 //! Where a subcommand writes what it was asked for: a file, or standard output. The rules of files are in `archive/src/output.rs`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use cosmark_archive::{ArchiveError, write_output};
 
 use crate::exit::Problem;
 use crate::out::Reader;
+use crate::paint::without_orders;
 
 /// Names of what this process prints to.
 const STDOUT: &[&str] = &["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
@@ -73,6 +74,37 @@ pub fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Problem> 
     serde_json::to_string_pretty(value).map_err(|cause| Problem::ours(cause.to_string()))
 }
 
+/// Text on its way to a terminal, in whole lines: without orders to it, whoever wrote the names in it.
+struct Shown<W> {
+    to: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Shown<W> {
+    /// Prints what it holds.
+    fn pass_on(&mut self) -> io::Result<()> {
+        let bytes = std::mem::take(&mut self.line);
+        self.to.write_all(without_orders(&String::from_utf8_lossy(&bytes)).as_bytes())
+    }
+}
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let before = self.line.len();
+        self.line.extend_from_slice(bytes);
+        if let Some(at) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.line.split_off(before + at + 1);
+            self.pass_on()?;
+            self.line = rest;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// Writes to the file that `--output` names, or prints.
 ///
 /// # Errors
@@ -83,6 +115,12 @@ pub fn write<E: From<ArchiveError>>(
 ) -> Result<(), E> {
     match file(output) {
         Some(path) => write_output(path, fill),
+        None if io::stdout().is_terminal() => {
+            let mut shown = Shown { to: Reader, line: Vec::new() };
+            let filled = fill(&mut shown);
+            drop(shown.pass_on());
+            filled
+        }
         None => fill(&mut Reader),
     }
 }
@@ -100,4 +138,21 @@ pub fn write_bytes(output: Option<&Path>, bytes: &[u8]) -> Result<(), Problem> {
         out.write_all(bytes).map_err(failed)
     })
     .map_err(Problem::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_on_a_terminal_gives_it_no_orders_however_it_comes_in_parts() {
+        let text = "tag,driver\n\x1b]0;owned\x07read,d\u{9b}2J\u{202e}1\n日本語 \x1b[2J";
+        for size in 1..text.len() {
+            let mut shown = Shown { to: Vec::new(), line: Vec::new() };
+            text.as_bytes().chunks(size).for_each(|part| shown.write_all(part).unwrap());
+            shown.pass_on().unwrap();
+            let printed = String::from_utf8(shown.to).unwrap();
+            assert_eq!(printed, "tag,driver\n?]0;owned?read,d?2J?1\n日本語 ?[2J", "parts of {size}");
+        }
+    }
 }
