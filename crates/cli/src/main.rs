@@ -50,6 +50,7 @@ use exit::Exit;
 
 fn main() -> std::process::ExitCode {
     signals::prepare();
+    screen::prepare();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return out::arguments(&meant(error)),

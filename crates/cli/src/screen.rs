@@ -1,8 +1,10 @@
 //! The lines at the bottom of the terminal that are written again and again, and what else is printed meanwhile. No mode of the
-//! terminal is changed and its cursor is never hidden, so that there is nothing to restore, however this program ends. Source:
-//! ECMA-48 (cursor up, erase), tty_ioctl(4).
+//! terminal is changed and its cursor is never hidden, so that there is nothing to restore, however this program ends. While the
+//! shell has put this process behind others, or had stopped it, others write there: nothing is drawn over that. Source: ECMA-48
+//! (cursor up, erase), tty_ioctl(4), tcgetpgrp(3), signal(7).
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::paint::{To, is_order};
@@ -10,8 +12,38 @@ use crate::paint::{To, is_order};
 /// A terminal that tells no size.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
-/// Columns that each line of what stands there takes.
-static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// What stands there.
+struct Drawn {
+    /// Columns that each line of it takes.
+    lines: Vec<usize>,
+    /// How often this process had gone on after a stop when it was drawn.
+    continued: u32,
+}
+
+static DRAWN: Mutex<Drawn> = Mutex::new(Drawn { lines: Vec::new(), continued: 0 });
+
+/// How often this process has gone on after a stop, such as by Ctrl-Z and `fg`.
+static CONTINUED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn note_continued(_: libc::c_int) {
+    CONTINUED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Notices from now on when this process goes on after a stop.
+pub fn prepare() {
+    // SAFETY: the handler only adds to a number, which signal-safety(7) allows.
+    unsafe { libc::signal(libc::SIGCONT, note_continued as *const () as libc::sighandler_t) };
+}
+
+impl Drawn {
+    /// Forgets what is at the bottom no more, because others wrote below it.
+    fn forget_if_left(&mut self, continued: u32, is_in_front: bool) {
+        if continued != self.continued || !is_in_front {
+            self.lines.clear();
+            self.continued = continued;
+        }
+    }
+}
 
 /// Size of a terminal in signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +101,19 @@ pub fn columns(to: To) -> Option<usize> {
     own.map(|size| said().unwrap_or(size.columns))
 }
 
-fn lock() -> MutexGuard<'static, Vec<usize>> {
-    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
+/// True unless the shell has put this process behind others there (`&`, Ctrl-Z and `bg`).
+#[must_use]
+pub fn is_in_front() -> bool {
+    // SAFETY: neither call takes a pointer.
+    let (front, own) = unsafe { (libc::tcgetpgrp(libc::STDERR_FILENO), libc::getpgrp()) };
+    // One that is not the terminal of this session knows nobody behind and nobody in front.
+    front <= 0 || front == own
+}
+
+fn lock() -> MutexGuard<'static, Drawn> {
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    drawn.forget_if_left(CONTINUED.load(Ordering::Relaxed), is_in_front());
+    drawn
 }
 
 /// Rows that these lines take where `columns` fit into one: a terminal that became narrower has wrapped them.
@@ -98,20 +141,20 @@ pub fn show(lines: &[Line]) {
     let size = size();
     let mut drawn = lock();
     let shown = lines.get(..lines.len().min(size.rows.saturating_sub(1))).unwrap_or_default();
-    let text = replacing(&drawn, shown, size);
+    let text = replacing(&drawn.lines, shown, size);
     let mut out = io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    *drawn = shown.iter().map(|line| line.columns).collect();
+    drawn.lines = shown.iter().map(|line| line.columns).collect();
 }
 
 /// Takes the lines away.
 pub fn clear() {
     let mut drawn = lock();
-    if !drawn.is_empty() {
-        let text = replacing(&drawn, &[], size());
+    if !drawn.lines.is_empty() {
+        let text = replacing(&drawn.lines, &[], size());
         let mut out = io::stderr().lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        drawn.clear();
+        drawn.lines.clear();
     }
 }
 
@@ -231,6 +274,23 @@ mod tests {
         let line = Line { text: "x".into(), columns: 1 };
         assert_eq!(replacing(&[80, 10], &[line], narrow), "\r\x1b[3Ax\x1b[K\n\x1b[J");
         assert_eq!(replacing(&[], &[], narrow), "\r\x1b[J");
+    }
+
+    #[test]
+    fn what_was_drawn_before_a_stop_or_in_front_is_left_where_it_stands() {
+        prepare();
+        let before = CONTINUED.load(Ordering::Relaxed);
+        // SAFETY: to go on changes nothing of a process that is not stopped.
+        assert_eq!(unsafe { libc::raise(libc::SIGCONT) }, 0);
+        let now = CONTINUED.load(Ordering::Relaxed);
+        assert!(now > before);
+        let drawn = |continued| Drawn { lines: vec![80, 10], continued };
+        for (mut drawn, is_in_front, left) in
+            [(drawn(now), true, 2), (drawn(before), true, 0), (drawn(now), false, 0)]
+        {
+            drawn.forget_if_left(now, is_in_front);
+            assert_eq!((drawn.lines.len(), drawn.continued), (left, now), "{is_in_front}");
+        }
     }
 
     #[test]

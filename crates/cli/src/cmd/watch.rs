@@ -55,7 +55,7 @@ impl Teller {
     }
 
     fn tell(&mut self, scene: &Scene) {
-        if self.draws {
+        if self.draws && screen::is_in_front() {
             screen::show(&scene.lines(show()));
         } else if self.next_line <= Instant::now() {
             self.next_line = Instant::now() + PLAIN_EVERY;

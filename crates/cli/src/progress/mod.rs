@@ -159,7 +159,13 @@ impl Terminal {
         }
     }
 
-    fn draw(&mut self, progress: &Progress<'_>) {
+    /// True while the view is shown: not behind others, where lines are.
+    fn draws(&self) -> bool {
+        self.live && screen::is_in_front()
+    }
+
+    /// Takes up what the view shows.
+    fn look(&mut self, progress: &Progress<'_>) {
         let seconds = progress.latest_s;
         let all = row("", &progress.latest, seconds, progress.total_failed);
         let scene = &mut self.scene;
@@ -183,7 +189,6 @@ impl Terminal {
         if let Some(verdict) = self.verdict.poll() {
             self.scene.verdict = Some(of_verdict(&verdict));
         }
-        screen::show(&self.scene.lines(show()));
     }
 }
 
@@ -215,7 +220,7 @@ impl Observer for Terminal {
         self.operations.clear();
         let verdict = self.scene.verdict.take();
         self.scene = Scene { verdict, ..Scene::default() };
-        if !self.live {
+        if !self.draws() {
             let planned =
                 news.planned.map(|time| format!(", planned {}", units::clock(time))).unwrap_or_default();
             self.line(&format!("[{}/{}] {} begins{planned}", news.index + 1, news.of, news.stage.name));
@@ -244,7 +249,11 @@ impl Observer for Terminal {
             return;
         }
         if self.live {
-            self.draw(progress);
+            self.look(progress);
+        }
+        if self.draws() {
+            screen::show(&self.scene.lines(show()));
+            (self.last_plain, self.since, self.since_s) = (None, OpSnapshot::default(), 0.0);
             return;
         }
         self.since.merge(&progress.latest);

@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 
 use super::support::skipped;
 use super::{cosmark, good, said};
@@ -18,8 +20,8 @@ const NO_STORE: &str = "name: refused\nstorage: {type: s3, endpoint: \"http://12
     stages:\n  - name: main\n    works:\n      - {name: main, workers: 1, runtime: 1s, operations: [{type: read, containers: \
     c(1), objects: c(1)}]}\n";
 
-/// What a program writes to a terminal of this size, its exit code, and whether the terminal is then as it was before.
-fn on_terminal(home: &Path, arguments: &str, columns: u16, rows: u16) -> (String, Option<i32>, bool) {
+/// Both ends of a new terminal of this size.
+fn terminal(columns: u16, rows: u16) -> (File, OwnedFd) {
     let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let (mut master, mut slave) = (-1, -1);
     // SAFETY: both descriptors are valid for the call, which fills them; name and settings may be null.
@@ -34,7 +36,24 @@ fn on_terminal(home: &Path, arguments: &str, columns: u16, rows: u16) -> (String
     };
     assert_eq!(opened, 0, "no pseudo-terminal");
     // SAFETY: they were just opened and belong to nobody else.
-    let (mut master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+    unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
+}
+
+/// Reads what is written to a terminal until nobody holds it any more.
+fn read_all(mut master: File) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let (mut seen, mut part) = (Vec::new(), [0; 4096]);
+        // The other end fails when nobody holds the terminal any more.
+        while let Ok(length @ 1..) = master.read(&mut part) {
+            seen.extend_from_slice(&part[..length]);
+        }
+        String::from_utf8_lossy(&seen).into_owned()
+    })
+}
+
+/// What a program writes to a terminal of this size, its exit code, and whether the terminal is then as it was before.
+fn on_terminal(home: &Path, arguments: &str, columns: u16, rows: u16) -> (String, Option<i32>, bool) {
+    let (master, slave) = terminal(columns, rows);
     let settings = |slave: &OwnedFd| {
         // SAFETY: a zeroed `termios` is valid for the call, which fills it.
         unsafe {
@@ -53,18 +72,33 @@ fn on_terminal(home: &Path, arguments: &str, columns: u16, rows: u16) -> (String
         .stderr(Stdio::from(slave.try_clone().unwrap()))
         .spawn()
         .unwrap();
-    let reader = std::thread::spawn(move || {
-        let (mut seen, mut part) = (Vec::new(), [0; 4096]);
-        // The other end fails when nobody holds the terminal any more.
-        while let Ok(length @ 1..) = master.read(&mut part) {
-            seen.extend_from_slice(&part[..length]);
-        }
-        String::from_utf8_lossy(&seen).into_owned()
-    });
+    let reader = read_all(master);
     let code = child.wait().unwrap().code();
     let unchanged = settings(&slave) == before;
     drop(slave);
     (reader.join().unwrap(), code, unchanged)
+}
+
+/// What a script of a shell whose terminal this is writes there, and its exit code; `$0` is the program.
+fn in_a_shell(home: &Path, script: &str) -> (String, Option<i32>) {
+    let (master, slave) = terminal(100, 30);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(cosmark(home).get_program()).current_dir(home);
+    shell.env("TERM", "xterm-256color").env_remove("COLUMNS");
+    shell.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
+    // SAFETY: both calls are allowed between fork and exec, and take no pointer.
+    unsafe {
+        shell.pre_exec(|| {
+            let is_own = libc::setsid() >= 0 && libc::ioctl(libc::STDIN_FILENO, libc::TIOCSCTTY, 0) == 0;
+            if is_own { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        })
+    };
+    let mut child = shell.spawn().unwrap();
+    // It holds the terminal, too.
+    drop(shell);
+    let reader = read_all(master);
+    let code = child.wait().unwrap().code();
+    (reader.join().unwrap(), code)
 }
 
 /// Without the orders to the terminal.
@@ -127,6 +161,25 @@ fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
         table[0].contains("p99") && table[0].contains("failed") && table[0].contains("op/s"),
         "{table:?}"
     );
+}
+
+#[test]
+fn a_run_behind_the_prompt_draws_nothing_over_what_is_written_there() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("w.yaml"), TWO_OPERATIONS.replace("runtime: 4s", "runtime: 9s")).unwrap();
+    let run = "\"$0\" run w.yaml --no-report";
+    // Job control gives what is behind a group of its own, as at a prompt.
+    let (text, code) = in_a_shell(home, &format!("set -m; {run} & wait $!"));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("\x1b[K") && !text.contains("\x1b[J"), "{text}");
+    let text = plain(&text);
+    for what in ["[1/1] main begins", "op/s", "errors 0", "w1 view finished"] {
+        assert!(text.contains(what), "{what} in\n{text}");
+    }
+    // The same in front of it.
+    let (text, code) = in_a_shell(home, &format!("set -m; {run} --set runtime=2s"));
+    assert!(code == Some(0) && text.contains("\x1b[K") && !plain(&text).contains("main begins"), "{text}");
 }
 
 /// A workload with a mistake whose sentences are long, and one against which the verdict has much to say.
