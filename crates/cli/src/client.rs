@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_service::auth::tokens::LOCAL_FILE;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::args::ClientArgs;
 use crate::diagnose;
-use crate::exit::Problem;
+use crate::exit::{Exit, Problem};
 use crate::host::state_directory;
 
 const USUAL: &str = "http://127.0.0.1:19088";
@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(130);
 /// A controller that lives says something this often in a stream of events, if only that it lives (each 10 s): a machine that
 /// has gone says nothing, and closes nothing.
 const SILENCE: Duration = Duration::from_secs(35);
+/// A controller that answered before may be away for so long.
+const MOST_AWAY: Duration = Duration::from_secs(60);
 /// Answers are not longer.
 const MOST_BYTES: u64 = 256 << 20;
 /// Nor is one event.
@@ -231,6 +233,44 @@ impl Client {
     }
 }
 
+/// Waits for a controller that does not answer for a while, and says so.
+#[derive(Default)]
+pub struct Absence {
+    since: Option<Instant>,
+}
+
+impl Absence {
+    /// It answers.
+    pub fn ends(&mut self, client: &Client) {
+        if self.since.take().is_some() {
+            eprintln!("cosmark: the controller at {} answers again", client.url());
+        }
+    }
+
+    /// It does not answer.
+    ///
+    /// # Errors
+    /// The problem, when it has been away for too long, or refuses.
+    pub fn goes_on(&mut self, client: &Client, problem: Problem) -> Result<(), Problem> {
+        if problem.exit() == Exit::Usage {
+            return Err(problem);
+        }
+        match self.since {
+            Some(since) if since.elapsed() > MOST_AWAY => return Err(problem),
+            Some(_) => {}
+            None => {
+                self.since = Some(Instant::now());
+                let seconds = MOST_AWAY.as_secs();
+                eprintln!(
+                    "cosmark: the controller at {} does not answer; it is asked for {seconds} s more",
+                    client.url()
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The next line of a stream of events, without its end; `None` where the stream breaks off.
 fn next_line(lines: &mut impl BufRead, room: usize) -> Result<Option<String>, Problem> {
     let mut line = Vec::new();
@@ -329,6 +369,24 @@ mod tests {
         let mut endless = BufReader::new(std::io::repeat(b'x'));
         assert!(next_line(&mut endless, 1 << 20).is_err());
         assert!(next_line(&mut endless, 0).is_err(), "many short ones without an end of the event");
+    }
+
+    #[test]
+    fn a_controller_is_waited_for_by_time_and_not_by_how_often_it_was_asked() {
+        let controller = Some("http://127.0.0.1:1".to_owned());
+        let args = ClientArgs { controller, token_file: None, ca: None, state_dir: None };
+        let client = Client::new(&args).unwrap();
+        let mut absence = Absence::default();
+        for _ in 0..1000 {
+            absence.goes_on(&client, Problem::ours("away")).unwrap();
+        }
+        // Two attempts at one that takes no connections, each for longer than that.
+        absence.since = Instant::now().checked_sub(MOST_AWAY + Duration::from_secs(1));
+        assert!(absence.since.is_some());
+        assert_eq!(absence.goes_on(&client, Problem::ours("away")).unwrap_err().to_string(), "away");
+        absence.ends(&client);
+        absence.goes_on(&client, Problem::ours("away again")).unwrap();
+        assert!(absence.goes_on(&client, Problem::usage("no such run")).is_err(), "that is an answer");
     }
 
     #[test]

@@ -7,15 +7,13 @@ use cosmark_service::api::types::LogLine;
 use serde_json::Value;
 
 use crate::args::LogsArgs;
-use crate::client::Client;
+use crate::client::{Absence, Client};
 use crate::cmd::cancel::run_id;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::out::nobody_reads;
 
 /// A stream that broke off is taken up again after this time.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// A controller may be away for so long.
-const MOST_SILENCES: u32 = 60;
 
 /// Runs the subcommand.
 pub fn run(args: &LogsArgs) -> Outcome {
@@ -46,30 +44,28 @@ pub fn run(args: &LogsArgs) -> Outcome {
         lines.iter().try_for_each(show)?;
     }
     let events = format!("/api/v1/runs/{id}/events");
-    let (mut last, mut silences) = (None, 0);
+    let (mut last, mut absence) = (None, Absence::default());
     loop {
-        let done = client.events(&events, &mut last, |name, data| match name {
-            "log" => {
-                if let Ok(line) = serde_json::from_value::<LogLine>(data.clone()) {
-                    show(&line)?;
+        let done = client.events(&events, &mut last, |name, data| {
+            absence.ends(&client);
+            match name {
+                "log" => {
+                    if let Ok(line) = serde_json::from_value::<LogLine>(data.clone()) {
+                        show(&line)?;
+                    }
+                    Ok(nobody_reads())
                 }
-                Ok(nobody_reads())
+                "end" => {
+                    eprintln!("cosmark: {id} is over: {}", data["state"].as_str().unwrap_or_default());
+                    Ok(true)
+                }
+                _ => Ok(false),
             }
-            "end" => {
-                eprintln!("cosmark: {id} is over: {}", data["state"].as_str().unwrap_or_default());
-                Ok(true)
-            }
-            _ => Ok(false),
         });
         match done {
             Ok(true) => return Ok(Exit::Done),
-            Ok(false) => silences = 0,
-            Err(problem) => {
-                silences += 1;
-                if silences > MOST_SILENCES || problem.exit() == Exit::Usage {
-                    return Err(problem);
-                }
-            }
+            Ok(false) => absence.ends(&client),
+            Err(problem) => absence.goes_on(&client, problem)?,
         }
         std::thread::sleep(AGAIN_AFTER);
     }

@@ -10,7 +10,7 @@ use cosmark_service::api::types::{CheckResult, RunSummary, Submission, Submitted
 use serde_json::Value;
 
 use crate::args::SubmitArgs;
-use crate::client::Client;
+use crate::client::{Absence, Client};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::read_text;
 use crate::registry::READING as CATALOG;
@@ -19,8 +19,6 @@ use crate::{diagnose, goals, host, table, units, verdict};
 
 /// A run that is waited for is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A controller may be away for so long, to be started again or to hand over.
-const MOST_SILENCES: u32 = 60;
 
 /// Runs the subcommand.
 pub fn run(args: &SubmitArgs) -> Outcome {
@@ -170,13 +168,13 @@ fn dry_run(client: &Client, submission: &Submission, json: bool) -> Outcome {
 /// Looks until the run is over; a controller that is away for a while is waited for.
 fn wait(client: &Client, id: &str) -> Result<RunSummary, Problem> {
     let path = format!("/api/v1/runs/{id}");
-    let mut silences = 0;
+    let mut absence = Absence::default();
     let mut told = String::new();
     loop {
         match client.get::<RunSummary>(&path) {
             Ok(run) if !matches!(run.state.as_str(), "queuing" | "processing") => return Ok(run),
             Ok(run) => {
-                silences = 0;
+                absence.ends(client);
                 let now = match (&run.stage, run.position) {
                     (Some(stage), _) => format!("{} {stage}", run.state),
                     (None, Some(position)) => match &run.waits_for {
@@ -190,12 +188,7 @@ fn wait(client: &Client, id: &str) -> Result<RunSummary, Problem> {
                     told = now;
                 }
             }
-            Err(problem) => {
-                silences += 1;
-                if silences > MOST_SILENCES || problem.exit() == Exit::Usage {
-                    return Err(problem);
-                }
-            }
+            Err(problem) => absence.goes_on(client, problem)?,
         }
         std::thread::sleep(LOOK_EVERY);
     }

@@ -14,7 +14,7 @@ use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 use serde_json::Value;
 
 use crate::args::WatchArgs;
-use crate::client::Client;
+use crate::client::{Absence, Client};
 use crate::cmd::cancel::run_id;
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
@@ -32,8 +32,6 @@ const VERDICT_SHARE: u32 = 100;
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 /// What is read of the end of the histogram log: some intervals of many operations.
 const TAIL_BYTES: u64 = 1 << 20;
-/// A controller may be away for so many seconds.
-const MOST_SILENCES: u32 = 60;
 
 /// Runs the subcommand.
 pub fn run(args: &WatchArgs) -> Outcome {
@@ -370,7 +368,7 @@ fn of_controller(args: &WatchArgs) -> Outcome {
     let mut news = News::default();
     news.summary(client.get(&path)?);
     let mut teller = Teller::new();
-    let (mut last, mut silences) = (None, 0);
+    let (mut last, mut absence) = (None, Absence::default());
     loop {
         let is_over = |news: &News| {
             let state = news.summary.as_ref().map(|run| run.state.as_str());
@@ -391,16 +389,12 @@ fn of_controller(args: &WatchArgs) -> Outcome {
                 news.summary(client.get(&path)?);
                 return Ok(end(&news));
             }
-            Ok(false) => silences = 0,
-            Err(problem) => {
-                silences += 1;
-                if silences > MOST_SILENCES || problem.exit() == Exit::Usage {
-                    return Err(problem);
-                }
-            }
+            Ok(false) => absence.ends(&client),
+            Err(problem) => absence.goes_on(&client, problem)?,
         }
         std::thread::sleep(LOOK_EVERY);
         if let Ok(summary) = client.get(&path) {
+            absence.ends(&client);
             news.summary(summary);
         }
     }
