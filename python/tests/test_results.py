@@ -942,6 +942,26 @@ def test_a_run_that_never_made_load_is_not_the_last_one(archive: Path, tmp_path:
     assert cosmark.open("last", tmp_path).id == "w2"
 
 
+def test_a_run_that_names_its_archive_is_not_looked_for_in_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("old", "new"):
+        for number in (1, 2):
+            run = tmp_path / place / f"w{number}-{place}"
+            run.mkdir(parents=True)
+            record = {"schema": 1, "id": f"w{number}", "name": f"{place}{number}", "state": "finished"}
+            stages = [{"id": "s1-main", "name": "main", "load_started": "2026-11-21T12:00:00Z"}]
+            (run / "run.json").write_text(json.dumps({**record, "stages": stages}))
+    monkeypatch.chdir(tmp_path)
+    for given, name in (
+        ("old/w1", "old1"), ("old/w1-old", "old1"), ("old/1", "old1"), ("old/last", "old2"), (tmp_path / "old" / "w2", "old2"),
+        ("w1", "new1"), (2, "new2"), ("last", "new2"), ("last-1", "new1"), ("w1-new", "new1"),
+    ):
+        assert cosmark.open(given, archive="new").name == name, given
+    with pytest.raises(CosmarkError, match="no run old/w3 in old"):
+        cosmark.open("old/w3", archive="new")
+    with pytest.raises(CosmarkError, match="is a file, and a run is a directory"):
+        cosmark.open(__file__, archive="new")
+
+
 def test_frames_have_the_bounds_that_were_published(archive: Path) -> None:
     # How many hold is the machine's; one that does is planted.
     planted = cosmark.open("w1", archive)

@@ -879,16 +879,18 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
 
     A directory (``archive/w3-mixed``), the same without the name (``archive/w3``), a number (3 or ``w3``) or ``last``:
     the newest that made load (``last-1``: the one before, and so on). The last two are looked for in ``archive`` (default:
-    ``archive`` in the working directory).
+    ``archive`` in the working directory), the first two where they say, as by the program.
     """
     given = Path(run) if not isinstance(run, int) else Path(f"w{run}")
     if given.name == "run.json" and given.is_file():
         given = given.parent
-    elif archive is None and given.is_file():
+    # What names its own archive is not looked for in another one, which may have a run of the same number.
+    is_place = archive is None or len(given.parts) > 1
+    if is_place and given.is_file():
         raise CosmarkError(f"{given} is a file, and a run is a directory: unpack what is packed, and open a run in it")
-    if archive is None and given.is_dir():
+    if is_place and given.is_dir():
         return given
-    root = given.parent if len(given.parts) > 1 and archive is None else Path(archive or "archive")
+    root = given.parent if len(given.parts) > 1 else Path(archive or "archive")
     name = given.name
     try:
         names = (d for d in os.listdir(root) if is_run_directory(root / d))
