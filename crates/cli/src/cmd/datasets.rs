@@ -27,6 +27,7 @@ use crate::paint::Ink;
 use crate::readback::{bound, fill, text};
 use crate::registry::CATALOG;
 use crate::runs::{find, no_archive};
+use crate::signals;
 use crate::units::{self, grouped, percent};
 
 /// Findings that are shown.
@@ -327,12 +328,10 @@ fn read(
     let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
     let mut standing = Standing::default();
     let read = crate::host::runtime()?.block_on(async {
+        let asked = signals::first();
         let over = async {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                stopped.store(true, Ordering::Relaxed);
-            } else {
-                std::future::pending().await
-            }
+            asked.await;
+            stopped.store(true, Ordering::Relaxed);
         };
         what.run_until(&mut objects, &mut standing, &mut listener, over).await
     });

@@ -13,6 +13,7 @@ use crate::cmd::clean::{removal, workload_of};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::readback::{Wish, read_back, text};
 use crate::runs::find;
+use crate::signals;
 
 /// Nothing says what the store acknowledged, and no run of another program ever will.
 fn no_ledger(record: &RunRecord) -> Problem {
@@ -62,7 +63,7 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
     }
     if args.json {
         let text = serde_json::to_string_pretty(&record).unwrap_or_default();
-        println!("{text}");
+        verbatim!("{text}");
     } else {
         println!("{} {}", run.record.id, run.record.name);
         text(&record).iter().for_each(|line| println!("{line}"));
@@ -93,7 +94,7 @@ fn fits_what_was_removed(run: &Run, is_said: bool) -> Result<(), Problem> {
     }
 }
 
-/// Reads until the end or Ctrl-C.
+/// Reads until the end or until this program is asked to end.
 fn read(
     directory: &Path,
     workload: &Workload,
@@ -103,11 +104,10 @@ fn read(
     let stopped = Arc::new(AtomicBool::new(false));
     let runtime = crate::host::runtime()?;
     runtime.block_on(async {
-        let stop = Arc::clone(&stopped);
+        let (stop, asked) = (Arc::clone(&stopped), signals::first());
         let asked = tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                stop.store(true, Ordering::Relaxed);
-            }
+            asked.await;
+            stop.store(true, Ordering::Relaxed);
         });
         let mut tell = |text: &str| {
             if !quiet {

@@ -85,23 +85,30 @@ fn a_fill_that_is_killed_goes_on_without_a_gap_or_a_double_and_is_known_to_later
     let of = |id: &str| record.verdict.checks.iter().find(|check| check.id == id).unwrap();
     assert_eq!(of("V13").status, CheckStatus::Pass, "{:?}", of("V13"));
     assert!(of("V14").message.contains("MB") || of("V14").value.is_some(), "{:?}", of("V14"));
-    a_reading_of_a_store_that_stands_still_ends_when_it_is_asked_to(directory, &store);
+    for (how, name) in [(libc::SIGINT, "Ctrl-C"), (libc::SIGTERM, "a service that is stopped")] {
+        a_reading_of_a_store_that_stands_still_ends_when_it_is_asked_to(directory, &store, how, name);
+    }
     what_is_elsewhere_or_damaged_is_found(directory);
 }
 
 /// Each of its questions may take five minutes.
-fn a_reading_of_a_store_that_stands_still_ends_when_it_is_asked_to(directory: &Path, store: &Server) {
+fn a_reading_of_a_store_that_stands_still_ends_when_it_is_asked_to(
+    directory: &Path,
+    store: &Server,
+    how: libc::c_int,
+    name: &str,
+) {
     store.signal(libc::SIGSTOP);
     let target = fs::read_to_string(directory.join("target.yaml")).unwrap();
     file(directory, "patient.yaml", &format!("{target}  timeout: 300s\n"));
     let args = ["datasets", "check", "pebbles", "--quiet", "--json", "--target", "patient.yaml"];
     let child = cosmark(directory).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    crate::eventually("a handler of SIGINT", || is_caught(child.id(), libc::SIGINT));
+    crate::eventually(&format!("a handler of {name}"), || is_caught(child.id(), how));
     let asked = Instant::now();
-    signal(&child, libc::SIGINT);
+    signal(&child, how);
     let output = child.wait_with_output().unwrap();
     store.signal(libc::SIGCONT);
-    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(5), "{name}: {}", stderr(&output));
     assert!(asked.elapsed() < Duration::from_secs(120), "it waited for the store: {:?}", asked.elapsed());
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((found["complete"].as_bool(), found["lost"].as_u64()), (Some(false), Some(0)), "{found}");
