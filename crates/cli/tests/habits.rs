@@ -234,6 +234,40 @@ fn a_workload_that_is_printed_holds_no_secret_of_the_environment() {
 }
 
 #[test]
+fn quick_takes_the_login_that_amazons_tools_would_find() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path().join("home");
+    fs::create_dir_all(home.join(".aws")).unwrap();
+    let printed = |address: &str, variables: &[(&str, &str)]| {
+        let mut command = cosmark(directory.path());
+        for name in
+            ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "PROFILE", "SHARED_CREDENTIALS_FILE"]
+        {
+            command.env_remove(format!("AWS_{name}"));
+        }
+        command.env_remove("AWS_WEB_IDENTITY_TOKEN_FILE").env("HOME", &home);
+        command.args(["quick", address, "--print", "--insecure"]).envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        (output.status.code(), format!("{}{}", stdout(&output), stderr(&output)))
+    };
+    let (bare, aws) = ("s3+https://127.0.0.1:9", "auth: {type: \"aws\"}");
+    let (code, said) = printed(bare, &[]);
+    assert!(code == Some(2) && said.contains("no access key") && said.contains("AWS_PROFILE"), "{said}");
+    let regions = [("AWS_PROFILE", "bench"), ("AWS_REGION", ""), ("AWS_DEFAULT_REGION", "eu-west-1")];
+    let (code, said) = printed(bare, &regions);
+    assert!(code == Some(0) && said.contains(aws) && said.contains("region: \"eu-west-1\""), "{said}");
+    assert!(!said.contains("accesskey"), "{said}");
+    fs::write(home.join(".aws/credentials"), "[default]\n").unwrap();
+    assert!(printed(bare, &[]).1.contains(aws));
+    // Keys come first, and a secret belongs to the key beside it.
+    let keys = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s3cret"), ("AWS_PROFILE", "bench")];
+    let (_, said) = printed(bare, &keys);
+    assert!(said.contains("accesskey: \"k\"") && !said.contains(aws) && !said.contains("s3cret"), "{said}");
+    let (code, said) = printed("s3+https://:s3cret@127.0.0.1:9", &[("AWS_PROFILE", "bench")]);
+    assert!(code == Some(2) && said.contains("no access key") && !said.contains("s3cret"), "{said}");
+}
+
+#[test]
 fn a_locale_without_utf_8_gets_ascii() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("habit.yaml"), MOCK).unwrap();

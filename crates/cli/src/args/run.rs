@@ -136,7 +136,7 @@ pub struct RunArgs {
   cosmark quick file:///mnt/nfs --mix read=50,write=50 --verify
 
 URLs (percent-encode special characters; KEY and SECRET may come from AWS_ACCESS_KEY_ID and \
-AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
+AWS_SECRET_ACCESS_KEY, from the profile of AWS_PROFILE in ~/.aws/credentials, or from ST_USER and ST_KEY):
   s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..
   swift+http://ACCOUNT%3AUSER:KEY@host:port/auth/v1.0[?container=NAME]
   dav+http://USER:PASSWORD@host:port/path       file:///directory

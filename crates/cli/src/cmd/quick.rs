@@ -1,6 +1,7 @@
 //! `cosmark quick`: one store by its URL, without a workload file. It writes the workload and runs it like any other.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -81,6 +82,21 @@ impl Login {
 
 fn decode(part: &str) -> String {
     percent_decode_str(part).decode_utf8_lossy().into_owned()
+}
+
+/// A variable of the environment that says something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+const NO_KEY: &str = "no access key: put KEY:SECRET@ before the host, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a \
+                      profile in AWS_PROFILE";
+
+/// Whether there is a login that Amazon's tools would find, other than keys of the environment.
+fn has_amazons_login() -> bool {
+    let names = ["AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"];
+    let usual = || variable("HOME").is_some_and(|home| Path::new(&home).join(".aws/credentials").is_file());
+    names.into_iter().any(|name| variable(name).is_some()) || usual()
 }
 
 /// A URL, taken apart.
@@ -185,7 +201,8 @@ impl Store {
         }
         if insecure {
             store.storage.push(("insecure", "true".into()));
-            if !store.auth.is_empty() {
+            // Of a service elsewhere that makes keys nobody has said so.
+            if store.auth.iter().any(|(key, _)| *key == "auth_url") {
                 store.auth.push(("insecure", "true".into()));
             }
         }
@@ -197,23 +214,22 @@ impl Store {
         let is_secret_of_environment = login.password.is_empty();
         let Login { user: key, password: secret } =
             login.or_env("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
-        if key.is_empty() {
-            return Err("no access key: put KEY:SECRET@ before the host, or set AWS_ACCESS_KEY_ID");
-        }
-        self.secrets.push(secret.clone());
-        self.storage = vec![
-            ("type", "s3".into()),
-            ("endpoint", endpoint),
-            ("accesskey", key),
-            ("secretkey", secret),
-            ("path_style_access", "true".into()),
-        ];
-        if let Ok(region) = std::env::var("AWS_REGION") {
+        self.storage =
+            vec![("type", "s3".into()), ("endpoint", endpoint), ("path_style_access", "true".into())];
+        if let Some(region) = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")) {
             self.storage.push(("region", region));
         }
-        if is_secret_of_environment && let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
-            self.secrets.push(token.clone());
-            self.storage.push(("session_token", token));
+        if key.is_empty() && is_secret_of_environment && has_amazons_login() {
+            self.auth = vec![("type", "aws".into())];
+        } else if key.is_empty() {
+            return Err(NO_KEY);
+        } else {
+            self.secrets.push(secret.clone());
+            self.storage.extend([("accesskey", key), ("secretkey", secret)]);
+            if let Some(token) = variable("AWS_SESSION_TOKEN").filter(|_| is_secret_of_environment) {
+                self.secrets.push(token.clone());
+                self.storage.push(("session_token", token));
+            }
         }
         let bucket = decode(url.path().trim_matches('/'));
         if bucket.contains('/') {
