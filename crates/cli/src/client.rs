@@ -19,6 +19,9 @@ use crate::exit::{Exit, Problem};
 use crate::host::state_directory;
 
 const USUAL: &str = "http://127.0.0.1:19088";
+/// Of an address with a login, which may be a token and is not repeated.
+const LOGIN_IN_ADDRESS: &str = "--controller has a login in its address, which no controller looks at: give its token in COSMARK_TOKEN \
+                                or with --token-file FILE, and the address without it";
 /// One request takes no longer, but for events.
 const PATIENCE: Duration = Duration::from_secs(130);
 /// A controller that lives says something this often in a stream of events, if only that it lives (each 10 s): a machine that
@@ -69,6 +72,9 @@ impl Client {
         let local = in_state("address").and_then(|path| read_line(&path));
         let text = args.controller.clone().filter(|url| !url.is_empty()).or_else(|| local.clone());
         let text = text.unwrap_or_else(|| USUAL.to_owned());
+        if text.contains('@') {
+            return Err(Problem::usage(LOGIN_IN_ADDRESS));
+        }
         let bad = || Problem::usage(format!("--controller {text}: give a URL such as {USUAL}"));
         let mut url = Url::parse(&text).map_err(|_| bad())?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -369,6 +375,17 @@ mod tests {
         let mut endless = BufReader::new(std::io::repeat(b'x'));
         assert!(next_line(&mut endless, 1 << 20).is_err());
         assert!(next_line(&mut endless, 0).is_err(), "many short ones without an end of the event");
+    }
+
+    #[test]
+    fn a_login_in_the_address_of_a_controller_is_refused_and_not_repeated() {
+        for address in ["http://u:hunter2@127.0.0.1:19088", "https://hunter2@bench", "u:hunter2@bench:19088"]
+        {
+            let controller = Some(address.to_owned());
+            let args = ClientArgs { controller, token_file: None, ca: None, state_dir: None };
+            let said = Client::new(&args).err().unwrap().to_string();
+            assert!(said.contains("COSMARK_TOKEN") && !said.contains("hunter2"), "{said}");
+        }
     }
 
     #[test]
