@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 import cosmark
-from cosmark import CosmarkError, cosbench, hlog
+from cosmark import CosmarkError, cosbench, hlog, results
 from cosmark.results import _Spans as Spans
 from cosmark.table import Table
 
@@ -888,6 +888,24 @@ def test_a_run_whose_process_is_gone_is_killed(archive: Path, tmp_path: Path) ->
                            ({**own, "hostname": "elsewhere"}, "running")):
         (copy / "run.json").write_text(json.dumps({**record, "state": "running", "process": process}))
         assert cosmark.open(copy).state == state, process
+
+
+def test_a_process_that_nobody_has_waited_for_is_gone_and_one_that_is_not_known_is_not() -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        stat = Path(f"/proc/{child.pid}/stat")
+        process: "dict[str, Any]" = {"hostname": socket.gethostname(), "boot_id": boot, "pid": child.pid}
+        process["started_ticks"] = int(stat.read_text().rpartition(")")[2].split()[19])
+        assert not results._is_gone(process)
+        # Of what is not known nothing follows, as for the program.
+        for missing in ("started_ticks", "boot_id"):
+            assert not results._is_gone({**process, "pid": 2**31, missing: None})
+        child.kill()
+        until = time.monotonic() + 60
+        while stat.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < until:
+            time.sleep(0.01)
+        assert results._is_gone(process)
+    assert results._is_gone({**process, "pid": 2**31})
 
 
 def test_a_killed_run_has_what_the_stage_that_ran_had_measured(

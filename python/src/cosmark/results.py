@@ -856,22 +856,24 @@ def _value(key: Optional[str], value: Any) -> Any:
 
 
 def _is_gone(process: Optional[Json]) -> bool:
-    """The process that wrote a run is certainly gone: same machine, and no such process (or machine booted since)."""
+    """The process that wrote a run is certainly gone: same machine, and no such process (or machine booted since). One that has
+    ended and that nobody has waited for yet, as a notebook of its children, is gone, too."""
     if not process:
         return True
+    started, boot = process.get("started_ticks"), process.get("boot_id")
+    if started is None or boot is None or process.get("hostname") != socket.gethostname():
+        return False
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        now = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return False
-    if process.get("hostname") != socket.gethostname():
-        return False
-    if process.get("boot_id") != boot:
+    if now != boot:
         return True
     try:
-        stat = Path(f"/proc/{int(process['pid'])}/stat").read_text()
-    except (OSError, KeyError, ValueError, TypeError, OverflowError):
+        fields = Path(f"/proc/{int(process['pid'])}/stat").read_text().rpartition(")")[2].split()
+        return fields[0] in ("Z", "X") or int(fields[19]) != started
+    except (OSError, KeyError, IndexError, ValueError, TypeError, OverflowError):
         return True
-    return int(stat.rpartition(")")[2].split()[19]) != process.get("started_ticks")
 
 
 def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathLike[str]", None] = None) -> Path:
