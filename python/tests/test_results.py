@@ -890,6 +890,22 @@ def test_a_run_whose_process_is_gone_is_killed(archive: Path, tmp_path: Path) ->
         assert cosmark.open(copy).state == state, process
 
 
+def test_the_share_within_a_time_counts_the_bucket_that_ends_there() -> None:
+    moved = 0
+    for first in range(0, 1 << 15, 1 << 11):
+        histogram = hlog.Histogram()
+        histogram._counts = {index: 1 for index in range(first, first + (1 << 11), 7)}
+        edges = [edge for edge, _ in histogram.steps_ns()]
+        # One edge in fifty is no longer itself on the way to ms and back.
+        wrong = [edge for edge in edges if edge / 1e6 * 1e6 < edge]
+        moved += len(wrong)
+        for edge in (edges[0], *wrong, edges[-1]):
+            assert histogram.share_within(edge / 1e6) == (edges.index(edge) + 1) / len(edges), edge
+        for q in (0.01, 0.5, 0.95, 0.99, 1.0):
+            assert (histogram.share_within(histogram.quantile(q) or 0.0) or 0.0) >= q
+    assert moved > 10
+
+
 def test_a_process_that_nobody_has_waited_for_is_gone_and_one_that_is_not_known_is_not() -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
