@@ -10,7 +10,8 @@ use crate::csv::timeline::{TimelineEntry, read_timeline};
 use crate::directory::files::{self, RECORD, read_bounded};
 use crate::directory::{counts, process, signs};
 use crate::{
-    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, regular,
+    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, ProcessRecord, RunRecord, RunState, SCHEMA,
+    StageRecord, regular,
 };
 
 /// Why a run that says nothing else was over.
@@ -62,6 +63,39 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
     }
     found.sort_by(|a, b| (a.number, &a.path).cmp(&(b.number, &b.path)));
     Ok(found)
+}
+
+/// Number and place of every run of an archive whose process is gone, by number. Of each record no more is looked at than says
+/// so, and none is held, however many runs there are.
+///
+/// # Errors
+/// When the directory itself cannot be read.
+pub fn killed_runs(root: &Path) -> Result<Vec<(u64, PathBuf)>, ArchiveError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
+        let entry = entry.map_err(ArchiveError::io("read directory", root))?;
+        let run = files::run_directory(&entry).map(|(number, _)| (number, entry.path()));
+        found.extend(run.filter(|(_, path)| is_killed(path)));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// False also where the record cannot be read.
+fn is_killed(dir: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Writer {
+        schema: u64,
+        state: RunState,
+        process: Option<ProcessRecord>,
+    }
+    let text = files::has_record(dir).then(|| read_bounded(&dir.join(RECORD), MOST_RECORD_BYTES));
+    let Some(Ok(text)) = text else { return false };
+    serde_json::from_str::<Writer>(&text).is_ok_and(|writer| {
+        writer.schema <= u64::from(SCHEMA)
+            && writer.state == RunState::Running
+            && writer.process.is_some_and(|process| !process::may_be_alive(&process))
+    })
 }
 
 /// What `run.json` says, without a look at other files.

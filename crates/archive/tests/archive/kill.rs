@@ -93,6 +93,32 @@ fn a_killed_run_leaves_what_it_had_and_says_so() {
     assert!(text(path.join("run.json")).contains("\"state\": \"running\""), "the file itself is not touched");
     let listed = cosmark_archive::list(dir.path()).unwrap();
     assert_eq!(listed[0].record.as_ref().unwrap().as_ref().unwrap().state, RunState::Killed);
+    assert_eq!(cosmark_archive::killed_runs(dir.path()).unwrap(), [(1, path)]);
+}
+
+#[test]
+fn killed_runs_are_found_among_those_that_live_are_over_or_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = open(dir.path());
+    let model = mixed("any");
+    let paths: Vec<_> = (0..6).map(|_| archive.begin(&new_run(&model)).unwrap().path().to_owned()).collect();
+    let write = |at: usize, change: &dyn Fn(&mut serde_json::Value)| {
+        let file = paths[at].join("run.json");
+        let mut record: serde_json::Value = serde_json::from_str(&text(&file)).unwrap();
+        // No process was ever started so early.
+        record["process"]["started_ticks"] = 0.into();
+        change(&mut record);
+        std::fs::write(file, record.to_string()).unwrap();
+    };
+    // The first lives: it is this process.
+    write(1, &|_| {});
+    write(2, &|record| record["state"] = "finished".into());
+    write(3, &|record| record["schema"] = 99.into());
+    write(4, &|record| record["process"]["hostname"] = "elsewhere.example".into());
+    std::fs::write(paths[5].join("run.json"), "{\"schema\": 1, \"state\": \"running\"").unwrap();
+    std::fs::create_dir(dir.path().join("w9-hollow")).unwrap();
+    assert_eq!(cosmark_archive::killed_runs(dir.path()).unwrap(), [(2, paths[1].clone())]);
+    assert!(cosmark_archive::killed_runs(&dir.path().join("nowhere")).is_err());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cosmark_archive::{Archive, RunState, open_run};
+use cosmark_archive::{Archive, killed_runs, open_run};
 use cosmark_controller::recover;
 use cosmark_faults::Agents;
 
@@ -68,10 +68,7 @@ fn killed(archive: &Path) -> Result<Vec<PathBuf>, Problem> {
     if !archive.is_dir() {
         return Err(no_archive(archive));
     }
-    let found = cosmark_archive::list(archive)?.into_iter();
-    let killed =
-        found.filter(|run| matches!(&run.record, Some(Ok(record)) if record.state == RunState::Killed));
-    Ok(killed.map(|run| run.path).collect())
+    Ok(killed_runs(archive)?.into_iter().map(|(_, path)| path).collect())
 }
 
 fn one(directory: &Path, force: bool, asking: Option<&Asking>) -> Result<(), Problem> {

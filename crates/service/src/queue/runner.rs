@@ -357,18 +357,15 @@ impl Runner {
     /// Ends all runs of the archive whose processes are gone, but those with these numbers, which go on. Gives a sentence for each.
     #[must_use]
     pub fn recover_all(&self, but: &[u64]) -> Vec<String> {
-        let found = cosmark_archive::list(&self.archive).unwrap_or_default();
-        let killed = found.into_iter().filter(|run| {
-            let killed = |record: &RunRecord| record.state == RunState::Killed;
-            !but.contains(&run.number) && matches!(&run.record, Some(Ok(record)) if killed(record))
-        });
+        let found = cosmark_archive::killed_runs(&self.archive).unwrap_or_default();
+        let killed = found.into_iter().filter(|(number, _)| !but.contains(number));
         killed
-            .filter_map(|run| match self.recover(&run.path, None) {
+            .filter_map(|(number, path)| match self.recover(&path, None) {
                 Ok(Some(record)) => {
                     Some(format!("{} was killed: {}", record.id, record.reason.unwrap_or_default()))
                 }
                 Ok(None) => None,
-                Err(text) => Some(format!("w{} was killed and cannot be archived: {text}", run.number)),
+                Err(text) => Some(format!("w{number} was killed and cannot be archived: {text}")),
             })
             .collect()
     }
