@@ -275,6 +275,53 @@ impl Sums {
 
 // ---- from its controller --------------------------------------------------------------------------------------------
 
+/// Failures of stages by operation, bin by bin, as a controller has them since each began: of intervals it remembers only the last
+/// ones, and whoever comes late never hears of those before.
+#[derive(Default)]
+struct Failures(BTreeMap<String, Vec<(String, Vec<u64>)>>);
+
+/// A controller speaks of the stage that runs and of the one before it.
+const MOST_STAGES: usize = 4;
+
+impl Failures {
+    /// Puts bins in the place of those from there on. What follows on bins that never came says nothing.
+    fn take(&mut self, news: &Value, running: &str) {
+        let (Some(stage), Some(operations)) = (news["stage"].as_str(), news["operations"].as_array()) else {
+            return;
+        };
+        let from = news["from"].as_u64().and_then(|from| usize::try_from(from).ok()).unwrap_or(usize::MAX);
+        if self.0.len() >= MOST_STAGES && !self.0.contains_key(stage) {
+            self.0.retain(|known, _| known == running);
+        }
+        let known = self.0.entry(stage.to_owned()).or_default();
+        known.resize_with(operations.len(), Default::default);
+        for ((name, bins), operation) in known.iter_mut().zip(operations) {
+            let text = |key: &str| operation[key].as_str().unwrap_or_default();
+            *name = name_of(text("work"), text("name"));
+            if from <= bins.len() {
+                let counts = operation["series"]["failures"].as_array().into_iter().flatten();
+                bins.truncate(from);
+                bins.extend(counts.map(|count| count.as_u64().unwrap_or(0)));
+            }
+        }
+    }
+
+    /// So many of each operation of a stage.
+    fn of(&self, stage: &str) -> BTreeMap<&str, u64> {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, bins) in self.0.get(stage).into_iter().flatten() {
+            let sum = sums.entry(name).or_default();
+            *sum = bins.iter().fold(*sum, |sum, count| sum.saturating_add(*count));
+        }
+        sums
+    }
+}
+
+/// With the work where that is called otherwise.
+fn name_of(work: &str, operation: &str) -> String {
+    if work == operation || work.is_empty() { operation.to_owned() } else { format!("{work} {operation}") }
+}
+
 /// What a controller has told so far.
 #[derive(Default)]
 struct News {
@@ -282,6 +329,7 @@ struct News {
     scene: Scene,
     stage: String,
     failed: BTreeMap<String, u64>,
+    since_it_began: Failures,
 }
 
 impl News {
@@ -319,11 +367,7 @@ impl News {
         let mut rows: Vec<Row> = Vec::new();
         let mut slowest: Option<f64> = None;
         for row in interval.rows.iter().filter(|row| row.driver.is_none() && row.endpoint.is_none()) {
-            let name = if row.work == row.operation || row.work.is_empty() {
-                row.operation.clone()
-            } else {
-                format!("{} {}", row.work, row.operation)
-            };
+            let name = name_of(&row.work, &row.operation);
             let failed = self.failed.entry(name.clone()).or_default();
             *failed = failed.saturating_add(row.failures);
             let p50_ms = row.response_ms.map(|times| times[1]);
@@ -335,7 +379,17 @@ impl News {
         }
         self.scene.push(rows.iter().map(|row| row.rate_per_s).sum(), slowest);
         self.scene.rows = rows;
-        self.scene.failed = self.failed.values().fold(0, |sum, failed| sum.saturating_add(*failed));
+        self.count_failures();
+    }
+
+    /// Those of the intervals that came, or all since the stage began, whichever is ahead.
+    fn count_failures(&mut self) {
+        let all = self.since_it_began.of(&self.stage);
+        for row in &mut self.scene.rows {
+            row.failed = row.failed.max(all.get(row.name.as_str()).copied().unwrap_or(0));
+        }
+        let sum = |sum: u64, failed: &u64| sum.saturating_add(*failed);
+        self.scene.failed = self.failed.values().fold(0, sum).max(all.values().fold(0, sum));
     }
 
     fn take(&mut self, name: &str, data: &Value) -> bool {
@@ -349,6 +403,10 @@ impl News {
                 if let Ok(interval) = serde_json::from_value(data.clone()) {
                     self.interval(&interval);
                 }
+            }
+            "series" => {
+                self.since_it_began.take(data, &self.stage);
+                self.count_failures();
             }
             "verdict" => {
                 let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
@@ -443,6 +501,42 @@ mod tests {
         let mut news = News::default();
         (0..3).for_each(|_| news.interval(&interval));
         assert_eq!((news.scene.failed, news.scene.rows.len()), (u64::MAX, 2));
+    }
+
+    #[test]
+    fn failures_since_a_stage_began_are_counted_however_late_its_controller_is_asked() {
+        let interval = |stage: &str, end_s: u32, failures: u64| {
+            let row = serde_json::json!({"work": "w", "operation": "read", "driver": null, "endpoint": null, "phase": "window",
+                "count": 5, "failures": failures, "missed": 0, "bytes": 1, "in_flight": 0, "response_ms": null, "errors": [],
+                "heat": []});
+            serde_json::json!({"stage": stage, "start_s": end_s - 1, "end_s": end_s, "rows": [row]})
+        };
+        let series = |stage: &str, from: u64, bins: &[u64]| {
+            let read =
+                serde_json::json!({"work": "w", "name": "read", "series": {"count": [], "failures": bins}});
+            let other =
+                serde_json::json!({"work": "x", "name": "x", "series": {"count": [], "failures": null}});
+            serde_json::json!({"stage": stage, "from": from, "operations": [read, other]})
+        };
+        let mut news = News::default();
+        let mut failed_after = |name: &str, data: &Value| {
+            news.take(name, data);
+            assert_eq!(news.scene.rows[0].failed, news.scene.failed);
+            news.scene.failed
+        };
+        // It remembers the last seconds of an hour.
+        assert_eq!(failed_after("interval", &interval("s1-main", 3599, 1)), 1);
+        assert_eq!(failed_after("series", &series("s1-main", 0, &[40, 0, 2])), 42);
+        assert_eq!(failed_after("interval", &interval("s1-main", 3600, 3)), 42, "they are among the 42");
+        assert_eq!(failed_after("series", &series("s1-main", 2, &[5, 1])), 46);
+        for nonsense in [u64::MAX, 9] {
+            assert_eq!(failed_after("series", &series("s1-main", nonsense, &[1])), 46);
+        }
+        assert_eq!(failed_after("series", &serde_json::json!({"stage": 1, "operations": [[]]})), 46);
+        // Of the next stage nothing is known but its interval, and of one before it nothing counts.
+        assert_eq!(failed_after("interval", &interval("s2-more", 1, 2)), 2);
+        (3..9).for_each(|at| assert_eq!(failed_after("series", &series(&format!("s{at}"), 0, &[7])), 2));
+        assert_eq!(failed_after("series", &series("s2-more", 0, &[u64::MAX, 9])), u64::MAX);
     }
 
     #[test]
