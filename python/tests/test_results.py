@@ -363,6 +363,10 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
     table = home / "w3-mock-full" / "w3-mock-full.csv"
     table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes())
     assert cosmark.open("w3", home).stage("main").main[0].count == read.count, "an editor put a mark before it"
+    rows = (line.partition(",") for line in table.read_text(encoding="utf-8-sig").splitlines())
+    added = lambda first: "Interval,Op-Id" if first == "Stage" else "5,op1"
+    table.write_text("".join(f"{first},{added(first)},{rest}\n" for first, _, rest in rows))
+    assert cosmark.open("w3", home).stage("main").main[0].count == read.count, "a fork has columns of its own"
     table.write_text("Stage,Op-Name\nx")
     with pytest.warns(UserWarning, match="w3-mock-full"):
         assert len(cosmark.runs(home)) == 3

@@ -34,11 +34,12 @@ def is_at(path: Path) -> bool:
 def _begins_as_results(file: Path) -> bool:
     try:
         with open_file(file) as table:
-            first = table.read(12)
+            first = table.read(300)
     except OSError:
         return False
-    # Some editors put a mark before the first sign.
-    return (first[3:] if first.startswith(b"\xef\xbb\xbf") else first).startswith(b"Stage,Op-")
+    # Some editors put a mark before the first sign, and a fork has columns of its own before the name of the operation.
+    head = (first[3:] if first.startswith(b"\xef\xbb\xbf") else first).split(b"\n")[0].strip().split(b",")
+    return b"Stage" in head and b"Op-Name" in head
 
 
 def record_text(path: Path) -> str:

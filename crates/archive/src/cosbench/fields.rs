@@ -113,11 +113,18 @@ pub fn records_of(
 
 /// True when the file begins with this text, with or without the mark that some editors put before it.
 pub fn begins_with(path: &Path, head: &str) -> bool {
+    head_of(path, head.len()).is_some_and(|line| line.starts_with(head))
+}
+
+/// The first line of a file, no more than its first `most` bytes, without such a mark; `None` of what is no file to read.
+pub fn head_of(path: &Path, most: usize) -> Option<String> {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     let mut bytes = Vec::new();
-    regular::open(path)
-        .and_then(|file| file.take((MARK.len() + head.len()) as u64).read_to_end(&mut bytes))
-        .is_ok_and(|_| bytes.strip_prefix(MARK).unwrap_or(&bytes).starts_with(head.as_bytes()))
+    let file = regular::open(path).ok()?;
+    file.take((MARK.len() + most) as u64).read_to_end(&mut bytes).ok()?;
+    let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Some(String::from_utf8_lossy(line).into_owned())
 }
 
 /// A count; `N/A` is 0.

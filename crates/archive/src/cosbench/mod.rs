@@ -1,6 +1,7 @@
 //! Reads archives that COSBench wrote: the workload's result table, the timelines of its stages, its response-time
 //! histogram, the expanded workload, and what the two index files above it say of it. Formats: the CSV exporters of
-//! COSBench 0.4.2 and of the widespread build 0.4.2.c4. The compatible tables of our own archives read the same way.
+//! COSBench 0.4.2, of the widespread build 0.4.2.c4 and of sine-io's fork. The compatible tables of our own archives read
+//! the same way.
 //!
 //! COSBench quotes nothing, writes `N/A` for what there is not, `∞` for a rate over no time, and
 //! 9223372036854775807 for a percentile beyond its last bucket. Here these are `None` and [`f64::INFINITY`].
@@ -287,7 +288,7 @@ fn stem_of(dir: &Path, files: &[String]) -> Result<String, ArchiveError> {
         .filter(|file| file.ends_with(".csv") && crate::directory::files::number_of(file).is_some())
         .collect();
     candidates.sort_by_key(|file| **file != own);
-    let found = candidates.into_iter().find(|file| fields::begins_with(&dir.join(file), results::HEAD));
+    let found = candidates.into_iter().find(|file| results::is_at(&dir.join(file)));
     found.and_then(|file| file.strip_suffix(".csv")).map(str::to_owned).ok_or_else(|| {
         ArchiveError::Unreadable {
             path: dir.to_owned(),

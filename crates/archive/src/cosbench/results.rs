@@ -1,4 +1,5 @@
-//! `w<N>-<name>.csv`: one line per stage and operation. Source: CSVWorkloadExporter of COSBench 0.4.2.
+//! `w<N>-<name>.csv`: one line per stage and operation. Sources: CSVWorkloadExporter of COSBench 0.4.2, and of sine-io's
+//! fork, which has two columns more.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -6,32 +7,64 @@ use std::path::Path;
 use csv::StringRecord;
 
 use super::commas::{self, Effort};
-use super::fields::{count, is_state, number, ratio, records_of, shortened, state};
+use super::fields::{count, head_of, is_state, number, ratio, records_of, shortened, state};
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
 use crate::csv::number::NOT_AVAILABLE;
 use crate::directory::counts::MOST;
 
-/// How the table begins.
-pub const HEAD: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";
+/// How the columns begin that all such tables have behind that of the stage.
+const COMMON: &str = "Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";
+/// They begin within so many bytes.
+const MOST_HEAD: usize = 300;
 
 /// Columns before the states: Stage, Op-Name, Op-Type, 13 values, Status.
 const COLUMNS: usize = 17;
 /// More stages than this no workload has.
 const MOST_ROWS: u64 = 1_000_000;
 
+/// Where the stage stands among the columns before the name of the operation. COSBench has no other there; sine-io's fork
+/// has `Interval` and `Op-Id` behind it.
+#[derive(Debug, Clone, Copy)]
+struct Lead {
+    /// Columns before that of the stage.
+    before: usize,
+    /// Columns behind it.
+    behind: usize,
+}
+
+impl Lead {
+    const COSBENCH: Self = Self { before: 0, behind: 0 };
+
+    fn of(head: &str) -> Option<Self> {
+        let (lead, _) = head.split_once(COMMON)?;
+        let columns: Vec<&str> = lead.strip_suffix(',')?.split(',').collect();
+        let before = columns.iter().position(|column| *column == "Stage")?;
+        Some(Self { before, behind: columns.len() - before - 1 })
+    }
+}
+
+/// True for a result table.
+pub fn is_at(path: &Path) -> bool {
+    head_of(path, MOST_HEAD).is_some_and(|head| Lead::of(&head).is_some())
+}
+
 /// Reads the table.
 pub fn read(path: &Path) -> Result<Vec<CosbenchStage>, ArchiveError> {
     let mut stages = Vec::<CosbenchStage>::new();
     let mut seen = 0_u64;
     let mut effort = Effort::default();
+    let mut lead = Lead::COSBENCH;
     records_of(path, |line, record| {
         seen += 1;
         if seen > MOST_ROWS {
             return Err(format!("more than {MOST_ROWS} lines are not a result table"));
         }
-        if seen > 1 {
-            let row = Row::of(record, &mut effort)?;
+        if seen == 1 {
+            let head = record.iter().collect::<Vec<_>>().join(",");
+            lead = Lead::of(head.trim_start_matches('\u{feff}')).unwrap_or(lead);
+        } else {
+            let row = Row::of(record, lead, &mut effort)?;
             row.enter(&mut stages, line)?;
         }
         Ok(true)
@@ -60,27 +93,30 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     /// COSBench quotes nothing: a comma in the name of a stage moves all cells to the right, and only the distance from
     /// the first state tells where they are.
-    fn of(record: &'a StringRecord, effort: &mut Effort) -> Result<Self, String> {
-        let all: Vec<&str> = record.iter().collect();
+    fn of(record: &'a StringRecord, lead: Lead, effort: &mut Effort) -> Result<Self, String> {
+        let all: Vec<&str> = record.iter().skip(lead.before).collect();
         let fixed = all.iter().position(|cell| is_state(cell)).unwrap_or(all.len());
         let (head, states) = all.split_at(fixed);
-        let surplus = head.len().checked_sub(COLUMNS).ok_or_else(|| {
-            format!("{} cells instead of {COLUMNS} before the states; the line was cut short", head.len())
+        let columns = COLUMNS + lead.behind;
+        let surplus = head.len().checked_sub(columns).ok_or_else(|| {
+            format!("{} cells instead of {columns} before the states; the line was cut short", head.len())
         })?;
-        let (names, cells) = head.split_at(surplus + 2);
-        let (label, stage) = names.split_last().ok_or("no name of a stage")?;
+        let (names, cells) = head.split_at(surplus + lead.behind + 2);
+        let (label, names) = names.split_last().ok_or("no name of a stage")?;
+        let stage = names.get(..=surplus).unwrap_or_default();
         let op = cells.first().copied().unwrap_or_default();
         if surplus > 0 && op != NOT_AVAILABLE && !op.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            let row = Self::with_commas(head, states, effort);
-            return row.ok_or_else(|| effort.problem().unwrap_or_else(|| of_commas(head.len())));
+            let row = Self::with_commas(head, lead, states, effort);
+            return row.ok_or_else(|| effort.problem().unwrap_or_else(|| of_commas(head.len(), columns)));
         }
         let cells = cells.iter().map(|cell| Cow::Borrowed(*cell)).collect();
         Ok(Self { stage: stage.join(","), label, cells, states: states.to_vec() })
     }
 
     /// A line whose numbers have decimal commas, and whose names have none.
-    fn with_commas(head: &[&'a str], states: &[&'a str], effort: &mut Effort) -> Option<Self> {
-        let [stage, label, op, numbers @ .., status] = head else { return None };
+    fn with_commas(head: &[&'a str], lead: Lead, states: &[&'a str], effort: &mut Effort) -> Option<Self> {
+        let (stage, behind) = head.split_first()?;
+        let [label, op, numbers @ .., status] = behind.get(lead.behind..)? else { return None };
         let numbers = commas::results(numbers, effort)?;
         let cells = [Cow::Borrowed(*op)].into_iter().chain(numbers.into_iter().map(Cow::Owned));
         let cells = cells.chain([Cow::Borrowed(*status)]).collect();
@@ -145,9 +181,9 @@ impl<'a> Row<'a> {
 }
 
 /// What is wrong with a line of so many cells whose numbers cannot be put together.
-fn of_commas(cells: usize) -> String {
+fn of_commas(cells: usize, columns: usize) -> String {
     format!(
-        "{cells} cells instead of {COLUMNS}: either a name has commas, or the numbers have decimal commas (a locale) \
+        "{cells} cells instead of {columns}: either a name has commas, or the numbers have decimal commas (a locale) \
          and can be read in more than one way; write the numbers with points"
     )
 }

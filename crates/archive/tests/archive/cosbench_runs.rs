@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cosmark_archive::cosbench::{CosbenchRun, Variant};
+use cosmark_archive::cosbench::{CosbenchRun, CosbenchStage, Variant};
 use cosmark_archive::{ArchiveError, StageTables};
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
@@ -239,6 +239,86 @@ fn line_ends_marks_and_decimal_commas_of_other_machines_change_no_figure() {
             );
         }
     }
+}
+
+/// A result table with further columns before and behind that of the stage, as sine-io's fork has `Interval` and `Op-Id`.
+fn with_columns(table: &str, run: &CosbenchRun, before: &[&str], behind: &[&str]) -> String {
+    let list = |cells: &[&str]| cells.iter().map(|cell| format!("{cell},")).collect::<String>();
+    let line = |(number, line): (usize, &str)| {
+        let names = run.stages.iter().flat_map(|stage| [stage.id.as_str(), stage.name.as_str()]);
+        let is_first = |name: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(','));
+        let (stage, before, behind) = match number {
+            0 => ("Stage", list(before), list(behind)),
+            _ => {
+                let stage = names.filter(is_first).max_by_key(|name| name.len()).unwrap();
+                let none = line[stage.len()..].starts_with(",N/A,N/A");
+                let value = if none { "N/A" } else { "op1" };
+                (stage, list(&vec![value; before.len()]), list(&vec![value; behind.len()]))
+            }
+        };
+        format!("{before}{stage},{behind}{}\n", &line[stage.len() + 1..])
+    };
+    table.lines().enumerate().map(line).collect()
+}
+
+#[test]
+fn further_columns_of_a_fork_before_the_operation_change_no_figure() {
+    let fork = ["Interval", "Op-Id"];
+    for name in ["w2-delay-test", "w3-mock-full", "w7-c4"] {
+        let expected = CosbenchRun::open(&kept(name)).unwrap();
+        let cases: [(&[&str], &[&str]); 4] = [
+            (&[], &fork),
+            (&[], &["Op-Id"]),
+            (&["Driver-Name", "Driver-URL"], &[]),
+            (&["Driver-Name"], &fork),
+        ];
+        for (before, behind) in cases {
+            for commas in [false, true] {
+                if commas && name == "w7-c4" {
+                    continue; // A name with a comma and numbers with commas cannot be told apart.
+                }
+                let (_home, dir) = copied(name);
+                let file = dir.join(format!("{name}.csv"));
+                let table = fs::read_to_string(&file).unwrap();
+                let table = with_columns(&table, &expected, before, behind);
+                let table = if commas { with_commas(&table) } else { table.into_bytes() };
+                fs::write(&file, table).unwrap();
+                // The fork's tables of drivers say which tasks each had, and no results.
+                fs::write(
+                    dir.join("all-drivers.csv"),
+                    "Driver,URL\r\ndriver1,http://127.0.0.1:18088/driver\r\n",
+                )
+                .unwrap();
+                let task =
+                    "Stage,Mission-ID,Task-ID,Task-Interval,Task-State,Schedule-offset,Work-Name,Workers\r\n";
+                fs::write(dir.join("driver9.csv"), task).unwrap();
+                assert!(CosbenchRun::is_at(&dir), "{name} {before:?} {behind:?}");
+                let run =
+                    CosbenchRun::open(&dir).unwrap_or_else(|error| panic!("{name} {behind:?}: {error}"));
+                let figures =
+                    |run: &CosbenchRun| run.stages.clone().into_iter().map(without_index).collect::<Vec<_>>();
+                assert_eq!(figures(&run), figures(&expected), "{name} {before:?} {behind:?} {commas}");
+                assert_eq!(run.drivers, expected.drivers, "{name}");
+            }
+        }
+    }
+    // A table that was cut names the columns that it should have.
+    let (_home, dir) = copied("w3-mock-full");
+    let file = dir.join("w3-mock-full.csv");
+    let run = CosbenchRun::open(&dir).unwrap();
+    let table = with_columns(&fs::read_to_string(&file).unwrap(), &run, &[], &fork);
+    let cut = table.lines().take(2).collect::<Vec<_>>().join("\n") + "\ns3-main,5,op1,read,read,48940";
+    fs::write(&file, cut).unwrap();
+    let error = CosbenchRun::open(&dir).unwrap_err().to_string();
+    assert!(error.contains("6 cells instead of 19 before the states"), "{error}");
+}
+
+/// Without what `workloads.csv` adds, which lies beside the runs as they were.
+fn without_index(mut stage: CosbenchStage) -> CosbenchStage {
+    for operation in &mut stage.operations {
+        (operation.workers, operation.config_info) = (None, None);
+    }
+    stage
 }
 
 #[test]
