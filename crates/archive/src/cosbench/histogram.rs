@@ -1,13 +1,14 @@
 //! `w<N>-<name>-rt-histogram.csv`: response times in buckets of 10 ms. Source: CSVLatencyExporter of COSBench 0.4.2.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
 use csv::StringRecord;
 use flate2::read::MultiGzDecoder;
 
-use super::CosbenchStage;
 use super::fields::{count, records, shortened};
+use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
 use crate::regular;
 
@@ -69,7 +70,7 @@ pub fn read(
     // The plain file is the one that COSBench wrote.
     candidates.sort_by_key(|file| file.ends_with(".gz"));
     for file in candidates {
-        match read_one(&dir.join(file)) {
+        match read_one(&dir.join(file), stages) {
             Ok((rows, columns)) if rows > best.0 => best = (rows, columns),
             Ok(_) => {}
             Err(error) => failed = Some(error),
@@ -84,25 +85,27 @@ pub fn read(
     }
     for column in &mut columns {
         column.complete = rows >= ALL_ROWS;
-        place(column, stages);
     }
     columns.retain(|column| !column.buckets.is_empty());
     Ok(columns)
 }
 
 /// Rows with buckets, and the columns.
-fn read_one(path: &Path) -> Result<(u64, Vec<HistogramColumn>), ArchiveError> {
+fn read_one(path: &Path, stages: &[CosbenchStage]) -> Result<(u64, Vec<HistogramColumn>), ArchiveError> {
     let file = regular::open(path).map_err(ArchiveError::io("read", path))?;
     let zipped = path.extension().is_some_and(|extension| extension == "gz");
     let input: Box<dyn Read> = if zipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     let mut columns = Vec::new();
+    let mut timed = Vec::new();
     let mut seen = 0_u64;
     records(path, input, |_, record| {
         seen += 1;
         if seen == 1 {
             columns = heads(record)?;
+            columns.iter_mut().for_each(|column| place(column, stages));
+            timed = with_times(&columns, stages);
         } else if seen <= ALL_ROWS + 1 {
-            add_row(&mut columns, record)?;
+            add_row(&mut columns, &timed, record)?;
         } else {
             return Err(format!("more than {ALL_ROWS} buckets"));
         }
@@ -138,7 +141,30 @@ fn heads(record: &StringRecord) -> Result<Vec<HistogramColumn>, String> {
     }
 }
 
-fn add_row(columns: &mut [HistogramColumn], record: &StringRecord) -> Result<(), String> {
+/// Columns of operations that have percentiles in the results. COSBench names all columns, and leaves the cells of the others
+/// out of every row: of works with `histogram=false`, and of stages that did not come to their end.
+fn with_times(columns: &[HistogramColumn], stages: &[CosbenchStage]) -> Vec<usize> {
+    // Works of a stage may have operations of one name: their lines stand in the order of their columns.
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut timed = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        let (id, name) = (column.stage.as_deref().unwrap_or_default(), column.operation.as_str());
+        let before = seen.entry((id, name)).or_default();
+        let stage = stages.iter().find(|stage| stage.id == id);
+        let line = stage.and_then(|stage| stage.operations.iter().filter(|op| op.label == name).nth(*before));
+        *before += 1;
+        if line.is_none_or(has_times) {
+            timed.push(at);
+        }
+    }
+    timed
+}
+
+fn has_times(op: &CosbenchOperation) -> bool {
+    [op.p60_ms, op.p80_ms, op.p90_ms, op.p95_ms, op.p99_ms, op.max_ms].iter().any(Option::is_some)
+}
+
+fn add_row(columns: &mut [HistogramColumn], timed: &[usize], record: &StringRecord) -> Result<(), String> {
     let edges = record.get(0).unwrap_or_default();
     let wrong = || format!("`{}` is not a bucket, such as 10~20", shortened(edges));
     let (from, to) = edges.split_once('~').ok_or_else(wrong)?;
@@ -151,14 +177,17 @@ fn add_row(columns: &mut [HistogramColumn], record: &StringRecord) -> Result<(),
         return Err(wrong());
     }
     let counts = counts_of(record);
-    if counts.len() < columns.len() {
+    let lacks = counts.len() < columns.len();
+    if lacks && counts.len() != timed.len() {
         return Err(format!(
             "counts of {} operations instead of {}; the line was cut short",
             counts.len(),
             columns.len()
         ));
     }
-    for (column, cell) in columns.iter_mut().zip(counts) {
+    for (nth, cell) in counts.into_iter().enumerate() {
+        let at = if lacks { timed.get(nth).copied() } else { Some(nth) };
+        let Some(column) = at.and_then(|at| columns.get_mut(at)) else { break };
         let count = count(cell)?;
         if count == 0 {
             continue;

@@ -86,6 +86,65 @@ fn the_columns_of_a_histogram_find_their_stage_and_operation() {
     assert_eq!(columns[0].buckets[1].to_ms, 20.0);
 }
 
+/// A run some of whose operations (their stage, name and column) have no response times, as COSBench leaves one that was
+/// cancelled, or that ran with `histogram=false`: the column has its head, and no row has its cells.
+fn without_times(lost: &[(&str, &str, usize)]) -> (tempfile::TempDir, PathBuf) {
+    let (home, dir) = copied("w3-mock-full");
+    let change = |file: &str, of_line: &dyn Fn(usize, Vec<&str>) -> Vec<String>| {
+        let path = dir.join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let lines =
+            text.lines().enumerate().map(|(at, line)| of_line(at, line.split(',').collect()).join(","));
+        fs::write(&path, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+    };
+    change("w3-mock-full.csv", &|_, cells| {
+        let is_lost = lost.iter().any(|(stage, name, _)| cells[..2] == [*stage, *name]);
+        let cell = |(at, cell): (usize, &&str)| match at {
+            7..=12 if is_lost => "N/A".to_owned(),
+            _ => (*cell).to_owned(),
+        };
+        cells.iter().enumerate().map(cell).collect()
+    });
+    change("w3-mock-full-rt-histogram.csv", &|line, cells| {
+        let stays =
+            |at: usize| line == 0 || at == 0 || lost.iter().all(|(.., column)| (at - 1) / 2 != *column);
+        cells.iter().enumerate().filter(|(at, _)| stays(*at)).map(|(_, cell)| (*cell).to_owned()).collect()
+    });
+    (home, dir)
+}
+
+#[test]
+fn columns_without_cells_cost_the_others_no_times() {
+    let whole = CosbenchRun::open(&kept("w3-mock-full")).unwrap().histogram().unwrap();
+    let all = [
+        ("s3-main", "read", 0),
+        ("s3-main", "write", 1),
+        ("s3-main", "delete", 2),
+        ("s3-main", "list", 3),
+        ("s4-two", "write", 4),
+    ];
+    for lost in [&all[4..], &all[1..2], &all[..4], &all[..]] {
+        let (_home, dir) = without_times(lost);
+        let columns = CosbenchRun::open(&dir).unwrap().histogram().unwrap();
+        let is_lost = |at: usize| lost.iter().any(|(.., column)| *column == at);
+        let left: Vec<_> = whole
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !is_lost(*at))
+            .map(|(_, column)| column.clone())
+            .collect();
+        assert_eq!(columns, left, "{lost:?}");
+    }
+    // A row that is cut is damage as before, whatever has no times.
+    let (_home, dir) = without_times(&all[3..]);
+    let path = dir.join("w3-mock-full-rt-histogram.csv");
+    let text = fs::read_to_string(&path).unwrap();
+    let second = text.lines().nth(1).unwrap();
+    fs::write(&path, text.replacen(second, second.rsplitn(3, ',').last().unwrap(), 1)).unwrap();
+    let error = CosbenchRun::open(&dir).unwrap().histogram().unwrap_err().to_string();
+    assert!(error.contains("line 2: counts of 2 operations instead of 5"), "{error}");
+}
+
 #[test]
 fn a_zipped_histogram_reads_like_a_plain_one() {
     let run = CosbenchRun::open(&kept("w23-swift-real")).unwrap();
