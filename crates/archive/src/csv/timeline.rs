@@ -7,6 +7,7 @@ use crate::cosbench::commas::{self, Effort};
 use crate::cosbench::fields::{count, number, ratio};
 use crate::csv::cosbench::TIMELINE_METRICS;
 use crate::csv::line::read_records;
+use crate::csv::number::NOT_AVAILABLE;
 use crate::directory::counts::Counted;
 
 /// One interval of a stage's timeline.
@@ -14,7 +15,7 @@ use crate::directory::counts::Counted;
 pub struct TimelineEntry {
     /// End of the interval, local time `HH:mm:ss` of the machine that ran it.
     pub time: String,
-    /// One entry per operation of the stage, in order.
+    /// One entry per operation of the stage, in order; none where COSBench left works out, and nothing says which.
     pub operations: Vec<TimelineValue>,
 }
 
@@ -45,7 +46,7 @@ impl TimelineValue {
     }
 }
 
-/// Values of operations in intervals in which nothing was seen: COSBench writes all of an interval in a few bytes.
+/// Values of operations in intervals in which works had nothing to say: COSBench writes all of an interval in a few bytes.
 const MOST_UNSEEN: usize = 2_000_000;
 
 /// Reads a timeline, COSBench's own included.
@@ -67,13 +68,13 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
                 Ok(())
             }
             _ => {
-                if is_unseen(&labels, &fields) {
-                    unseen = unseen.saturating_add(labels.len());
+                let entry = parse_row(&labels, &fields, &mut effort)?;
+                if fields.len() < labels.len() * TIMELINE_METRICS.len() + 4 {
+                    unseen = unseen.saturating_add(entry.operations.len());
                 }
                 if unseen > MOST_UNSEEN {
                     return Err("no run has so many intervals of so many operations without any".to_owned());
                 }
-                let entry = parse_row(&labels, &fields, &mut effort)?;
                 counted = entry.operations.iter().fold(counted, |sum, value| sum.and(value.counted()));
                 if !counted.is_possible() {
                     return Err("the counts up to here are more than a run can have".to_owned());
@@ -105,20 +106,41 @@ fn labels_of(fields: &[&str]) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// COSBench writes an interval in which nothing was seen as that of one operation called `na`.
-fn is_unseen(labels: &[String], fields: &[&str]) -> bool {
-    fields.len() == TIMELINE_METRICS.len() + 4 && labels.len() > 1
+/// A row of another number of operations than the stage has: COSBench leaves works out that have nothing new to say, as those
+/// whose operations take longer than an interval, and writes `na` of one operation when none has. Without a success it is one
+/// of all operations; with some, nobody can tell of which.
+fn of_some_works(labels: &[String], fields: &[&str]) -> Option<TimelineEntry> {
+    let metrics = TIMELINE_METRICS.len();
+    let columns = fields.len().checked_sub(4)?;
+    let count = columns / metrics;
+    let shares = fields.get(1 + (metrics - 1) * count..=columns)?;
+    let versions = fields.get(columns + 1..)?;
+    // What was cut off anywhere else has numbers there, too.
+    let is_share = |cell: &&str| cell.ends_with('%') || [NOT_AVAILABLE, "0"].contains(cell);
+    let is_version = |cell: &&str| cell.parse::<i64>().is_ok();
+    if count == 0
+        || !columns.is_multiple_of(metrics)
+        || !shares.iter().all(is_share)
+        || !versions.iter().all(is_version)
+    {
+        return None;
+    }
+    let some = values(&vec![String::new(); count], fields).ok()?;
+    let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
+    let operations = if some.iter().all(|value| value.count == 0) {
+        labels.iter().map(nothing).collect()
+    } else {
+        Vec::new()
+    };
+    Some(TimelineEntry { time: time_of(fields), operations })
+}
+
+fn time_of(fields: &[&str]) -> String {
+    fields.first().map(|time| (*time).to_owned()).unwrap_or_default()
 }
 
 fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<TimelineEntry, String> {
     let expected = labels.len() * TIMELINE_METRICS.len() + 4;
-    if is_unseen(labels, fields) {
-        let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
-        return Ok(TimelineEntry {
-            time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
-            operations: labels.iter().map(nothing).collect(),
-        });
-    }
     if fields.len() > expected
         && let [time, numbers @ ..] = fields
         && let Some(numbers) = commas::timeline(numbers, labels.len(), effort)
@@ -127,6 +149,9 @@ fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<
         return parse_row(labels, &whole, effort);
     }
     if fields.len() != expected {
+        if let Some(entry) = of_some_works(labels, fields) {
+            return Ok(entry);
+        }
         if let Some(problem) = effort.problem() {
             return Err(problem);
         }
@@ -137,6 +162,11 @@ fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<
         };
         return Err(format!("{} fields instead of {expected}{why}", fields.len()));
     }
+    Ok(TimelineEntry { time: time_of(fields), operations: values(labels, fields)? })
+}
+
+/// The values of operations with these labels, in a row of as many.
+fn values(labels: &[String], fields: &[&str]) -> Result<Vec<TimelineValue>, String> {
     let field = |metric: usize, op: usize| fields.get(1 + metric * labels.len() + op).copied().unwrap_or("");
     let operations = labels.iter().enumerate().map(|(op, label)| {
         let ok = count(field(0, op))?;
@@ -153,10 +183,7 @@ fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<
             success_ratio: ratio(field(6, op))?,
         })
     });
-    Ok(TimelineEntry {
-        time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
-        operations: operations.collect::<Result<_, String>>()?,
-    })
+    operations.collect()
 }
 
 #[cfg(test)]

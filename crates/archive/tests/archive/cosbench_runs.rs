@@ -524,6 +524,36 @@ fn an_interval_in_which_nothing_was_seen_reads_as_nothing() {
     assert_eq!((last.operations.len(), last.operations[1].count), (4, 0));
 }
 
+#[test]
+fn an_interval_in_which_a_work_had_nothing_new_to_say_costs_no_other() {
+    let (_home, dir) = copied("w3-mock-full");
+    let file = dir.join("s4-two.csv");
+    let text = fs::read_to_string(&file).unwrap();
+    let rows = text.lines().count() - 2;
+    // Of the work of two reads, of that of one write, of both without a success, and of a work that the head does not know.
+    let two = "18:54:50,40,41,800,820,2.5,2.6,2.5,2.6,8,8.2,160,164,100%,98%,6,6,6";
+    let one = "18:54:55,40,800,2.5,N/A,8,160,100%,7,7,7";
+    let failed = "18:55:00,0,0,0,0,N/A,N/A,N/A,N/A,0,0,0,0,N/A,N/A,8,8,8";
+    let four = "18:55:05,1,2,3,4,1,2,3,4,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1%,1%,1%,1%,9,9,9";
+    fs::write(&file, format!("{text}{two}\n{one}\n{failed}\n{four}\n")).unwrap();
+    let run = CosbenchRun::open(&dir).unwrap();
+    let timeline = run.timeline(&run.stages[3]).unwrap();
+    assert_eq!(timeline.len(), rows + 4);
+    let last: Vec<_> =
+        timeline[rows..].iter().map(|entry| (entry.time.as_str(), entry.operations.len())).collect();
+    assert_eq!(last, [("18:54:50", 0), ("18:54:55", 0), ("18:55:00", 3), ("18:55:05", 0)]);
+    assert!(timeline[rows + 2].operations.iter().all(|op| op.count == 0));
+    assert!(timeline[..rows].iter().all(|entry| entry.operations.len() == 3));
+    // A row that was cut where as many cells are left is no such row.
+    let whole = text.lines().nth(2).unwrap();
+    for left in [18, 11] {
+        let cut = whole.split(',').take(left).collect::<Vec<_>>().join(",");
+        fs::write(&file, text.replacen(whole, &cut, 1)).unwrap();
+        let error = run.timeline(&run.stages[3]).unwrap_err().to_string();
+        assert!(error.contains(&format!("line 3: {left} fields instead of 25")), "{error}");
+    }
+}
+
 /// Whatever its tables hold, a run of COSBench is listed, and read or refused with the file that is damaged.
 #[test]
 fn changed_tables_of_cosbench_are_read_or_named() {
