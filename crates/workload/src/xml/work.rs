@@ -53,9 +53,15 @@ pub(crate) fn read(reader: &mut XmlReader<'_>, element: &Element, outer: &Level)
     match work_type.special {
         Some((kind, division)) => {
             useless(reader, &unused, work.workers, element, division);
+            let reads = |key: &Key| key.scope == Scope::Work || reads(kind, key);
+            without_effect(reader, &level, outer, work_type.word, reads);
             special(reader, &mut work, element, &entries, kind, division);
         }
-        None => normal(reader, &mut work, element, &level),
+        None => {
+            let passes_on = |key: &Key| !matches!(key.scope, Scope::Stage | Scope::Workload);
+            without_effect(reader, &level, outer, "a <work>", passes_on);
+            normal(reader, &mut work, element, &level);
+        }
     }
     drop_taken(&mut work.storage);
     Some(work)
@@ -145,6 +151,65 @@ fn useless(reader: &mut XmlReader<'_>, unused: &Work, workers: u32, element: &El
         let message = format!("runtime, ramps, totalOps and totalBytes have no effect on a {word} work");
         reader.mistakes.warning(element.span, message, "it makes one pass over its range");
     }
+}
+
+/// Keys of COSBench that its files carry from one operation to the next, whether that reads them or not.
+const CARRIED: [KeyId; 16] = [
+    KeyId::Containers,
+    KeyId::ContainerPrefix,
+    KeyId::ContainerSuffix,
+    KeyId::Objects,
+    KeyId::ObjectPrefix,
+    KeyId::ObjectSuffix,
+    KeyId::Sizes,
+    KeyId::Content,
+    KeyId::Chunked,
+    KeyId::HashCheck,
+    KeyId::CreateContainer,
+    KeyId::DeleteContainer,
+    KeyId::EmptyContainer,
+    KeyId::Files,
+    KeyId::FileSelection,
+    KeyId::Name,
+];
+
+fn reads(kind: OpKind, key: &Key) -> bool {
+    key.is_for_operations() && (key.is_read_by(kind) || CARRIED.contains(&key.id))
+}
+
+/// Reports keys that somebody wrote into this config and nothing reads there. What stands around it with the same value was
+/// not written for it: COSBench copies it inward into the files of its archive.
+fn without_effect(
+    reader: &mut XmlReader<'_>,
+    level: &Level,
+    outer: &Level,
+    word: &str,
+    reads: impl Fn(&Key) -> bool,
+) {
+    for entry in level.entries.iter().filter(|entry| entry.own) {
+        let Some(key) = entry.row.filter(|key| !reads(key)) else { continue };
+        let is_copy = outer.entries.iter().any(|o| o.key == entry.key && o.value == entry.value);
+        if is_copy || reader.references.contains(&entry.key) {
+            continue;
+        }
+        let message = format!("{} has no effect on {word}", key.xml);
+        reader.mistakes.warning(entry.key_span, message, where_it_belongs(key));
+    }
+}
+
+fn where_it_belongs(key: &Key) -> String {
+    let element = match key.scope {
+        Scope::Operations => {
+            let rows = OpKind::TABLE.iter().filter(|row| key.is_read_by(row.kind));
+            let words: Vec<&str> = rows.map(|row| row.word).collect();
+            return format!("it belongs to {}", words.join(", "));
+        }
+        Scope::Mix => "operation",
+        Scope::Work => "work",
+        Scope::Stage => "workstage",
+        Scope::Workload => "workload",
+    };
+    format!("put it into the config of the <{element}>")
 }
 
 /// The value of a config key as native YAML has it: times that say no unit are seconds here.
@@ -269,6 +334,8 @@ fn read_operation(
     if weight.is_none() && ratio == 0.0 {
         return None;
     }
+    let reads = |key: &Key| key.scope == Scope::Mix || reads(kind, key);
+    without_effect(reader, &level, outer, kind.word(), reads);
     let settings = settings(&entries, kind, &work.storage);
     let read = settings.0.iter().filter(|setting| operation::is_read(kind, setting, Dialect::Xml));
     if !reader.room.take(room::of_settings(read), element.span, reader.mistakes) {
