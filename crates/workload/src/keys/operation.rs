@@ -140,7 +140,15 @@ pub(crate) fn build(
         if !is_read(kind, setting, dialect) {
             continue;
         }
-        if let Err(problem) = assign(&mut operation, setting.id, &setting.value, dialect) {
+        let first = (dialect == Dialect::Xml).then(|| first_of_several(setting)).flatten();
+        if let Some(first) = &first {
+            let (given, first) = (shown(&setting.value), shown(first));
+            let message = format!("`{given}` is read as {first}, as COSBench reads it");
+            let hint = "c() takes one number; for a range write u(lo,hi) or r(lo,hi)";
+            mistakes.warning(setting.span, message, hint);
+        }
+        let value = first.as_ref().unwrap_or(&setting.value);
+        if let Err(problem) = assign(&mut operation, setting.id, value, dialect) {
             mistakes.error(problem.span_in(setting), problem.message, problem.hint);
         }
     }
@@ -171,6 +179,16 @@ pub(crate) fn build(
     }
     operation.config_text = config_text(&operation, settings);
     operation
+}
+
+/// COSBench takes the first number of a `c()` that has several, as workloads of its own have them.
+fn first_of_several(setting: &Setting) -> Option<String> {
+    if !matches!(setting.id, KeyId::Containers | KeyId::Objects | KeyId::Sizes) {
+        return None;
+    }
+    let (numbers, behind) = setting.value.strip_prefix("c(")?.split_once(')')?;
+    let (first, _) = numbers.split_once(',')?;
+    Some(format!("c({}){behind}", first.trim()))
 }
 
 /// Whether an operation of `kind` reads this setting here. In YAML `list` takes objects only when they are its own:
