@@ -1,6 +1,6 @@
 //! The text of a file. YAML and XML are UTF-8; XML that names ISO-8859-1 or windows-1252 in its declaration, as older
-//! editors wrote it, is read as windows-1252, and so is UTF-16. Sources: XML 1.0, 4.3.3 and appendix F; WHATWG
-//! Encoding, labels and index of windows-1252.
+//! editors wrote it, is read as windows-1252, and so is UTF-16; comments of XML may be in any encoding. Sources: XML 1.0,
+//! 4.3.3 and appendix F; WHATWG Encoding, labels and index of windows-1252, indexes of gb18030, Big5 and Shift_JIS.
 
 use std::ops::Range;
 
@@ -44,8 +44,36 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, usize> {
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         let text: String = bad.as_bytes().iter().map(|byte| from_latin(*byte)).collect();
         let name = encoding_of(&text).and_then(|at| text.get(at)).unwrap_or_default().to_ascii_lowercase();
-        if LATIN.contains(&name.as_str()) { Ok(in_utf8(text)) } else { Err(line) }
+        if LATIN.contains(&name.as_str()) {
+            return Ok(in_utf8(text));
+        }
+        in_comments_alone(bad.as_bytes()).map(in_utf8).ok_or(line)
     })
+}
+
+/// XML whose bytes that are no UTF-8 all stand in comments, which say nothing to a program: a sign stands in their place.
+/// COSBench, too, takes files whatever editor wrote the comments. Second bytes in GBK, Big5 and Shift JIS are letters and
+/// more, but none of `<`, `-` and `>`, so that comments end where they seem to.
+fn in_comments_alone(bytes: &[u8]) -> Option<String> {
+    const BEGIN: &[u8] = b"<!--";
+    const END: &[u8] = b"-->";
+    let find = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).position(|part| part == what);
+    let head = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes).trim_ascii_start();
+    if ![&b"<?xml"[..], BEGIN, b"<workload"].iter().any(|begin| head.starts_with(begin)) {
+        return None;
+    }
+    let mut text = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = find(rest, BEGIN) {
+        let (before, comment) = rest.split_at(at);
+        let inside = comment.get(BEGIN.len()..)?;
+        let length = BEGIN.len() + find(inside, END)? + END.len();
+        text.push_str(str::from_utf8(before).ok()?);
+        text.push_str(&String::from_utf8_lossy(comment.get(..length)?));
+        rest = comment.get(length..)?;
+    }
+    text.push_str(str::from_utf8(rest).ok()?);
+    Some(text)
 }
 
 fn from_wide(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, usize> {
@@ -135,6 +163,30 @@ mod tests {
         ] {
             assert_eq!(text_of(text.clone().into_bytes()), Ok(text));
         }
+    }
+
+    #[test]
+    fn comments_may_be_in_any_encoding() {
+        // Words in GBK, second bytes that are letters and more in it, a word in ISO-8859-1.
+        for comment in [&b" \xb2\xe2\xca\xd4 -"[..], b"\x81|\x81@\xc4A", b"f\xfcr < > - --x"] {
+            for head in
+                ["", "\n ", "\u{feff}<?xml version='1.0' encoding='GBK'?>\n", "<?xml encoding='UTF-8'?>"]
+            {
+                let tail = "\n<workload name=\"ü\">\n<!-- ä --></workload>\n";
+                let file =
+                    |comment: &[u8], tail: &[u8]| [head.as_bytes(), b"<!--", comment, b"-->", tail].concat();
+                let text = text_of(file(comment, tail.as_bytes())).unwrap();
+                assert!(text.ends_with(&format!("-->{tail}")), "{text}");
+                let lines = file(comment, tail.as_bytes()).iter().filter(|byte| **byte == b'\n').count();
+                assert_eq!(text.matches('\n').count(), lines);
+                assert!(!text.contains("GBK") && text.contains('\u{fffd}'), "{text}");
+                let line = 1 + head.matches('\n').count();
+                for tail in [&b"<workload name='\xb2\xe2'/>"[..], b"<!-- <workload/>", b"\xb2"] {
+                    assert_eq!(text_of(file(comment, tail)), Err(line), "{tail:?}");
+                }
+            }
+        }
+        assert_eq!(text_of(b"name: a # <!-- \xb2\xe2 -->\n".to_vec()), Err(1), "that is no XML");
     }
 
     #[test]
