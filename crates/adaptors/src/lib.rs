@@ -58,6 +58,12 @@ pub const AUTHS: &[AuthDef] = &[
 pub const NOT_BUILT: &[(&str, &str)] = &[
     ("ampli", "AmpliStor's own protocol is not spoken, and the product is no longer sold"),
     (
+        "hcp",
+        "Hitachi's adaptor is HCP's S3 interface with a login of its own, and moves objects into directories; use the \
+         storage s3 with path_style_access=true, the user's name in base64 as accesskey and the MD5 of the password in \
+         hexadecimal as secretkey",
+    ),
+    (
         "manta",
         "Joyent Manta speaks a protocol of its own, and its public service has ended; it is not spoken",
     ),

@@ -23,9 +23,13 @@ use client::AzureClient;
 use sign::{Access, SharedKey, checked_sas};
 
 const OWN_KEYS: &[Key] = &[
-    Key::new("account", KeyKind::Text, "name of the storage account").alias(&["account_name", "accesskey"]),
+    Key::new("account", KeyKind::Text, "name of the storage account").alias(&[
+        "account_name",
+        "accountName",
+        "accesskey",
+    ]),
     Key::new("account_key", KeyKind::Text, "one of the account's two keys, in base64")
-        .alias(&["secretkey"])
+        .alias(&["secretkey", "accountKey", "storagekey"])
         .secret(),
     Key::new("sas", KeyKind::Text, "a shared access signature in place of the key: the query that begins with sv=")
         .alias(&["sas_token"])
@@ -70,6 +74,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     aliases: &[
         Alias { name: "azblob", implied: &[], note: "the same" },
         Alias { name: "azureblob", implied: &[], note: "the same" },
+        Alias { name: "azure-blob-storage", implied: &[], note: "the same" },
     ],
     summary: "Azure Blob Storage (block blobs), with account key, SAS or token",
     keys: KEYS,
