@@ -28,9 +28,18 @@ const OWN_KEYS: &[Key] = &[
         .alias(&["tenname", "project_name", "project"])
         .default(""),
     Key::new("tenant_id", KeyKind::Text, "project (v2.0: tenant) by id").alias(&["project_id"]).default(""),
-    Key::new("user_domain", KeyKind::Text, "name of the user's domain (v3)").alias(&["user_domain_name"]).default(""),
+    Key::new(
+        "domain",
+        KeyKind::Text,
+        "domain of user and project (v3), where they have no key of their own; a name, or an id (32 hexadecimal digits, or \
+         `default`)",
+    )
+    .default(""),
+    Key::new("user_domain", KeyKind::Text, "name of the user's domain (v3), or its id as in `domain`")
+        .alias(&["user_domain_name"])
+        .default(""),
     Key::new("user_domain_id", KeyKind::Text, "id of the user's domain (v3), if it is not named").default("default"),
-    Key::new("project_domain", KeyKind::Text, "name of the project's domain (v3)")
+    Key::new("project_domain", KeyKind::Text, "name of the project's domain (v3), or its id as in `domain`")
         .alias(&["project_domain_name"])
         .default(""),
     Key::new("project_domain_id", KeyKind::Text, "id of the project's domain (v3), if it is not named").default("default"),

@@ -13,12 +13,20 @@ pub(super) enum Identity {
     Token(Secret),
 }
 
-/// A domain by name, else by id.
-fn domain(settings: &Settings, name: &str, id: &str) -> Value {
-    match settings.text(name) {
-        text if text.is_empty() => json!({ "id": settings.text(id) }),
-        text => json!({ "name": text }),
+/// A domain: what the key of its own says, else the key of both. Forks of COSBench put ids there, people names.
+fn domain(settings: &Settings, own: &str, id: &str) -> Value {
+    let given = |key: &str| Some(settings.text(key)).filter(|text| !text.is_empty());
+    let of_both = || given("domain").filter(|_| !settings.is_given(id));
+    match given(own).or_else(of_both) {
+        Some(text) if is_id(&text) => json!({ "id": text }),
+        Some(text) => json!({ "name": text }),
+        None => json!({ "id": settings.text(id) }),
     }
+}
+
+/// Keystone makes ids of 32 hexadecimal digits; its first domain, which is called `Default`, has the id `default`.
+fn is_id(text: &str) -> bool {
+    text == "default" || (text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl Identity {

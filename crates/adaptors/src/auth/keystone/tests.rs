@@ -64,6 +64,28 @@ async fn a_v3_password_login_gives_token_url_and_lifetime() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn domains_are_known_by_name_or_by_id_as_in_workloads_of_forks() {
+    const ID: &str = "0f9b3c5d7e8a4b1c9d2e6f7081a2b3c4";
+    let (id, name) = (|id: &str| json!({ "id": id }), |name: &str| json!({ "name": name }));
+    let cases: [(&[(&str, &str)], Value, Value); 7] = [
+        (&[("domain", "default")], id("default"), id("default")),
+        (&[("domain", "Corp")], name("Corp"), name("Corp")),
+        (&[("user_domain", ID), ("project_domain", "default")], id(ID), id("default")),
+        (&[("domain", ID), ("user_domain", "Users")], name("Users"), id(ID)),
+        (&[("domain", "Corp"), ("project_domain_id", "p")], name("Corp"), id("p")),
+        (&[("user_domain", "Default")], name("Default"), id("default")),
+        (&[("user_domain_name", &ID[1..])], name(&ID[1..]), id("default")),
+    ];
+    for (keys, user, project) in cases {
+        let server = scripted::serve(vec![v3_token(&v3_catalog())]);
+        login(&server.url("/v3"), &with(keys)).await.unwrap();
+        let body = body_of(&server, 0);
+        assert_eq!(body["auth"]["identity"]["password"]["user"]["domain"], user, "{keys:?}");
+        assert_eq!(body["auth"]["scope"]["project"]["domain"], project, "{keys:?}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn application_credentials_and_ready_tokens_are_other_methods() {
     let cases: &[(&[(&str, &str)], Value)] = &[
         (
