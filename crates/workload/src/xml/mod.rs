@@ -13,7 +13,7 @@ use cosmark_units::MAX_DURATION;
 use crate::Environment;
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::diagnostics::suggest;
-use crate::diagnostics::{Mistakes, shown};
+use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::values::Value;
 use crate::keys::{Found, KEYS, Key, Scope, ValueKind};
@@ -349,6 +349,9 @@ impl XmlReader<'_> {
         let attribute = self.text(element, name)?;
         let (value, span) = (attribute.text.value.trim(), attribute.text.span);
         let stand_in = Some(1);
+        if value.is_empty() {
+            return self.nothing(name, span);
+        }
         match value.strip_prefix('+').unwrap_or(value).parse::<u64>() {
             Ok(number) if number <= most => Some(number),
             Ok(_) => {
@@ -367,6 +370,13 @@ impl XmlReader<'_> {
                 stand_in
             }
         }
+    }
+
+    /// COSBench reads a number without a digit as 0.
+    pub(crate) fn nothing(&mut self, name: &str, span: Span) -> Option<u64> {
+        let message = format!("{name} is empty and read as 0, as COSBench reads it");
+        self.mistakes.warning(span, message, "write a number, or leave the attribute out");
+        Some(0)
     }
 
     /// Reads the attribute of `row` into `whole`, as COSBench has it: times in whole seconds, shares per million, an empty

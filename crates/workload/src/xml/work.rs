@@ -391,6 +391,10 @@ pub(crate) fn parse_op_word(word: &str) -> Result<OpKind, Complaint> {
 fn ratio(reader: &mut XmlReader<'_>, element: &Element) -> f64 {
     let Some(attribute) = reader.text(element, "ratio") else { return 100.0 };
     let (value, span) = (attribute.text.value.trim().to_owned(), attribute.text.span);
+    if value.is_empty() {
+        reader.nothing("ratio", span);
+        return 0.0;
+    }
     match value.parse::<i64>() {
         Ok(ratio @ 0..=100) => ratio as f64,
         _ => {
