@@ -24,3 +24,5 @@ class SwiftRun(TestbedRun):
             self.limit("proxies", "proxy-server.conf", self.plant["proxy_cpu"])
         if "object_cpu" in self.plant:
             self.limit("objects", "object-server.conf", self.plant["object_cpu"])
+        if "object_writes_per_s" in self.plant:
+            self.limit("objects", "object-server.conf", write_iops=self.plant["object_writes_per_s"])

@@ -10,6 +10,7 @@
 
 mod cheaper;
 mod creeping;
+mod shared;
 
 pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
@@ -226,9 +227,14 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     };
     // Steps at which the client was full say nothing; the others may suffice.
     let steps: Vec<&Step> = all.iter().filter(|step| step.client_clear).copied().collect();
-    let unreached = || match steps.len() < all.len() && !grows_beside_the_client(&all) {
-        true => nothing(Answer::Client),
-        false => nothing(last_growth(&steps).map_or(Answer::TooFewSteps, Answer::NotReached)),
+    let unreached = || {
+        if let Some(found) = used_up(ladder, &all, &steps) {
+            return Diagnosis { skewed: skewed.clone(), ..found };
+        }
+        match steps.len() < all.len() && !grows_beside_the_client(&all) {
+            true => nothing(Answer::Client),
+            false => nothing(last_growth(&steps).map_or(Answer::TooFewSteps, Answer::NotReached)),
+        }
     };
     let reached = plateau(&steps);
     let full = if reached.is_some() { Vec::new() } else { creeping::full_since_half(ladder, &steps) };
@@ -255,7 +261,9 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
         found.answer = Answer::NotReached(last_growth(&steps).unwrap_or_default());
     }
     if full.is_empty() {
-        return found;
+        let shared = if found.answer == Answer::Unexplained { used_up(ladder, &all, &steps) } else { None };
+        let level = |shared| Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared };
+        return shared.map(level).unwrap_or(found);
     }
     // Where throughput is not level, nothing else is named than what has been full since half of that load.
     let Answer::Named { units, confidence } = &mut found.answer else { return unreached() };
@@ -270,6 +278,24 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     }
     *confidence = Confidence::Medium.min(*confidence);
     found
+}
+
+/// Limits that were used up at all of the highest loads, although throughput still grew with each.
+fn used_up(ladder: &Ladder, all: &[&Step], steps: &[&Step]) -> Option<Diagnosis> {
+    let mut found = shared::look(ladder, all, steps)?;
+    found.candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
+    let is_named = |one: &&Candidate| found.units.contains(&one.unit);
+    let waits = found.candidates.iter().filter(is_named).any(|one| one.waits != Waits::Unknown);
+    let confidence = if waits { Confidence::Medium } else { Confidence::Low };
+    Some(Diagnosis {
+        answer: Answer::Named { units: found.units, confidence },
+        plateau_per_s: Some(found.best_per_s),
+        busiest_at_plateau: busiest(ladder, found.upper),
+        candidates: found.candidates,
+        skewed: Vec::new(),
+        unmeasured: Vec::new(),
+        still_grew: last_growth(steps),
+    })
 }
 
 /// The first of the level steps may still be on its way there.

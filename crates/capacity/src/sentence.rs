@@ -46,14 +46,14 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             let plateau_per_s = diagnosis.plateau_per_s.unwrap_or_default();
             let numbers = least.map(|one| numbers(one, plateau_per_s)).unwrap_or_default();
             let name = name(ladder, units);
+            let still_grew = diagnosis.still_grew.map(still_grew).unwrap_or_default();
             match confidence {
                 Confidence::Low => format!(
-                    "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured"
+                    "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured{still_grew}"
                 ),
-                Confidence::Medium => format!(
-                    "{name}: the bottleneck {numbers}, with medium confidence{}",
-                    diagnosis.still_grew.map(still_grew).unwrap_or_default()
-                ),
+                Confidence::Medium => {
+                    format!("{name}: the bottleneck {numbers}, with medium confidence{still_grew}")
+                }
                 Confidence::High => format!("{name}: the bottleneck {numbers}"),
             }
         }

@@ -1,7 +1,7 @@
 //! Ladders that are known to the last digit: of limits that are no resource, and of loads that come by the clock.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
+use cosmark_capacity::bottleneck::{Answer, Confidence, Diagnosis, diagnose};
 use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
 use cosmark_capacity::sentence::say;
 
@@ -222,8 +222,64 @@ fn a_limit_that_is_used_up_while_throughput_grows_is_said_to_be() {
     assert!(text(&ladder).contains("nothing limits the store yet"));
 }
 
+/// A group that may write 300 times a second, and that at loads which double writes `more` times as many operations with each: how
+/// busy the limit is without load, at the lowest load and at the others, and the processor beside it.
+fn of_shared_writes(more: f64, limit: [f64; 3], processor: f64) -> Ladder {
+    let loads = [0.5, 1.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+    let step = |(at, workers): (usize, &f64)| {
+        let rate = [6.0, 12.0].get(at).copied().unwrap_or_else(|| 24.0 * more.powf((workers / 4.0).log2()));
+        let busy = if at < 2 { limit[1] * [0.5, 1.0][at] } else { limit[2] };
+        Step {
+            throughput_per_s: rate,
+            in_flight: *workers,
+            service_s: workers / rate,
+            client_clear: true,
+            usage: vec![
+                Usage { busy: Some(busy), waiting: Some(Waiting::Share(busy.powi(3))), ..Usage::default() },
+                Usage { busy: Some(processor), waiting: Some(Waiting::Queue(0.0)), ..Usage::default() },
+            ],
+            ..Step::default()
+        }
+    };
+    let unit = |kind, name: &str| Unit { node: "s1".into(), role: "osd".into(), kind, name: name.into() };
+    let units = vec![unit(Kind::IoLimit, "osds 8:0 writes"), unit(Kind::Core, "cpu0")];
+    let idle = vec![Some(limit[0]), Some(0.01)];
+    Ladder { units, idle, steps: loads.iter().enumerate().map(step).collect() }
+}
+
 #[test]
-fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_what_to_look_at_first() {
+fn a_limit_that_ever_more_operations_share_is_named_though_throughput_grows_with_each_load() {
+    for more in [1.08, 1.15, 1.3] {
+        let ladder = of_shared_writes(more, [0.01, 0.6, 1.0], 0.3);
+        let found = diagnose(&ladder);
+        let Answer::Named { units, confidence } = &found.answer else { panic!("{more}: {found:?}") };
+        assert_eq!((units.as_slice(), *confidence), ([0].as_slice(), Confidence::Medium), "{found:?}");
+        let best = ladder.steps.last().unwrap().throughput_per_s;
+        assert_eq!((ladder.plateau(), found.plateau_per_s), (None, Some(best)), "{more}");
+        let said = text(&ladder);
+        assert!(said.contains("osds 8:0 writes") && said.contains("still grew by"), "{said}");
+        assert!(said.contains("had nothing left since half of that load"), "{said}");
+    }
+    // It is so without load; it has time left; a processor is as full; throughput grows nearly as the load does; operations fail.
+    let failing = {
+        let mut ladder = of_shared_writes(1.15, [0.01, 0.6, 1.0], 0.3);
+        ladder.steps[5].failed_share = 0.2;
+        ladder
+    };
+    for ladder in [
+        of_shared_writes(1.15, [0.7, 0.9, 1.0], 0.3),
+        of_shared_writes(1.15, [0.01, 0.6, 0.9], 0.3),
+        of_shared_writes(1.15, [0.01, 0.6, 1.0], 0.95),
+        of_shared_writes(1.6, [0.01, 0.6, 1.0], 0.3),
+        failing,
+    ] {
+        let found = diagnose(&ladder);
+        assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
+    }
+}
+
+#[test]
+fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_named_where_nothing_else_is_full() {
     // A group that may write 300 times a second does so at 10/s, and at 37/s, where a write carries more operations.
     let rows = [
         (0.3, 10.0),
@@ -235,13 +291,13 @@ fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_what_to_look_at_first() {
         (32.0, 37.5),
         (64.0, 37.0),
     ];
-    let with = |idle: f64| {
+    let with = |idle: f64, processor: f64| {
         let step = |(workers, rate): (f64, f64)| Step {
             throughput_per_s: rate,
             in_flight: workers,
             service_s: workers / rate,
             client_clear: true,
-            usage: [if rate > 10.0 { 1.0 } else { 0.96 }, rate / 190.0]
+            usage: [if rate > 10.0 { 1.0 } else { 0.96 }, processor]
                 .map(|busy| Usage { busy: Some(busy), ..Usage::default() })
                 .into(),
             ..Step::default()
@@ -250,13 +306,46 @@ fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_what_to_look_at_first() {
         let units = vec![unit(Kind::IoLimit, "osds 8:0 writes"), unit(Kind::Core, "cpu0")];
         Ladder { units, idle: vec![Some(idle), Some(0.0)], steps: rows.map(step).into() }
     };
-    let ladder = with(0.01);
-    assert_eq!(diagnose(&ladder).answer, Answer::Unexplained);
+    let ladder = with(0.01, 0.2);
+    let found = diagnose(&ladder);
+    assert!(
+        matches!(&found.answer, Answer::Named { units, confidence: Confidence::Low } if units == &[0]),
+        "{found:?}"
+    );
+    assert_eq!((found.plateau_per_s, found.still_grew), (ladder.plateau(), None), "{found:?}");
     let said = text(&ladder);
+    assert!(said.contains("limit of input and output osds 8:0 writes of s1 (osd): most likely"), "{said}");
+    // Beside a processor that is as full it is what to look at.
+    let beside = with(0.01, 0.95);
+    assert_eq!(diagnose(&beside).answer, Answer::Unexplained);
+    let said = text(&beside);
     assert!(said.contains("nearest: limit of input and output osds 8:0 writes of s1 (osd)"), "{said}");
     assert!(said.contains("nothing left at any load from 16.0/s on"), "{said}");
     // What is so without load is no sign.
-    assert!(!text(&with(0.98)).contains("nothing left"), "{}", text(&with(0.98)));
+    assert_eq!(diagnose(&with(0.98, 0.2)).answer, Answer::Unexplained);
+    assert!(!text(&with(0.98, 0.2)).contains("nothing left"), "{}", text(&with(0.98, 0.2)));
+}
+
+#[test]
+fn a_quota_that_those_who_wait_for_a_lock_use_up_is_not_named() {
+    // By the low loads the quota is full at 1000/s; a lock lets 400/s through, for which the more threads spin the more wait.
+    let rows =
+        [(1.0, 100.0), (2.0, 200.0), (4.0, 395.0), (8.0, 398.0), (16.0, 400.0), (32.0, 401.0), (64.0, 399.0)];
+    let step = |(workers, rate): (f64, f64)| Step {
+        throughput_per_s: rate,
+        in_flight: workers,
+        service_s: workers / rate,
+        client_clear: true,
+        usage: vec![Usage {
+            busy: Some(if workers < 8.0 { rate / 1000.0 } else { 1.0 }),
+            waiting: Some(Waiting::Share(if workers < 8.0 { 0.0 } else { 1.0 })),
+            ..Usage::default()
+        }],
+        ..Step::default()
+    };
+    let unit = Unit { node: "g".into(), role: "gateway".into(), kind: Kind::CpuQuota, name: "quota".into() };
+    let ladder = Ladder { units: vec![unit], idle: vec![Some(0.01)], steps: rows.map(step).into() };
+    assert_eq!(diagnose(&ladder).answer, Answer::Unexplained, "{}", text(&ladder));
 }
 
 #[test]
@@ -330,8 +419,19 @@ fn throughput_that_creeps_up_under_a_quota_that_stops_its_group_in_every_period_
     assert_eq!(found.plateau_per_s, Some(138.0));
     let (value, low, high) = found.candidates[0].forecast_per_s().unwrap();
     assert!(low <= 138.0 && 138.0 <= high && (value / 138.0 - 1.0).abs() < 0.12, "{value} [{low}, {high}]");
-    // A fifth more is no chance.
-    assert!(matches!(diagnose(&gateway(165.0)).answer, Answer::NotReached(_)));
+    // A fifth more is no chance: then its throughput is not level, and that it was used up since half of the load is what is known.
+    let found = diagnose(&gateway(165.0));
+    assert!(is_shared(&found), "{found:?}");
+}
+
+/// The quota is named because it was used up at all of the highest loads, and nothing was predicted.
+fn is_shared(found: &Diagnosis) -> bool {
+    let is_named =
+        matches!(&found.answer, Answer::Named { units, confidence: Confidence::Medium } if units == &[0]);
+    is_named
+        && found.still_grew.is_some_and(|grew| grew > 0.05)
+        && found.candidates[0].when_full.is_some()
+        && found.candidates[0].against.is_empty()
 }
 
 #[test]
@@ -348,7 +448,7 @@ fn throughput_that_creeps_up_is_level_also_where_each_load_is_twice_the_one_befo
     // More with each load, and much more with the last.
     for rates in [[120.0, 138.0, 149.0], [134.0, 138.0, 160.0]] {
         let found = with(rates);
-        assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
+        assert!(is_shared(&found), "{found:?}");
     }
 }
 
@@ -445,7 +545,8 @@ fn what_was_full_while_throughput_grew_is_said_also_of_threads_and_of_quotas_who
         usage.busy = usage.busy.map(|busy| busy.min(0.95));
     }
     let said = text(&quota);
-    assert!(said.contains("though CPU quota quota of g (gateway) had nothing left there"), "{said}");
+    assert!(said.contains("CPU quota quota of g (gateway): the bottleneck"), "{said}");
+    assert!(said.contains("still grew by 24 %") && said.contains("since half of that load"), "{said}");
     let mut growing = CREEPING;
     growing[11] = 400.0;
     let said = text(&of_one_thread(growing, 12.0));

@@ -1,0 +1,116 @@
+//! A limit that somebody has set (a quota of processor time, requests to a device a second) and that is used up at all of the
+//! highest loads, while throughput still grows or not: a journal takes several operations into one write, the more of them the
+//! longer they wait. The low loads predict no ceiling then, but what holds the operations up is seen. Source: Denning and Buzen
+//! (1978), section 3: what is never idle limits its interval, whatever an operation costs it there.
+
+use super::{
+    BUSY, Candidate, FAILED, MEETS, OWN, PREDICTED_FROM, SHARED, beyond, candidate, is_exceeded, unmeasured,
+};
+use crate::ceiling;
+use crate::ladder::{Kind, Ladder, Step};
+use crate::number::real;
+use crate::regression::{Line, quantile};
+use crate::saturation::{Waits, is_used_up};
+
+/// Over the steps at which a limit is used up there are so many at least, the load grows so many times, and throughput by less
+/// than this power of it.
+const LEAST_STEPS: usize = 3;
+const LOAD: f64 = 4.0;
+const SHARES: f64 = 0.5;
+/// Of the time, what operations have to take of a limit for their cost to be known from that.
+const LEAST_OWN: f64 = 0.05;
+
+/// What is limited so.
+pub(super) struct Found<'a> {
+    /// The limits, all of one kind.
+    pub(super) units: Vec<usize>,
+    /// The best throughput, operations per second.
+    pub(super) best_per_s: f64,
+    /// All units whose demand is known.
+    pub(super) candidates: Vec<Candidate>,
+    /// The steps at which the limits had nothing left.
+    pub(super) upper: &'a [&'a Step],
+}
+
+/// The limits that had nothing left over a load that grew to [`LOAD`] times what it was, and which nothing contradicts: they had
+/// something left without load, everything else has, and nothing fails. All steps, and those at which the client had time left.
+pub(super) fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Found<'a>> {
+    let (mut units, upper) = used_up(ladder, steps)?;
+    let best_per_s = steps.iter().map(|step| step.throughput_per_s).reduce(f64::max)?;
+    let is_sound = upper.iter().all(|step| step.failed_share <= FAILED)
+        && !is_exceeded(all, best_per_s)
+        && unmeasured(ladder, upper).is_empty();
+    let is_busy = |unit: usize| mean_busy(unit, beyond(upper)).is_some_and(|busy| busy >= BUSY);
+    if !is_sound || (0..ladder.units.len()).any(|unit| !units.contains(&unit) && is_busy(unit)) {
+        return None;
+    }
+    let looked_at = |unit| candidate(ladder, unit, best_per_s, steps, upper);
+    let mut candidates: Vec<Candidate> = (0..ladder.units.len()).filter_map(looked_at).collect();
+    let in_flight =
+        beyond(upper).iter().map(|step| step.in_flight).sum::<f64>() / real(beyond(upper).len().max(1));
+    let is_its_own = |one: &Candidate| {
+        one.by_client <= SHARED
+            && one.waits != Waits::Never
+            && costs_no_more(ladder, one.unit, steps, upper, best_per_s)
+    };
+    units.retain(|unit| candidates.iter().any(|one| one.unit == *unit && is_its_own(one)));
+    for one in candidates.iter_mut().filter(|one| units.contains(&one.unit)) {
+        let used = one.busy_at_plateau.unwrap_or(1.0) - one.demand.idle;
+        one.when_full = Some(used.max(0.0) / best_per_s).filter(|seconds| *seconds > 0.0);
+        one.predicted = ceiling::of_unit(ladder, one.unit, best_per_s * PREDICTED_FROM, in_flight);
+        one.against.clear();
+    }
+    let is_known = |unit: &usize| candidates.iter().any(|one| one.unit == *unit && one.when_full.is_some());
+    (!units.is_empty() && units.iter().all(is_known)).then_some(Found {
+        units,
+        best_per_s,
+        candidates,
+        upper,
+    })
+}
+
+/// Limits of one kind, and the steps at which all of them had nothing left.
+fn used_up<'a>(ladder: &Ladder, steps: &'a [&'a Step]) -> Option<(Vec<usize>, &'a [&'a Step])> {
+    let kind_of = |unit: usize| ladder.units[unit].kind;
+    let at_end =
+        |unit: usize| steps.iter().rev().take_while(|step| is_used_up(unit, kind_of(unit), step)).count();
+    let is_set = |unit: &usize| matches!(kind_of(*unit), Kind::CpuQuota | Kind::IoLimit);
+    let full: Vec<(usize, usize)> = (0..ladder.units.len())
+        .filter(is_set)
+        .map(|unit| (unit, at_end(unit)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let count = full.iter().map(|(_, count)| *count).min().filter(|count| *count >= LEAST_STEPS)?;
+    let upper = &steps[steps.len() - count..];
+    let [first, .., last] = upper else { return None };
+    let points: Vec<(f64, f64)> =
+        upper.iter().map(|step| (step.in_flight.ln(), step.throughput_per_s.ln())).collect();
+    let shares = last.in_flight >= first.in_flight * LOAD
+        && Line::through(&points).is_some_and(|line| line.slope < SHARES);
+    // What is used up without any operation is used by something else.
+    let comes_with_load = |unit: usize| {
+        let idle = ladder.idle.get(unit).copied().flatten();
+        idle.zip(mean_busy(unit, upper)).is_some_and(|(idle, busy)| idle < OWN * busy)
+    };
+    let units: Vec<usize> = full.iter().map(|(unit, _)| *unit).collect();
+    let are_alike = units.iter().all(|unit| kind_of(*unit) == kind_of(units[0]));
+    (shares && are_alike && units.iter().all(|unit| comes_with_load(*unit))).then_some((units, upper))
+}
+
+/// By what an operation costs the limit at the loads that leave it something, no more than what was seen was to be expected: what
+/// waits in a loop for something else uses up more with each operation, the more of them wait.
+fn costs_no_more(ladder: &Ladder, unit: usize, steps: &[&Step], upper: &[&Step], best_per_s: f64) -> bool {
+    let idle = ladder.idle.get(unit).copied().flatten().unwrap_or(0.0);
+    let ceiling = |step: &&Step| {
+        let own = step.usage.get(unit)?.busy? - idle;
+        (own >= LEAST_OWN).then(|| step.throughput_per_s * (1.0 - idle) / own)
+    };
+    let mut low: Vec<f64> = steps[..steps.len() - upper.len()].iter().filter_map(ceiling).collect();
+    low.sort_by(f64::total_cmp);
+    quantile(&low, 0.5).is_none_or(|expected| best_per_s >= expected * (1.0 - MEETS))
+}
+
+fn mean_busy(unit: usize, steps: &[&Step]) -> Option<f64> {
+    let seen: Vec<f64> = steps.iter().filter_map(|step| step.usage.get(unit)?.busy).collect();
+    (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / real(seen.len()))
+}
