@@ -213,9 +213,9 @@ write_configuration() {
       IDENTITY="$rsync_identity" DEVICES="$(node_devices "$n")" CACHE="$BED_DIR/cache/$n"
     for kind in "${KINDS[@]}"; do
       # The updater of containers starts a process for each partition, which only brings the sums of an account up to date:
-      # every 30 s this takes more of two processors than all requests.
+      # every 30 s this takes more of two processors than all requests. The first comes at a random moment of the interval.
       updater_interval=$SWIFT_INTERVAL
-      [[ $kind != container ]] || updater_interval=3600
+      [[ $kind != container ]] || updater_interval=86400
       workers=0 # serve in the one process
       [[ $kind != object ]] || workers=$SWIFT_OBJECT_WORKERS
       render "$HERE/templates/storage-server.conf.in" "$ETC/node$n/$kind-server.conf" KIND="$kind" \
