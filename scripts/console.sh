@@ -135,7 +135,7 @@ browser() {
   local reports=("$work"/w1-*/report.html)
   if [[ -x $synthetic ]]; then
     # Twenty stages: the overview, and data that has to be reduced.
-    "$synthetic" "$work/study" 30
+    "$synthetic" "$work/study" 30 1
     "$binary" report "$work"/study/w1-* >/dev/null
     reports+=("$work"/study/w1-*/report.html)
   fi

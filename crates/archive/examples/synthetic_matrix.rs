@@ -1,6 +1,7 @@
 //! Writes the archive of a whole study without a store: two systems, twelve workloads each, eighteen stages a workload,
 //! with times drawn from a fixed law. For trying out what reads archives, such as plot scripts:
-//! `cargo run -p cosmark-archive --example synthetic_matrix -- DIRECTORY [INTERVALS]`.
+//! `cargo run -p cosmark-archive --example synthetic_matrix -- DIRECTORY [INTERVALS [WORKLOADS]]`;
+//! with a third argument only so many of the workloads.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -29,17 +30,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let root = PathBuf::from(args.next().ok_or("give a directory for the archive")?);
     let intervals = args.next().map_or(Ok(12), |text| text.parse())?;
+    let most = args.next().map_or(Ok(usize::MAX), |text| text.parse())?;
     let archive = Archive::open(&root)?;
     let mut noise = Noise(42);
-    for system in [1.0, 1.6] {
-        for containers in [1, 20] {
-            for (name, sizes, bytes) in SIZES {
-                let workload = workload(&format!("{containers}cont_{name}"), containers, sizes)?;
-                // A system's speed, and what its network adds for each byte.
-                let base_ms = 2.0 * system + bytes as f64 / 100_000.0;
-                write_run(&archive, &workload, base_ms, bytes, intervals, &mut noise)?;
-            }
-        }
+    let cells = [1.0, 1.6].into_iter().flat_map(|system| {
+        [1, 20].into_iter().flat_map(move |containers| SIZES.map(|size| (system, containers, size)))
+    });
+    for (system, containers, (name, sizes, bytes)) in cells.take(most) {
+        let workload = workload(&format!("{containers}cont_{name}"), containers, sizes)?;
+        // A system's speed, and what its network adds for each byte.
+        let base_ms = 2.0 * system + bytes as f64 / 100_000.0;
+        write_run(&archive, &workload, base_ms, bytes, intervals, &mut noise)?;
     }
     Ok(())
 }
