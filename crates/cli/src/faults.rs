@@ -6,9 +6,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use cosmark_archive::{Archive, FAULT_HEALED, FaultInForce, FaultNote, Heal, RunRecord, Timestamp};
+use cosmark_archive::{
+    Archive, FAULT_HEALED, FaultInForce, FaultNote, Heal, MissingRecord, PauseRecord, RunRecord, Timestamp,
+};
 use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
-use cosmark_faults::{Agents, Player, Playing, Proxies, Said, heal_left as heal_all, may_run, reach};
+use cosmark_faults::{Agents, Away, Player, Playing, Proxies, Said, heal_left as heal_all, may_run, reach};
 use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
 use cosmark_workload::Workload;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
@@ -375,8 +377,9 @@ impl FaultsPlayed for Plays {
         self.player.as_ref().is_none_or(Player::is_over)
     }
 
-    fn results(&mut self) -> Vec<FaultResult> {
-        self.player.take().map(|player| player.results()).unwrap_or_default()
+    fn results(&mut self, missing: &[MissingRecord], pauses: &[PauseRecord]) -> Vec<FaultResult> {
+        let away = Away::of(missing, pauses);
+        self.player.take().map(|player| player.results(&away)).unwrap_or_default()
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
-use cosmark_archive::{BesideRecord, DurabilityRecord, EventKind, OpLog, Timestamp};
+use cosmark_archive::{
+    BesideRecord, DurabilityRecord, EventKind, MissingRecord, OpLog, PauseRecord, Timestamp,
+};
 use cosmark_metrics::nodes::reading::NodesSeen;
 use cosmark_metrics::{FaultResult, NodeResult, RawLimits, Snapshot};
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
@@ -90,8 +92,9 @@ pub trait FaultsPlayed {
     /// All is healed and the store whole again, or it was said what could not be.
     fn is_over(&self) -> bool;
 
-    /// What the faults of the stage cost; it is over then.
-    fn results(&mut self) -> Vec<FaultResult>;
+    /// What the faults of the stage cost; it is over then. What is missing of drivers, and when they made no load, is not put
+    /// down to the store.
+    fn results(&mut self, missing: &[MissingRecord], pauses: &[PauseRecord]) -> Vec<FaultResult>;
 }
 
 /// A step of a fault.

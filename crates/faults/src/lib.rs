@@ -15,6 +15,6 @@ pub use act::{may_run, reach};
 pub use guardian::{Terms, detach, watch};
 pub use injector::{Holding, Injector, Patience, Progress};
 pub use judge::seconds::Seconds;
-pub use judge::{Played, Stretch, results};
+pub use judge::{Away, Played, Stretch, results};
 pub use left::heal_left;
 pub use player::{News, Player, Playing};

@@ -16,7 +16,7 @@ use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
 use crate::act::{Hand, Means, Question, hand};
 use crate::judge::seconds::Seconds;
-use crate::judge::{Played, Stretch, mean, results};
+use crate::judge::{Away, Played, Stretch, mean, real, results, without};
 use crate::left::first_line;
 use in_force::{By, InForce};
 use questions::Lacking;
@@ -172,15 +172,16 @@ impl Player {
         self.shared.state().over
     }
 
-    /// What the faults cost.
+    /// What the faults cost; `away`: when drivers made no load.
     #[must_use]
-    pub fn results(&self) -> Vec<FaultResult> {
+    pub fn results(&self, away: &[Away]) -> Vec<FaultResult> {
         let state = self.shared.state();
         let playing = &self.playing;
         let measured = state.seconds.len();
         let end = playing.load_s.map_or(measured, |load_s| whole(load_s).min(measured));
         let load = Stretch { from: whole(playing.ramp_s.ceil()), to: end };
-        let mut all = results(&playing.faults, &state.played, &state.seconds, load, playing.is_open);
+        let played = without(&state.played, away, real(load.from));
+        let mut all = results(&playing.faults, &played, &state.seconds, load, playing.is_open);
         for (result, spec) in all.iter_mut().zip(&playing.faults) {
             if let FaultKind::Proxy { of, .. } = &spec.kind {
                 result.proxy = playing.proxies.cost(of);

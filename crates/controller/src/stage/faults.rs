@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{EventKind, Timestamp};
+use cosmark_archive::{EventKind, StageRecord, Timestamp};
 use cosmark_metrics::FaultResult;
 use tokio::time::Instant;
 
@@ -69,8 +69,9 @@ impl StageRun<'_, '_> {
         self.hear_faults(observer);
     }
 
-    pub(super) fn faults(&mut self) -> Vec<FaultResult> {
+    /// What they cost; the record has what is missing of drivers, and their pauses.
+    pub(super) fn faults(&mut self, record: &StageRecord) -> Vec<FaultResult> {
         let faults = self.job.faults.as_mut().filter(|_| self.has_faults);
-        faults.map(|faults| faults.results()).unwrap_or_default()
+        faults.map(|faults| faults.results(&record.missing, &record.pauses)).unwrap_or_default()
     }
 }

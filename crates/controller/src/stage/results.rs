@@ -49,7 +49,7 @@ impl StageRun<'_, '_> {
             let pauses = self.peers.iter().enumerate().map(|(at, peer)| peer.pauses(&self.name_of(at)));
             record.pauses = pauses.flatten().collect();
             record.nodes = self.nodes(&record);
-            record.faults = self.faults();
+            record.faults = self.faults(&record);
             let full = self.filling.take().map(Filling::result);
             let of = |curve: FillCurve| FillResult { full, ..curve.result(record.window_s.unwrap_or(0.0)) };
             record.fill = self.curve.take().map(of);

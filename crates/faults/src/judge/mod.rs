@@ -1,6 +1,7 @@
 //! What faults cost, from what was done in each second and when what happened to them. Pure. The parts of a slot and
 //! resiliency: ISO/IEC 25045:2010; the band: A. Brown, D. A. Patterson, "Towards Availability Benchmarks" (USENIX 2000).
 
+mod away;
 mod before;
 pub mod seconds;
 mod slot;
@@ -12,6 +13,8 @@ use cosmark_stats::proportions::clopper_pearson;
 use cosmark_stats::slots::figures;
 use cosmark_workload::model::faults::{FaultKind, FaultSpec};
 
+pub use away::Away;
+pub(crate) use away::without;
 use seconds::Seconds;
 use slot::Shape;
 use trend::{Trend, steady_from};

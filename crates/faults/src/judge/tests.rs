@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cosmark_archive::{MissingRecord, PauseRecord};
 use cosmark_metrics::{Latency, OpSnapshot};
 use cosmark_workload::model::faults::{FaultAt, ProxyFault};
 
@@ -480,6 +481,45 @@ fn a_slot_whose_forerunner_was_healed_too_late_is_void() {
     let found = results(&[spec(stall(), 5)], &slots, &three_dips(), LOAD, true);
     assert_eq!(found[0].slots[0].void, None);
     assert_eq!(found[0].slots[1].void.as_deref(), Some("the fault before it was still there"));
+}
+
+#[test]
+fn a_slot_in_which_a_driver_made_no_load_is_void_and_says_nothing_of_the_store() {
+    // Two drivers make 50/s each, and one of them makes none for twenty seconds.
+    let seconds = rates(|at| if (205..225).contains(&at) { 50 } else { 100 });
+    let slots = vec![vec![played(100.0), played(200.0), played(300.0)]];
+    let void = |from_s: f64, to_s: f64| {
+        let away = [Away { driver: "d2".into(), from_s, to_s }];
+        let slots = without(&slots, &away, 0.0);
+        let found = results(&[spec(stall(), 30)], &slots, &seconds, LOAD, true).remove(0);
+        for slot in &found.slots {
+            assert_eq!(slot.void.is_some(), slot.lost_operations.is_none(), "{slot:?}");
+            assert!(
+                slot.void.as_ref().is_none_or(|why| why.starts_with("driver d2 made no load")),
+                "{slot:?}"
+            );
+        }
+        found.slots.iter().map(|slot| slot.void.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(void(205.0, 225.0), [false, true, false]);
+    assert_eq!(void(205.0, f64::INFINITY), [false, true, true], "it does not come back");
+    assert_eq!(void(150.0, 210.0), [true, true, false]);
+    assert_eq!(void(170.0, 190.0), [false; 3], "between two slots");
+    assert_eq!(void(205.0, 205.9), [false; 3], "hardly any of it");
+    // Whoever was away before, and stays so, is no part of what slots are compared with.
+    assert_eq!(void(10.0, f64::INFINITY), [false; 3]);
+    assert_eq!(void(60.0, f64::INFINITY), [true; 3]);
+    assert_eq!(void(0.0, 150.0), [true, false, false]);
+}
+
+#[test]
+fn drivers_that_were_lost_are_away_to_the_end_and_those_that_paused_until_they_went_on() {
+    let missing =
+        [MissingRecord { driver: "a".into(), from_s: 5.0, to_s: Some(9.0), ..MissingRecord::default() }];
+    let pauses = [PauseRecord { driver: "b".into(), from_s: 1.0, to_s: 2.0, ..PauseRecord::default() }];
+    let away: Vec<_> =
+        Away::of(&missing, &pauses).into_iter().map(|one| (one.driver, one.from_s, one.to_s)).collect();
+    assert_eq!(away, [("a".to_owned(), 5.0, f64::INFINITY), ("b".to_owned(), 1.0, 2.0)]);
 }
 
 #[test]

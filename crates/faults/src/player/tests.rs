@@ -104,7 +104,7 @@ fn a_question_that_hangs_holds_no_fault_and_no_end_of_the_load_up() {
     };
     let player = begin(path, vec![hangs(Duration::from_secs(2))]);
     until_over(&player);
-    let slot = &player.results()[0].slots[0];
+    let slot = &player.results(&[])[0].slots[0];
     assert!(slot.heal_s.unwrap() - slot.from_s < 60.0, "{slot:?}");
     assert!(!file.exists());
     // A machine that is busy beyond measure may make it void, and says so.
@@ -137,7 +137,7 @@ fn a_store_that_works_for_its_answer_is_left_alone_for_four_times_as_long() {
         vec![healed_at_once(path.join("gone").to_str().unwrap(), whole, Duration::from_secs(24))],
     );
     until_over(&player);
-    let results = player.results();
+    let results = player.results(&[]);
     let slot = &results[0].slots[0];
     assert_eq!(slot.void, None, "{slot:?}");
     let why = format!("{slot:?}");
@@ -169,7 +169,7 @@ fn the_next_fault_waits_until_the_store_is_whole() {
     let whole = format!("echo x >>{0}; test $(wc -l <{0}) -ge 5", asked.display());
     let player = begin(path, vec![not_whole(path, whole, Duration::from_secs(100), 2)]);
     until_over(&player);
-    let slots = &player.results()[0].slots;
+    let slots = &player.results(&[])[0].slots;
     let [first, second] = &slots[..] else { panic!("{slots:?}") };
     assert_eq!((first.void.as_ref(), second.void.as_ref()), (None, None), "{slots:?}");
     let whole_s = first.from_s + first.whole_after_s.unwrap();
@@ -193,7 +193,7 @@ fn slots_that_would_begin_on_a_store_that_is_not_whole_are_void_unless_nobody_wa
         let faults = vec![not_whole(path, "false".to_owned(), within, 2), quiet(Duration::from_secs(1))];
         let player = begin(path, faults);
         until_over(&player);
-        let all: Vec<_> = player.results().into_iter().flat_map(|result| result.slots).collect();
+        let all: Vec<_> = player.results(&[]).into_iter().flat_map(|result| result.slots).collect();
         assert_eq!((all.len(), all[0].void.as_ref()), (3, None), "{all:?}");
         for slot in &all[1..] {
             let why = slot.void.as_deref().unwrap_or_default();
@@ -222,7 +222,7 @@ fn slots_that_are_not_made_any_more_are_void_and_say_why() {
     std::thread::sleep(Duration::from_millis(300));
     player.stop();
     until_over(&player);
-    let results = player.results();
+    let results = player.results(&[]);
     assert_eq!(results.iter().map(|result| result.slots.len()).collect::<Vec<_>>(), [2, 3]);
     for (result, slot) in
         results.iter().flat_map(|result| result.slots.iter().map(move |slot| (result, slot)))
@@ -247,7 +247,7 @@ fn slots_that_are_not_made_any_more_are_void_and_say_why() {
     };
     let player = begin(path, vec![unhealed, fault(FaultAt::After(Duration::ZERO), 1)]);
     until_over(&player);
-    let results = player.results();
+    let results = player.results(&[]);
     let why = results[1].slots[0].void.as_deref();
     assert_eq!(why, Some("the fault before it is not known to be healed"), "{:?}", results[0].slots);
     assert!(!file.exists());
@@ -269,7 +269,7 @@ fn a_store_that_is_not_whole_is_waited_for_behind_the_load_until_the_user_ends_t
     assert!(!player.is_over(), "the end of the load is no reason");
     player.leave();
     until_over(&player);
-    assert_eq!(player.results()[0].slots[0].void, None);
+    assert_eq!(player.results(&[])[0].slots[0].void, None);
 }
 
 /// An agent, and the steps that it was asked for.
@@ -347,7 +347,7 @@ fn a_fault_by_an_agent_is_played_as_any_other_and_is_void_where_its_agent_had_to
         let agents = is_reached.then(|| Arc::new(agent) as Arc<dyn Agents>);
         let player = begin_with(path, vec![fault], agents);
         until_over(&player);
-        let results = player.results();
+        let results = player.results(&[]);
         let slot = &results[0].slots[0];
         assert!(Archive::open(path).unwrap().fault_journal().all().unwrap().is_empty(), "it is healed");
         let steps = steps.lock().unwrap().clone();
@@ -422,7 +422,7 @@ fn what_became_of_a_fault_of_an_agent_is_said_in_words_that_differ_and_only_what
         // What the run waits for is said while it waits, once, and only where an answer may still come.
         let waits = news.matches("the run waits as long").count();
         assert_eq!(waits, usize::from(says.contains("NOT KNOWN")), "{news}");
-        let results = player.results();
+        let results = player.results(&[]);
         let slot = &results[0].slots[0];
         assert!(slot.void.as_ref().is_some_and(|why| why.contains(void)), "{slot:?}");
         assert_eq!(slot.healed_s.is_some(), is_healed, "{slot:?}");
@@ -448,7 +448,7 @@ fn of_a_run_that_is_taken_up_slots_that_may_have_begun_are_void_and_the_others_a
     let faults = vec![fault("before", 0, 2), fault("after", 12, 1)];
     let player = begin_at(path, faults, None, (began, Some(now)));
     until_over(&player);
-    let results = player.results();
+    let results = player.results(&[]);
     for slot in &results[0].slots {
         assert!(
             slot.void.as_ref().is_some_and(|why| why.contains("taken up by another controller 4 s")),
@@ -464,7 +464,7 @@ fn of_a_run_that_is_taken_up_slots_that_may_have_begun_are_void_and_the_others_a
     // A load that begins afterwards has all.
     let player = begin_at(path, vec![fault("before", 0, 2)], None, (Timestamp::now(), Some(now)));
     until_over(&player);
-    assert!(player.results()[0].slots.iter().all(|slot| slot.landed_s.is_some()));
+    assert!(player.results(&[])[0].slots.iter().all(|slot| slot.landed_s.is_some()));
 }
 
 #[test]
@@ -479,7 +479,7 @@ fn of_a_store_whose_agent_does_not_answer_nobody_says_that_it_is_not_whole() {
     let agent = OneAgent { steps: Arc::default(), heals_by_itself: false, heals: None, lost: usize::MAX };
     let player = begin_with(directory.path(), vec![fault], Some(Arc::new(agent)));
     until_over(&player);
-    let results = player.results();
+    let results = player.results(&[]);
     let slot = &results[0].slots[0];
     let why = &slot.unknown["whole_after_s"];
     assert!(slot.whole_after_s.is_none() && slot.landed_s.is_some(), "{slot:?}");
@@ -500,7 +500,7 @@ fn an_agent_that_is_away_for_a_while_is_asked_again_whether_all_is_whole() {
     let player = begin_with(directory.path(), vec![fault], Some(Arc::new(agent)));
     until_over(&player);
     let said: Vec<String> = player.take().into_iter().map(|news| news.text).collect();
-    let results = player.results();
+    let results = player.results(&[]);
     let slot = &results[0].slots[0];
     assert!(slot.void.is_none() && slot.whole_after_s.is_some(), "{slot:?} {said:?}");
     assert_eq!(steps.lock().unwrap().iter().filter(|step| **step == Step::Whole).count(), 3, "{said:?}");
