@@ -378,17 +378,18 @@ impl Stage<'_> {
         played.from_s = self.now_s();
         self.tell(&format!("{name}: {what}"));
         played.steps = in_force.hand.steps();
+        let mut took_s = 0.0;
         match in_force.inject() {
             Ok(output) => {
                 self.tell_output(&name, &output);
-                self.prove(spec, &name, in_force.hand, played);
+                took_s = self.prove(spec, &name, in_force.hand, played);
             }
             Err(why) => played.void = Some(why),
         }
         if played.void.is_none() {
-            self.hold(spec, &name, played);
+            self.hold(spec, &name, played, took_s);
             if !in_force.was_healed() {
-                self.look_again(in_force.hand, played);
+                self.look_again(spec, in_force.hand, played, took_s);
             }
         }
         played.heal_s = Some(self.now_s());
@@ -419,7 +420,7 @@ impl Stage<'_> {
         }
         let until = Instant::now() + PROOF_WITHIN;
         // Where it cannot be told, it cannot be proved later either, and that is said then.
-        while let Ok(Some(proof)) = hand.landed() {
+        while let Ok(Some(proof)) = hand.landed_while(&|| !self.is_stopped()) {
             if Instant::now() > until || self.is_stopped() {
                 let proof = first_line(&proof);
                 return Err(format!(
@@ -428,36 +429,24 @@ impl Stage<'_> {
             }
             self.wait(LOOK_EVERY);
         }
-        Ok(())
+        // To look may have taken long.
+        if self.is_stopped() { Err("the load ended before it was made".to_owned()) } else { Ok(()) }
     }
 
-    /// What lasts until it is healed is still there now.
-    fn look_again(&self, hand: &mut dyn Hand, played: &mut Played) {
-        if !hand.lasts() || self.is_stopped() {
-            return;
-        }
-        played.void = match hand.landed() {
-            Ok(Some(_)) => {
-                played.runs_again = hand.runs_again();
-                return;
-            }
-            Ok(None) => Some(
-                "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it"
-                    .to_owned(),
-            ),
-            Err(why) => Some(format!("whether it was there until it was to be healed cannot be told: {why}")),
-        };
-    }
-
-    fn prove(&self, spec: &FaultSpec, name: &str, hand: &mut dyn Hand, played: &mut Played) {
+    /// Gives how long the proof took, s; 0 where nobody looks again. One that does not end keeps no fault in force beyond its time,
+    /// and no load from ending.
+    fn prove(&self, spec: &FaultSpec, name: &str, hand: &mut dyn Hand, played: &mut Played) -> f64 {
         let until = Instant::now() + PROOF_WITHIN.min(spec.hold.max(Duration::from_secs(1)));
+        let last_s = self.now_s() + PROOF_WITHIN.max(spec.hold).as_secs_f64();
+        let is_wanted = || self.now_s() < last_s && !self.is_stopped();
         let mut why = None;
         while played.landed.is_none() && !self.is_stopped() {
-            match hand.landed() {
+            let asked_s = self.now_s();
+            match hand.landed_while(&is_wanted) {
                 Ok(Some(proof)) => {
                     self.tell(&format!("{name}: {FAULT_LANDED}{}", first_line(&proof)));
                     played.landed = Some((self.now_s(), proof));
-                    return;
+                    return if hand.lasts() { self.now_s() - asked_s } else { 0.0 };
                 }
                 Ok(None) => {}
                 Err(error) => why = Some(error),
@@ -469,10 +458,11 @@ impl Stage<'_> {
         }
         if self.is_stopped() {
             played.void = Some("the load ended before it was proved".to_owned());
-            return;
+            return 0.0;
         }
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         played.void = Some(format!("nothing proves that the fault was there{why}"));
+        0.0
     }
 
     /// Until the first slot of a fault may begin.

@@ -244,6 +244,10 @@ impl Hand for Commands {
         vec![format!("{} in {}", self.inject.join(" "), self.directory.display())]
     }
 
+    fn lasts(&self) -> bool {
+        true
+    }
+
     fn inject(&mut self, begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         let output = run_watched(&self.inject, &self.directory, self.within, begun)?;
         if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(&self.inject)) }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmark_workload::model::faults::FaultSpec;
 
 use super::{Ends, Played, Stage};
-use crate::act::{Answer, Question};
+use crate::act::{Answer, Hand, Question};
 use crate::left::first_line;
 
 const ASK_NOTICED_EVERY: Duration = Duration::from_millis(500);
@@ -15,6 +15,8 @@ const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
 const ASK_WHOLE_REST: u32 = 4;
 /// A fault that was in force so much longer than it was to be is another one.
 const LONGER_S: f64 = 2.0;
+/// A last look at a fault may take so much longer than it should, and is ended then.
+const LAST_LOOK_S: f64 = 5.0;
 
 /// A question that was begun in time may take so much longer.
 const LAST_ANSWER_S: f64 = 30.0;
@@ -111,14 +113,46 @@ impl Stage<'_> {
         self.tell(&format!("{name}: nobody can say whether redundancy is whole: {}", first_line(why)));
     }
 
-    /// Until it is to be healed; asks meanwhile whether the store has noticed. No question keeps it in force for longer.
-    pub(super) fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played) {
-        let until_s = played.from_s + spec.hold.as_secs_f64();
+    /// Until it is to be healed, less the time for a last look, as its proof took `took_s`; asks meanwhile whether the store has
+    /// noticed. No question keeps it in force for longer.
+    pub(super) fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played, took_s: f64) {
+        let hold_s = spec.hold.as_secs_f64();
+        let until_s = played.from_s + hold_s - took_s.min(hold_s / 2.0);
         // Making and proving it may have taken longer than it was to hold.
         let due_s = until_s.max(self.now_s());
         self.ask_noticed(spec, name, played, until_s);
         self.wait_until_s(until_s);
         played.void = held_too_long(played.from_s, due_s, self.now_s(), spec.hold);
+    }
+
+    /// What lasts until it is healed is still there at the end of its time. A proof that takes longer than before, or hangs, keeps
+    /// no fault in force.
+    pub(super) fn look_again(&self, spec: &FaultSpec, hand: &mut dyn Hand, played: &mut Played, took_s: f64) {
+        if !hand.lasts() || self.is_stopped() {
+            return;
+        }
+        let (from_s, hold) = (played.from_s, spec.hold);
+        let until_s = from_s + hold.as_secs_f64();
+        let due_s = until_s.max(self.now_s() + took_s);
+        let last_s = due_s + LAST_LOOK_S;
+        let found = hand.landed_while(&|| self.now_s() < last_s && !self.is_stopped());
+        let cannot_tell =
+            |why: &str| format!("whether it was there until it was to be healed cannot be told: {why}");
+        played.void = match found {
+            Ok(Some(_)) => {
+                played.runs_again = hand.runs_again();
+                self.wait_until_s(until_s);
+                let now_s = self.now_s();
+                played.void.take().or_else(|| held_too_long(from_s, due_s, now_s, hold))
+            }
+            Ok(None) if self.is_stopped() => return,
+            Ok(None) if self.now_s() >= last_s => Some(cannot_tell("its proof did not end in time")),
+            Ok(None) => Some(
+                "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it"
+                    .to_owned(),
+            ),
+            Err(why) => Some(cannot_tell(&why)),
+        };
     }
 
     fn ask_noticed(&self, spec: &FaultSpec, name: &str, played: &mut Played, until_s: f64) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{Archive, Heal, Timestamp};
+use cosmark_metrics::SlotResult;
 use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultPlace, FaultSpec};
 
@@ -123,6 +124,65 @@ fn a_question_that_hangs_holds_no_fault_and_no_end_of_the_load_up() {
     player.stop();
     until_over(&player);
     assert!(!file.exists());
+}
+
+/// A fault by commands whose file is its being there; `proof` is run where it is.
+fn by_commands(path: &Path, inject: &str, proof: &str, hold_s: u64) -> FaultSpec {
+    let (file, hold) = (path.join("gone"), Duration::from_secs(hold_s));
+    let spec = healed_at_once(file.to_str().unwrap(), "true".to_owned(), hold + Duration::from_secs(1));
+    let kind = FaultKind::Command {
+        inject: format!("cd {}; touch gone; {inject}", path.display()),
+        heal: format!("rm -f {}", file.display()),
+        proof: Some(format!("cd {}; test -e gone && {{ {proof}; }}", path.display())),
+        place: FaultPlace::Here,
+    };
+    FaultSpec { kind, hold, within: Duration::from_secs(300), whole: None, ..spec }
+}
+
+#[test]
+fn a_fault_by_commands_that_ends_by_itself_is_void() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let player = begin(path, vec![by_commands(path, "(sleep 1; rm gone) >/dev/null 2>&1 &", "true", 4)]);
+    until_over(&player);
+    let slot = &player.results(&[])[0].slots[0];
+    let why = slot.void.as_deref().unwrap_or_default();
+    // A machine that is busy beyond measure may be too late to prove it.
+    assert!(why.contains("it was gone before it was to be healed") || slot.landed_s.is_none(), "{slot:?}");
+    assert!(slot.void.is_some(), "{slot:?}");
+}
+
+#[test]
+fn a_proof_that_is_slow_or_hangs_keeps_no_fault_in_force_for_longer_and_no_load_from_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let held_s = |slot: &SlotResult| slot.heal_s.unwrap() - slot.from_s;
+    let played = |proof: &str| {
+        let player = begin(path, vec![by_commands(path, "true", proof, 7)]);
+        until_over(&player);
+        assert!(!path.join("gone").exists());
+        player.results(&[]).remove(0).slots.remove(0)
+    };
+    let slow = played("sleep 3");
+    assert!(slow.landed_s.is_some() && held_s(&slow) < 9.5, "{slow:?}");
+    let hangs = played("test ! -e proved || sleep 600; touch proved");
+    assert!(held_s(&hangs) < 60.0, "{hangs:?}");
+    assert!(
+        hangs.void.as_ref().is_some_and(|why| why.contains("its proof did not end in time")),
+        "{hangs:?}"
+    );
+
+    let player = begin(path, vec![by_commands(path, "true", "sleep 600", 500)]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while !path.join("gone").exists() {
+        assert!(Instant::now() < until, "it is not made");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    player.stop();
+    until_over(&player);
+    assert!(!path.join("gone").exists());
+    let slot = &player.results(&[])[0].slots[0];
+    assert_eq!(slot.void.as_deref(), Some("the load ended before it was proved"), "{slot:?}");
 }
 
 #[test]
