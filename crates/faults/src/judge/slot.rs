@@ -121,16 +121,23 @@ impl Basis<'_> {
             let back_s = played.from_s + after;
             found.dips.iter().any(|dip| dip.from_s >= back_s)
         });
-        if let (Some(healed), Some(whole_s)) = (played.healed_s, played.whole_s) {
-            slot.rebuild_lost_operations =
-                Some(self.lost_beyond_chance(healthy, (whole(healed), whole(whole_s))));
-        }
-        let why = "it is not known when redundancy was whole again";
-        unknown.add("rebuild_lost_operations", slot.rebuild_lost_operations.is_none(), Some(why));
+        self.rebuilding(healthy, played, slot, unknown);
         let expected = self.rate_without(healthy, played) * real(to.saturating_sub(from));
         let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
         slot.resiliency = (expected > 0.0).then(|| done / expected);
         Shape { ends_above, falls_again, runs_again: played.runs_again }
+    }
+
+    /// What it cost until redundancy was whole again: a load that had ended by then says nothing of the rest.
+    fn rebuilding(&self, healthy: &Healthy, played: &Played, slot: &mut SlotResult, unknown: &mut Unknown) {
+        let rebuilt = played.healed_s.zip(played.whole_s).map(|(from_s, to_s)| (whole(from_s), whole(to_s)));
+        let seen = rebuilt.filter(|(_, to)| *to <= self.end);
+        slot.rebuild_lost_operations = seen.map(|seconds| self.lost_beyond_chance(healthy, seconds));
+        let why = match rebuilt {
+            Some(_) => "the load ended before redundancy was whole again",
+            None => "it is not known when redundancy was whole again",
+        };
+        unknown.add("rebuild_lost_operations", seen.is_none(), Some(why));
     }
 
     /// What was not done in these seconds; 0 where chance explains it, theirs and that of the level.

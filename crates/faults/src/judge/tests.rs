@@ -314,6 +314,19 @@ fn what_chance_takes_while_a_store_rebuilds_is_not_lost_to_that() {
 }
 
 #[test]
+fn what_rebuilding_costs_is_not_known_where_the_load_ended_before_it_did() {
+    let seconds = rates(|at| if at < 350 { 100 } else { 80 });
+    for (whole_s, lost) in [(390.0, Some(600.0)), (400.4, Some(800.0)), (460.0, None)] {
+        let slot = Played { whole_s: Some(whole_s), healed_s: Some(360.0), ..played(340.0) };
+        let found = judged(&seconds, &[slot], 20).slots.remove(0);
+        assert_eq!((found.void.as_ref(), found.rebuild_lost_operations), (None, lost), "{found:?}");
+        let why = found.unknown.get("rebuild_lost_operations");
+        assert_eq!(why.is_some_and(|why| why.starts_with("the load ended")), lost.is_none(), "{found:?}");
+        assert_eq!(found.whole_after_s, Some(whole_s - 340.0));
+    }
+}
+
+#[test]
 fn pauses_that_a_store_makes_anyway_are_not_charged_to_a_fault() {
     let found = judged(
         &rates(|at| if at % 10 == 0 || (113..118).contains(&at) { 0 } else { 100 }),
