@@ -14,6 +14,7 @@ use crate::directory::files::RECORD;
 use crate::directory::files::{GrowingFile, read_bounded, write_whole};
 use crate::directory::reader::read_record;
 use crate::directory::run_dir::take_log;
+use crate::ledger::checksum;
 use crate::record::durability::{DurabilityFinding, DurabilityRecord};
 use crate::{ArchiveError, RunRecord, regular};
 
@@ -35,6 +36,17 @@ pub struct ReadBackProgress {
     pub record: DurabilityRecord,
     lines: u64,
     table_bytes: u64,
+    /// Of all the rest: nobody goes on with what was damaged.
+    #[serde(default)]
+    sum: u64,
+}
+
+impl ReadBackProgress {
+    fn summed(self) -> Self {
+        let rest = Self { sum: 0, ..self };
+        let sum = checksum(&serde_json::to_vec(&rest).unwrap_or_default());
+        Self { sum, ..rest }
+    }
 }
 
 /// The files of a reading back.
@@ -116,12 +128,16 @@ impl ReadBackFiles {
         let Some(number) = numbers(run, ".progress.json")?.into_iter().max() else { return Ok(None) };
         let path = progress_of(run, number);
         let text = read_bounded(&path, MOST_BYTES)?;
+        let damaged = |problem: String| ArchiveError::Unreadable {
+            path: path.clone(),
+            problem,
+            remedy: "delete the file and begin anew, without --resume",
+        };
         let progress: ReadBackProgress =
-            serde_json::from_str(&text).map_err(|error| ArchiveError::Unreadable {
-                path,
-                problem: error.to_string(),
-                remedy: "delete the file and begin anew, without --resume",
-            })?;
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if progress.clone().summed() != progress {
+            return Err(damaged("it is damaged: its checksum is wrong".to_owned()));
+        }
         let path = table_of(run, number);
         let there = regular::open(&path).and_then(|table| table.metadata()).map(|meta| meta.len());
         // What is counted stands in it: nothing is made up for what is gone, and it is made shorter only, whatever is said.
@@ -185,8 +201,9 @@ impl ReadBackFiles {
             record: record.clone(),
             lines: self.lines,
             table_bytes: self.table_bytes,
+            sum: 0,
         };
-        let text = serde_json::to_vec(&progress).unwrap_or_default();
+        let text = serde_json::to_vec(&progress.summed()).unwrap_or_default();
         write_whole(&progress_of(&self.dir, self.number), true, |out| out.write_all(&text))
     }
 
@@ -289,5 +306,33 @@ mod tests {
         std::fs::write(&path, [&whole[..], &b"lost,c,later,404\n"[..]].concat()).unwrap();
         assert!(ReadBackFiles::go_on(run.path()).unwrap().is_some());
         assert_eq!(std::fs::read(&path).unwrap(), whole);
+    }
+
+    #[test]
+    fn nobody_goes_on_with_a_progress_of_which_a_single_sign_was_damaged() {
+        let run = tempfile::tempdir().unwrap();
+        let mut first = ReadBackFiles::begin(run.path()).unwrap();
+        first.add(&finding("a")).unwrap();
+        let standing =
+            serde_json::json!({"container_from": 120, "next": 512, "counts": {"right": 511, "lost": 1}});
+        let record = DurabilityRecord { objects: 1000, right: 511, lost: 1, ..DurabilityRecord::default() };
+        first.keep(&serde_json::json!({"sample": null, "seed": 7}), &standing, &record).unwrap();
+        drop(first);
+        let path = progress_of(run.path(), 1);
+        let whole = std::fs::read(&path).unwrap();
+        let (files, progress) = ReadBackFiles::go_on(run.path()).unwrap().unwrap();
+        drop(files);
+        assert_eq!((&progress.standing, &progress.record), (&standing, &record));
+        for at in 0..whole.len() {
+            let mut text = whole.clone();
+            text[at] ^= 1;
+            std::fs::write(&path, &text).unwrap();
+            // The name of what is nought anyway may be any.
+            match ReadBackFiles::go_on(run.path()) {
+                Ok(Some((_, read))) => assert_eq!(read, progress, "{}", String::from_utf8_lossy(&text)),
+                Ok(None) => panic!("it is there"),
+                Err(error) => assert!(error.to_string().contains("begin anew"), "{error}"),
+            }
+        }
     }
 }

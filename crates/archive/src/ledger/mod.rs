@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::ArchiveError;
 use crate::directory::files::write_whole;
 use crate::ledger::merge::{Entries, Merged, rows_of};
+pub(crate) use crate::ledger::run_file::checksum;
 use crate::ledger::run_file::write_run;
 use crate::regular;
 
