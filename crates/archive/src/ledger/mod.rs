@@ -44,6 +44,9 @@ pub struct LedgerHead {
     pub missing: u64,
     /// Kinds of names.
     pub spaces: Vec<Space>,
+    /// Names of its files, once it is over: with one of them objects would be gone, or look older than they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<String>>,
 }
 
 /// A ledger that is being written.
@@ -78,13 +81,13 @@ impl LedgerWriter {
             writer.next = writer.next.max(number + 1);
             writer.runs.entry(class).or_default().push(path);
         }
-        writer.write_head(false)?;
+        writer.write_head(false, None)?;
         Ok(writer)
     }
 
-    fn write_head(&self, complete: bool) -> Result<(), ArchiveError> {
-        let head =
-            LedgerHead { schema: 1, complete, missing: self.missing, spaces: self.plan.spaces.clone() };
+    fn write_head(&self, complete: bool, files: Option<Vec<String>>) -> Result<(), ArchiveError> {
+        let (missing, spaces) = (self.missing, self.plan.spaces.clone());
+        let head = LedgerHead { schema: 1, complete, missing, spaces, files };
         let text = serde_json::to_vec_pretty(&head).unwrap_or_default();
         write_whole(&self.dir.join(HEAD), true, |out| out.write_all(&text))
     }
@@ -160,8 +163,13 @@ impl LedgerWriter {
     /// Writes the last of it and says that it is whole.
     pub fn finish(mut self) -> Result<(), ArchiveError> {
         self.flush()?;
-        self.write_head(self.missing == 0)
+        let files = self.runs.values().flatten().filter_map(|path| name_of(path)).collect();
+        self.write_head(self.missing == 0, Some(files))
     }
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_str()?.to_owned())
 }
 
 fn class_and_number(path: &Path) -> Option<(u32, u64)> {
@@ -197,7 +205,8 @@ impl Ledger {
     /// # Errors
     /// When it cannot be read.
     pub fn open(run: &Path) -> Result<Option<Self>, ArchiveError> {
-        let path = run.join(DIRECTORY).join(HEAD);
+        let directory = run.join(DIRECTORY);
+        let path = directory.join(HEAD);
         let text = match regular::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -213,8 +222,17 @@ impl Ledger {
         if head.schema != 1 {
             return Err(unreadable(format!("its format {} is of a later version of Cosmark", head.schema)));
         }
-        let runs = runs_in(&run.join(DIRECTORY))?;
-        Ok(Some(Self { head, runs }))
+        let runs = runs_in(&directory)?;
+        let is_gone = |name: &&String| runs.iter().all(|path| name_of(path).as_ref() != Some(*name));
+        let gone = head.files.iter().flatten().find(is_gone).cloned();
+        match gone {
+            None => Ok(Some(Self { head, runs })),
+            Some(name) => Err(ArchiveError::Unreadable {
+                path: directory.join(name),
+                problem: "it is gone".to_owned(),
+                remedy: "restore the file from a copy: without it nobody knows what was acknowledged",
+            }),
+        }
     }
 
     /// Every object with the changes that may be its last, in order. What was done to a whole container is done to each of its objects.

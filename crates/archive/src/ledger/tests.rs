@@ -125,3 +125,31 @@ fn a_damaged_file_is_said_to_be_damaged_wherever_it_is() {
         assert!(!sound, "cut at {cut}");
     }
 }
+
+#[test]
+fn a_file_that_is_gone_is_missed_and_not_taken_for_objects_that_nobody_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ledger = writer(dir.path());
+    for round in 0..20 {
+        ledger.rows.extend((0..100).map(|object| row(object, round * 10, true)));
+        ledger.flush().unwrap();
+    }
+    ledger.finish().unwrap();
+    let read = Ledger::open(dir.path()).unwrap().unwrap();
+    assert_eq!((read.count().unwrap(), read.head.files.as_ref().map(Vec::len)), (100, Some(read.runs.len())));
+    assert!(read.runs.len() > 3, "{:?}", read.runs);
+    for path in &read.runs {
+        let whole = std::fs::read(path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        let why = Ledger::open(dir.path()).unwrap_err().to_string();
+        assert!(why.contains(&path.display().to_string()) && why.contains("it is gone"), "{why}");
+        std::fs::write(path, whole).unwrap();
+    }
+    assert!(Ledger::open(dir.path()).unwrap().is_some());
+    // A run that is taken up writes on, and what a kill leaves then is not over.
+    let mut ledger = writer(dir.path());
+    ledger.rows.push(row(1, 1000, true));
+    drop(ledger);
+    std::fs::remove_file(&read.runs[0]).unwrap();
+    assert!(!Ledger::open(dir.path()).unwrap().unwrap().head.complete);
+}
