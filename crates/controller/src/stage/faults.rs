@@ -18,6 +18,7 @@ impl StageRun<'_, '_> {
     pub(super) fn begin_faults(&mut self, at: Timestamp) {
         if self.has_faults
             || self.stage.faults.is_empty()
+            || self.failure.is_some()
             || *self.job.stop.borrow() != crate::job::StopLevel::Run
         {
             return;

@@ -246,6 +246,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 _ = tick.tick() => {
                     self.tell(observer);
                     if requested == StopLevel::Run && (self.is_settled(observer) || self.is_full_enough(observer)) {
+                        self.stop_faults();
                         self.stop_all(false);
                         patience = Some(Instant::now() + FINISH_PATIENCE);
                     }
@@ -295,6 +296,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         if self.failure.is_none() {
             self.failure = Some(failure);
             let nothing_yet = self.peers.iter().all(|peer| peer.launch.is_none());
+            self.stop_faults();
             self.stop_all(nothing_yet);
         }
     }
