@@ -8,7 +8,7 @@ use cosmark_archive::{Archive, HostRecord, MissingRecord, NewRun, PauseRecord, S
 use cosmark_controller::{
     ArchiveWriter, FaultNews, FaultsPlayed, Observer, Progress, RunJob, StageNews, StopLevel, run_workload,
 };
-use cosmark_metrics::{FaultResult, SlicePlan, Snapshot};
+use cosmark_metrics::{FaultResult, HealthSample, Latency, SlicePlan, Snapshot};
 use cosmark_wire::{
     ContainersBefore, DriverEvent, DriverLink, EventSender, Launched, MissionReport, PauseReason, StageOrder,
     TriggerOrder, TriggerReport,
@@ -82,6 +82,14 @@ impl DriverLink for Scripted {
                 let why = PauseReason::NotRenewed;
                 let paused = DriverEvent::Paused { from_ns: at_ns(1), to_ns: at_ns(3), why };
                 events.send(None, paused).await.unwrap();
+                // It stood still for three seconds, which is heard of with the look after that; later for less than two.
+                for (second, longest_ms) in [(30, 3000), (40, 1990)] {
+                    let mut pause = Latency::default();
+                    pause.record(longest_ms * 1_000_000);
+                    let (at_ns, span_ns) = (at_ns(second), 1_000_000_000);
+                    let look = HealthSample { at_ns, span_ns, pause, ..HealthSample::default() };
+                    events.send(None, DriverEvent::Health(look)).await.unwrap();
+                }
                 tokio::select! {
                     () = finish.notified() => sleep(DRAIN).await,
                     () = sleep(LOAD) => {}
@@ -145,7 +153,8 @@ impl FaultsPlayed for Listens {
 
     fn results(&mut self, missing: &[MissingRecord], pauses: &[PauseRecord]) -> Vec<FaultResult> {
         let missing = missing.iter().map(|one| format!("{} from {}", one.driver, one.from_s));
-        let pauses = pauses.iter().map(|one| format!("{} from {} to {}", one.driver, one.from_s, one.to_s));
+        let pauses =
+            pauses.iter().map(|one| format!("{} from {:.1} to {:.1}", one.driver, one.from_s, one.to_s));
         self.0.lock().unwrap().away = missing.chain(pauses).collect();
         Vec::new()
     }
@@ -204,6 +213,6 @@ fn a_stage_that_fails_heals_at_once_and_not_when_all_that_was_under_way_has_ende
 #[test]
 fn what_drivers_did_not_do_is_said_to_whoever_judges_the_faults() {
     let heard = heard("continue");
-    assert_eq!(heard.away, ["d2 from 4", "d1 from 1 to 3"]);
+    assert_eq!(heard.away, ["d2 from 4", "d1 from 1.0 to 3.0", "d1 from 27.0 to 30.0"]);
     assert!(heard.stopped_after.unwrap() >= LOAD - Duration::from_secs(1), "{:?}", heard.stopped_after);
 }

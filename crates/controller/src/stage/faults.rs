@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{EventKind, StageRecord, Timestamp};
+use cosmark_archive::{EventKind, PauseRecord, StageRecord, Timestamp};
 use cosmark_metrics::FaultResult;
 use tokio::time::Instant;
 
@@ -72,7 +72,9 @@ impl StageRun<'_, '_> {
 
     /// What they cost; the record has what is missing of drivers, and their pauses.
     pub(super) fn faults(&mut self, record: &StageRecord) -> Vec<FaultResult> {
+        let stood = self.peers.iter().enumerate().flat_map(|(at, peer)| peer.stood(&self.name_of(at)));
+        let pauses: Vec<PauseRecord> = record.pauses.iter().cloned().chain(stood).collect();
         let faults = self.job.faults.as_mut().filter(|_| self.has_faults);
-        faults.map(|faults| faults.results(&record.missing, &record.pauses)).unwrap_or_default()
+        faults.map(|faults| faults.results(&record.missing, &pauses)).unwrap_or_default()
     }
 }

@@ -11,6 +11,9 @@ use cosmark_workload::share::MissionShare;
 /// How far a clock may stray until it is compared again.
 const STRAYS_NS: u64 = 500_000_000;
 
+/// A driver in which a thread that sleeps a millisecond wakes so late stood still, and its load with it.
+const STOOD_NS: u64 = 2_000_000_000;
+
 /// Pauses that are written down of a driver in a stage.
 const MOST_PAUSES: usize = 10_000;
 
@@ -49,6 +52,8 @@ pub struct Peer {
     facts: ClientFacts,
     /// When it made no load although it was to: on its clock.
     pauses: Vec<(u64, u64, PauseReason)>,
+    /// When it stood still, on its clock.
+    stood: Vec<(u64, u64)>,
     clock_drift: Option<ClockDrift>,
     /// How far it has spoken of the window of each of its works, ns since the common instant.
     pub windows_ns: BTreeMap<u16, u64>,
@@ -114,6 +119,7 @@ impl Peer {
             watermark_ns: 0,
             facts: ClientFacts::default(),
             pauses: Vec::new(),
+            stood: Vec::new(),
             windows_ns: BTreeMap::new(),
             clock_drift: None,
             in_window: HealthSummary::default(),
@@ -145,6 +151,12 @@ impl Peer {
         let launch = self.launch.as_ref()?;
         let middle_ns = sample.at_ns.saturating_sub(sample.span_ns / 2);
         self.all.add(sample);
+        let longest_ns = sample.pause.max_ns().unwrap_or(0);
+        if longest_ns >= STOOD_NS && self.stood.len() < MOST_PAUSES {
+            // It may be heard of with the next look.
+            let from_ns = sample.at_ns.saturating_sub(longest_ns.max(sample.span_ns));
+            self.stood.push((from_ns, sample.at_ns));
+        }
         if launch.plans.iter().any(|(_, plan)| plan.is_due_in_window(middle_ns)) {
             self.in_window.add(sample);
         }
@@ -197,6 +209,19 @@ impl Peer {
             },
         };
         self.pauses.iter().map(record).collect()
+    }
+
+    /// When it stood still, since the common instant.
+    pub fn stood(&self, name: &str) -> Vec<PauseRecord> {
+        let Some(launch) = &self.launch else { return Vec::new() };
+        let seconds = |at_ns| Duration::from_nanos(launch.since_ns(at_ns)).as_secs_f64();
+        let record = |&(from_ns, to_ns): &(u64, u64)| PauseRecord {
+            driver: name.to_owned(),
+            from_s: seconds(from_ns),
+            to_s: seconds(to_ns),
+            reason: "it stood still".to_owned(),
+        };
+        self.stood.iter().map(record).collect()
     }
 
     /// What a share of it said of its beginning.
