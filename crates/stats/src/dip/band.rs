@@ -12,6 +12,10 @@ const DEVIATIONS: f64 = 3.0;
 const LEAST_SHARE: f64 = 0.01;
 /// And at least so many operations.
 const LEAST_OPERATIONS: f64 = 1.5;
+/// Of a second that lies farther out than so many times the noise no more counts: one pause is no measure of the others.
+const FARTHEST: f64 = 5.0;
+/// More seconds lie far out than those of a normal law from so many times the noise on.
+const SCATTERED: f64 = 1.2;
 /// The standard deviation of a normal law in median absolute deviations.
 const NORMAL: f64 = 1.4826;
 /// Seconds are opposed to others from this correlation on. It is looked at as many seconds later as fit so often into all of
@@ -44,6 +48,9 @@ pub struct Band {
     pub level: f64,
     /// How much one second within the band differs from another, as a standard deviation.
     pub noise: f64,
+    /// The same of all seconds, those cut that lie very far out, where more of them lie far out than of a normal law; else the
+    /// noise. What is more than chance is measured by it.
+    pub scatter: f64,
     /// The same of all seconds where pauses come again and again; else the noise.
     pub spread: f64,
     /// How many seconds one independent second is worth: neighbours resemble each other.
@@ -70,6 +77,11 @@ impl Band {
         let least = (LEAST_SHARE * median_rate).max(LEAST_OPERATIONS) / DEVIATIONS;
         // Where many seconds are alike the median says nothing of the others.
         let noise = (NORMAL * deviation).max(spread(&within, usual)).max(least);
+        let cut: Vec<f64> = healthy
+            .iter()
+            .map(|rate| usual + (rate - usual).clamp(-FARTHEST * noise, FARTHEST * noise))
+            .collect();
+        let scattered = spread(&cut, usual);
         let least_taken = (LEAST_TAKEN * noise).max(LEAST_TAKEN_SHARE * median_rate);
         let taken = taken_by_pauses(healthy, usual, (low, high), least_taken);
         let level = usual - taken;
@@ -81,6 +93,7 @@ impl Band {
             high,
             level,
             noise,
+            scatter: if scattered > SCATTERED * noise { scattered } else { noise },
             spread: if taken > 0.0 { spread(healthy, level).max(noise) } else { noise },
             memory: (1.0 + resembling) / (1.0 - resembling),
             outside: 1.0 - real(within.len()) / real(healthy.len()),

@@ -11,28 +11,28 @@ pub struct Segment {
     pub to: usize,
 }
 
-/// What a second may lack before it counts, in units of noise, and as a share of the level.
+/// What a second may lack before it counts, in units of what seconds scatter by, and as a share of the level.
 const ALLOWANCE: f64 = 0.75;
 const LEAST_ALLOWANCE: f64 = 0.01;
-/// A stretch counts from this score on, in units of noise: of 10^5 healthy seconds about one begins such a stretch, for
+/// A stretch counts from this score on, in the same units: of 10^5 healthy seconds about one begins such a stretch, for
 /// exp(-2 k h) with k = 0.75 and h = 8.5 is 3e-6.
 const SCORE: f64 = 8.5;
 /// And by so much more than the healthy seconds have of themselves.
 const BEYOND_QUIET: f64 = 1.3;
 /// And when at least so much of a second's work is lacking.
 const LEAST_LOST: f64 = 0.1;
-/// What counts by itself ends where the rate is seen to be back: in so many seconds it lacks less than half of what it lacked
-/// before, by so many standard deviations of their sum.
+/// A stretch ends where the rate is seen to be back: in so many seconds it lacks less than half of what it lacked before, by so
+/// many standard deviations of their sum. Two hiccups of a second with some seconds between them do not add up.
 const LEAST_BACK: usize = 5;
 const SURELY_BACK: f64 = 5.0;
 
 fn allowance(band: &Band) -> f64 {
-    (ALLOWANCE * band.noise * band.memory.sqrt()).max(LEAST_ALLOWANCE * band.level)
+    (ALLOWANCE * band.scatter * band.memory.sqrt()).max(LEAST_ALLOWANCE * band.level)
 }
 
 /// The score from which on a stretch is more than chance.
 fn needed(band: &Band) -> f64 {
-    (SCORE * band.noise * band.memory.sqrt())
+    (SCORE * band.scatter * band.memory.sqrt())
         .max(BEYOND_QUIET * band.quiet_score * band.noise)
         .max(LEAST_LOST * band.level)
 }
@@ -75,8 +75,8 @@ pub fn greatest(missing: &[f64], band: &Band) -> f64 {
     found.into_iter().map(|(_, score)| score).fold(0.0, f64::max)
 }
 
-/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again, or has had as much and is
-/// seen to be over in spite of this `noise`: what comes later is another.
+/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again, or is seen to be over in
+/// spite of this `noise`: what comes later is another.
 fn stretches(missing: &[f64], allowance: f64, closing: f64, noise: f64) -> Vec<(Segment, f64)> {
     let mut found = Vec::new();
     let mut open: Option<(Segment, f64)> = None;
@@ -88,7 +88,7 @@ fn stretches(missing: &[f64], allowance: f64, closing: f64, noise: f64) -> Vec<(
                 let (length, since) = (segment.to - segment.from, at + 1 - segment.to);
                 let before = *most / real(length) + allowance;
                 let lacking = sum - *most + allowance * real(since);
-                let is_over = *most >= closing && is_back(before, (lacking, since), noise);
+                let is_over = is_back(before, (lacking, since), noise);
                 if sum > *most {
                     (segment.to, *most) = (at + 1, sum);
                 } else if sum <= 0.0 || *most - sum >= closing || is_over {

@@ -333,6 +333,45 @@ fn a_healthy_series_has_no_dip() {
     assert!(found <= 4, "{found} of 400 healthy series have a dip");
 }
 
+/// Seconds that lie far out now and then, as those of real stores do: on both sides, below, or half of it once in a while.
+#[derive(Debug, Clone, Copy)]
+enum Tails {
+    Both,
+    Below,
+    Hiccups,
+}
+
+fn with_tails(tails: Tails, seconds: usize, random: &mut Random) -> Vec<f64> {
+    let of = |_| {
+        let (chance, other) = (random.unit().max(1e-12), random.unit());
+        let far = -20.0 * chance.ln();
+        match tails {
+            Tails::Both => 1000.0 + if other < 0.5 { far } else { -far },
+            Tails::Below => 1020.0 - far,
+            Tails::Hiccups if chance < 0.02 => 500.0,
+            Tails::Hiccups => 1000.0 + 30.0 * (other - 0.5),
+        }
+    };
+    (0..seconds).map(of).collect()
+}
+
+#[test]
+fn a_healthy_rate_whose_seconds_lie_far_out_now_and_then_seldom_has_a_dip() {
+    let mut random = Random::new(61);
+    for (tails, most) in [(Tails::Both, 3), (Tails::Below, 18), (Tails::Hiccups, 38)] {
+        let (mut false_dips, mut missed) = (0, 0);
+        for _ in 0..100 {
+            let mut series = with_tails(tails, 300, &mut random);
+            let band = Band::of(&series[..120]).unwrap();
+            false_dips += usize::from(!find(&series, 120, 300, &band).dips.is_empty());
+            series[180..200].iter_mut().for_each(|rate| *rate *= 0.85);
+            let found = find(&series, 120, 300, &band);
+            missed += usize::from(!found.dips.iter().any(|dip| dip.from_s < 200.0 && dip.to_s > 180.0));
+        }
+        assert!(false_dips <= most && missed <= 2, "{tails:?}: {false_dips} and {missed} of 100");
+    }
+}
+
 #[test]
 fn two_short_dips_are_two_where_the_rate_was_back_for_some_seconds_between_them() {
     let mut random = Random::new(31);
