@@ -221,7 +221,10 @@ impl Basis<'_> {
         };
         let in_dip = found.extent().map(|(from_s, to_s)| (whole(from_s), whole(to_s.ceil())));
         let (first, last) = in_dip.unwrap_or_else(|| in_force(played));
-        let times = self.seconds.times(first, last);
+        let mut times = self.seconds.times(first, last);
+        if in_dip.is_some() && times.count() < LEAST_TIMES {
+            times = self.seconds.times(first, made_up_until(found, last, to));
+        }
         let enough = Some(times).filter(|times| times.count() >= LEAST_TIMES);
         slot.p99_ms = enough.and_then(|times| times.quantile_ns(0.99)).map(ms);
         let within = match (in_dip, &played.landed) {
@@ -242,6 +245,15 @@ impl Basis<'_> {
         }
         unknown.add("beyond_limit_s", spec.limit.is_none(), Some("the fault has no limit:"));
     }
+}
+
+/// Until when what waited for a store that stood still was done, behind a dip that ends at `last`; that, where nothing was, or where
+/// it was not done when the slot ended at `to`.
+fn made_up_until(found: &Found, last: usize, to: usize) -> usize {
+    let near = real(last) - 1.0..=real(last) + 1.0;
+    let behind = found.above_s.iter().find(|above| near.contains(&above.0)).map(|above| above.1);
+    let until = behind.filter(|until_s| until_s + LAST_S < real(to));
+    until.map_or(last, |until_s| last.max(whole(until_s.ceil())))
 }
 
 /// The whole seconds in which a fault was there; of a slot without one, all of its.

@@ -179,6 +179,28 @@ fn a_store_that_is_only_slow_has_the_percentile_of_when_it_was() {
 }
 
 #[test]
+fn what_waited_for_a_store_that_stood_still_is_in_the_percentile_of_its_dip() {
+    // Nothing for ten seconds, then what had waited: up to 8 s each; or twice as much for good.
+    for (until, p99_ms) in [(115, Some(8000.0)), (400, None)] {
+        let mut seconds = Seconds::default();
+        for at in 0..400_u64 {
+            let op = match at {
+                100..110 => second(0, 0, 10),
+                at if (110..until).contains(&at) => second(1500, 0, 8000),
+                _ => second(500, 0, 10),
+            };
+            seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &op);
+        }
+        let slot = judged(&seconds, &[played(100.0)], 20).slots.remove(0);
+        assert_eq!((slot.lost_operations, slot.below_tenth_s), (Some(5000.0), Some(10.0)), "{slot:?}");
+        match (slot.p99_ms, p99_ms) {
+            (Some(found), Some(truth)) => assert!((found / truth - 1.0).abs() < 0.02, "{found}"),
+            (found, truth) => assert_eq!(found, truth, "{until}: {slot:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_slot_without_a_fault_is_compared_with_others_and_not_with_itself() {
     let quiet = |from_s: f64| Played { from_s, to_s: from_s + 60.0, ..Played::default() };
     let found = |slots: Vec<Played>| {
