@@ -47,6 +47,7 @@ const LEAST_ERRORS: f64 = 2.0;
 
 /// A 99th percentile needs ten operations beyond it.
 const LEAST_TIMES: u64 = 1000;
+const BEYOND_P99: f64 = 0.01;
 
 impl Basis<'_> {
     pub fn judge(&self, spec: &FaultSpec, number: u32, played: &Played) -> (SlotResult, Shape) {
@@ -172,6 +173,13 @@ impl Basis<'_> {
         move |at: usize| !may_be_chance || is_in_dip(at) || has_failed(at)
     }
 
+    /// What fails is beyond any limit: more than the 99th percentile leaves room for, and than in any second without a fault.
+    fn fails_too_much(&self, healthy: &Healthy, second: usize) -> bool {
+        let of = |counts: &[f64]| counts.get(second).copied().unwrap_or(0.0);
+        let (ok, failed) = (of(&self.seconds.ok), of(&self.seconds.failed));
+        failed > healthy.failed && failed > BEYOND_P99 * (ok + failed)
+    }
+
     /// The rate in the slot and some time before it.
     fn course(&self, played: &Played, slot: &mut SlotResult) {
         let to = whole(played.to_s.ceil()).min(self.end);
@@ -240,6 +248,7 @@ impl Basis<'_> {
                 let times = self.seconds.times(*second, *second + 1);
                 let p99_ns = times.quantile_ns(0.99);
                 p99_ns.map_or_else(|| says_it(*second), |ns| u128::from(ns) > limit.as_nanos())
+                    || self.fails_too_much(healthy, *second)
             };
             slot.beyond_limit_s = Some(real((from..to).filter(beyond).count()));
         }

@@ -164,6 +164,20 @@ fn empty_seconds_that_are_so_by_chance_are_not_beyond_the_limit() {
 }
 
 #[test]
+fn seconds_in_which_more_fails_than_a_percentile_has_room_for_are_beyond_its_limit() {
+    // All that is answered is so at once. Failures of a second: before, and in eight seconds of the slot.
+    for (before, within, beyond_s) in [(0, 40, 8.0), (0, 2, 8.0), (0, 1, 0.0), (2, 2, 0.0), (2, 3, 8.0)] {
+        let mut seconds = Seconds::default();
+        for at in 0..400_u64 {
+            let failed = if (103..111).contains(&at) { within } else { before };
+            seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &second(100, failed, 10));
+        }
+        let slot = judged(&seconds, &[played(100.0)], 20).slots.remove(0);
+        assert_eq!(slot.beyond_limit_s, Some(beyond_s), "{before} {within}: {slot:?}");
+    }
+}
+
+#[test]
 fn a_store_that_is_only_slow_has_the_percentile_of_when_it_was() {
     let mut seconds = Seconds::default();
     for at in 0..400_u64 {
