@@ -13,7 +13,7 @@ const LEAST_SHARE: f64 = 0.01;
 /// And at least so many operations.
 const LEAST_OPERATIONS: f64 = 1.5;
 /// Of a second that lies farther out than so many times the noise no more counts: one pause is no measure of the others.
-const FARTHEST: f64 = 5.0;
+const FARTHEST: f64 = 4.5;
 /// More seconds lie far out than those of a normal law from so many times the noise on.
 const SCATTERED: f64 = 1.2;
 /// The standard deviation of a normal law in median absolute deviations.
@@ -51,7 +51,7 @@ pub struct Band {
     /// The same of all seconds, those cut that lie very far out, where more of them lie far out than of a normal law; else the
     /// noise. What is more than chance is measured by it.
     pub scatter: f64,
-    /// The same of all seconds where pauses come again and again; else the noise.
+    /// The same of all seconds where pauses come again and again; else the scatter.
     pub spread: f64,
     /// How many seconds one independent second is worth: neighbours resemble each other.
     pub memory: f64,
@@ -82,6 +82,7 @@ impl Band {
             .map(|rate| usual + (rate - usual).clamp(-FARTHEST * noise, FARTHEST * noise))
             .collect();
         let scattered = spread(&cut, usual);
+        let scatter = if scattered > SCATTERED * noise { scattered } else { noise };
         let least_taken = (LEAST_TAKEN * noise).max(LEAST_TAKEN_SHARE * median_rate);
         let taken = taken_by_pauses(healthy, usual, (low, high), least_taken);
         let level = usual - taken;
@@ -93,8 +94,8 @@ impl Band {
             high,
             level,
             noise,
-            scatter: if scattered > SCATTERED * noise { scattered } else { noise },
-            spread: if taken > 0.0 { spread(healthy, level).max(noise) } else { noise },
+            scatter,
+            spread: if taken > 0.0 { spread(healthy, level).max(scatter) } else { scatter },
             memory: (1.0 + resembling) / (1.0 - resembling),
             outside: 1.0 - real(within.len()) / real(healthy.len()),
             quiet_score: 0.0,

@@ -373,6 +373,27 @@ fn a_healthy_rate_whose_seconds_lie_far_out_now_and_then_seldom_has_a_dip() {
 }
 
 #[test]
+fn a_dip_of_a_rate_whose_seconds_lie_far_out_is_timed_as_others_are() {
+    let mut random = Random::new(71);
+    let mut late = 0;
+    for case in 0..120 {
+        let tails = [Tails::Both, Tails::Below][case % 2];
+        let mut series = with_tails(tails, 220, &mut random);
+        let begin_s = 130.0 + random.unit();
+        for (at, rate) in series.iter_mut().enumerate() {
+            let inside = (real(at + 1).min(begin_s + 10.0) - real(at).max(begin_s)).max(0.0);
+            *rate -= 300.0 * inside;
+        }
+        let band = Band::of(&series[..110]).unwrap();
+        let dips = find(&series, 110, 220, &band).dips;
+        let is_it =
+            |dip: &Dip| (dip.from_s - begin_s).abs() <= 1.0 && (dip.to_s - begin_s - 10.0).abs() <= 1.0;
+        late += usize::from(!dips.iter().any(is_it));
+    }
+    assert!(late <= 14, "{late} of 120");
+}
+
+#[test]
 fn two_short_dips_are_two_where_the_rate_was_back_for_some_seconds_between_them() {
     let mut random = Random::new(31);
     let mut right = 0;
