@@ -108,7 +108,7 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
     if !archive.is_dir() {
         return Ok(());
     }
-    let mut left = Archive::open(archive)?.fault_journal().all()?;
+    let (mut left, damaged) = Archive::open(archive)?.fault_journal().found()?;
     for (_, fault) in left.iter().filter(|(_, fault)| !fault.was_made_here()) {
         eprintln!(
             "cosmark: {} {} of this archive was in force elsewhere, or before this machine was started; `cosmark faults list` \
@@ -124,6 +124,8 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
     for (note, fault) in by_agents {
         asked = asked.and(ask_after(note, &fault, agents));
     }
+    // Nor does one that cannot be read.
+    asked = asked.and(damaged.into_iter().next().map_or(Ok(()), |error| Err(error.into())));
     if left.is_empty() {
         return asked;
     }
@@ -525,6 +527,29 @@ mod tests {
         assert!(why.contains("not known whether a of run w1") && why.contains("no answer"), "{why}");
         let still: Vec<String> = journal.all().unwrap().into_iter().map(|(_, fault)| fault.fault).collect();
         assert_eq!((still, path.join("there").exists()), (vec!["a".to_owned()], false));
+    }
+
+    #[test]
+    fn a_note_that_is_damaged_keeps_nothing_else_from_being_healed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let journal = Archive::open(path).unwrap().fault_journal();
+        let heal = Heal::Command {
+            words: ["rm", "there"].map(str::to_owned).to_vec(),
+            directory: path.to_owned(),
+            within: Duration::from_secs(30),
+            proof: None,
+        };
+        std::fs::write(path.join("there"), "").unwrap();
+        let mut left = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
+        left.process.started_ticks = left.process.started_ticks.map(|ticks| ticks + 1);
+        journal.note(&left).unwrap();
+        std::fs::write(path.join(".faults/w9-9.json"), "{").unwrap();
+        let why = heal_left(path, None).unwrap_err().to_string();
+        assert!(why.contains("w9-9.json") && !path.join("there").exists(), "{why}");
+        assert!(heal_left(path, None).is_err(), "no run begins with it");
+        std::fs::remove_file(path.join(".faults/w9-9.json")).unwrap();
+        assert!(heal_left(path, None).is_ok());
     }
 
     #[test]

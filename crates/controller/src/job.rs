@@ -92,8 +92,8 @@ pub trait FaultsPlayed {
     /// All is healed and the store whole again, or it was said what could not be.
     fn is_over(&self) -> bool;
 
-    /// What the faults of the stage cost; it is over then. What is missing of drivers, and when they made no load, is not put
-    /// down to the store.
+    /// What the faults of the stage cost; it is over then. What is missing of drivers, and when they made no load, is
+    /// not put down to the store.
     fn results(&mut self, missing: &[MissingRecord], pauses: &[PauseRecord]) -> Vec<FaultResult>;
 }
 

@@ -82,7 +82,8 @@ impl DriverLink for Scripted {
                 let why = PauseReason::NotRenewed;
                 let paused = DriverEvent::Paused { from_ns: at_ns(1), to_ns: at_ns(3), why };
                 events.send(None, paused).await.unwrap();
-                // It stood still for three seconds, which is heard of with the look after that; later for less than two.
+                // It stood still for three seconds, which is heard of with the look after that; later for less than
+                // two.
                 for (second, longest_ms) in [(30, 3000), (40, 1990)] {
                     let mut pause = Latency::default();
                     pause.record(longest_ms * 1_000_000);

@@ -433,8 +433,8 @@ impl Stage<'_> {
         if self.is_stopped() { Err("the load ended before it was made".to_owned()) } else { Ok(()) }
     }
 
-    /// Gives how long the proof took, s; 0 where nobody looks again. One that does not end keeps no fault in force beyond its time,
-    /// and no load from ending.
+    /// Gives how long the proof took, s; 0 where nobody looks again. One that does not end keeps no fault in force
+    /// beyond its time, and no load from ending.
     fn prove(&self, spec: &FaultSpec, name: &str, hand: &mut dyn Hand, played: &mut Played) -> f64 {
         let until = Instant::now() + PROOF_WITHIN.min(spec.hold.max(Duration::from_secs(1)));
         let last_s = self.now_s() + PROOF_WITHIN.max(spec.hold).as_secs_f64();

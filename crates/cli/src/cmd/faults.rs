@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::{Claim, FaultInForce, FaultJournal, FaultNote};
+use cosmark_archive::{ArchiveError, Claim, FaultInForce, FaultJournal, FaultNote};
 use cosmark_faults::{Terms, detach, heal_left, watch};
 use serde_json::{Value, json};
 
@@ -37,11 +37,22 @@ fn guard(args: &GuardArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn in_force(archive: &Path) -> Result<Vec<(FaultNote, FaultInForce)>, Problem> {
+/// Those that can be read, and why others cannot.
+type InForce = (Vec<(FaultNote, FaultInForce)>, Vec<ArchiveError>);
+
+fn in_force(archive: &Path) -> Result<InForce, Problem> {
     if !archive.is_dir() {
         return Err(no_archive(archive));
     }
-    Ok(FaultJournal::of(archive).all()?)
+    Ok(FaultJournal::of(archive).found()?)
+}
+
+/// How it ends: what cannot be read may be in force.
+fn ended(exit: Exit, damaged: Vec<ArchiveError>) -> Outcome {
+    let mut damaged = damaged.into_iter();
+    let Some(first) = damaged.next() else { return Ok(exit) };
+    damaged.for_each(|error| eprintln!("cosmark: {error}"));
+    Err(first.into())
 }
 
 /// Who heals a fault, as a program asks for it: `run`, `being_healed`, `nobody` (its run is gone) or `not_of_here`.
@@ -55,7 +66,7 @@ fn healer(note: &FaultNote, fault: &FaultInForce) -> &'static str {
 }
 
 fn list(archive: &Path, as_json: bool) -> Outcome {
-    let found = in_force(archive)?;
+    let (found, damaged) = in_force(archive)?;
     if as_json {
         let value = |(note, fault): &(FaultNote, FaultInForce)| {
             json!({
@@ -70,11 +81,13 @@ fn list(archive: &Path, as_json: bool) -> Outcome {
         };
         let all: Vec<Value> = found.iter().map(value).collect();
         verbatim!("{}", output::json(&all)?);
-        return Ok(if found.is_empty() { Exit::Done } else { Exit::StageFailed });
+        return ended(if found.is_empty() { Exit::Done } else { Exit::StageFailed }, damaged);
     }
     if found.is_empty() {
-        println!("no faults in force");
-        return Ok(Exit::Done);
+        if damaged.is_empty() {
+            println!("no faults in force");
+        }
+        return ended(Exit::Done, damaged);
     }
     for (note, fault) in &found {
         let FaultInForce { run, stage, fault: name, what, since, .. } = fault;
@@ -90,12 +103,12 @@ fn list(archive: &Path, as_json: bool) -> Outcome {
         "cosmark: `cosmark faults heal --archive {}` heals what runs that are gone have left",
         archive.display()
     );
-    Ok(Exit::StageFailed)
+    ended(Exit::StageFailed, damaged)
 }
 
 fn heal(archive: &Path, run: Option<&str>, force: bool) -> Outcome {
     let wanted = run.map(|run| format!("w{}", run.strip_prefix('w').unwrap_or(run)));
-    let mut found = in_force(archive)?;
+    let (mut found, damaged) = in_force(archive)?;
     found.retain(|(_, fault)| wanted.as_ref().is_none_or(|wanted| *wanted == fault.run));
     let (alive, left): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(_, fault)| !force && (fault.has_its_maker() || !fault.was_made_here()));
@@ -113,11 +126,14 @@ fn heal(archive: &Path, run: Option<&str>, force: bool) -> Outcome {
         );
     }
     if left.is_empty() {
-        println!("nothing to heal");
-        return Ok(if alive.is_empty() { Exit::Done } else { Exit::StageFailed });
+        if damaged.is_empty() {
+            println!("nothing to heal");
+        }
+        return ended(if alive.is_empty() { Exit::Done } else { Exit::StageFailed }, damaged);
     }
     let (healed, failed) = heal_left(left, &mut |text| eprintln!("cosmark: {text}"));
     healed.iter().for_each(|text| println!("{text}"));
     failed.iter().for_each(|text| eprintln!("cosmark: {text}"));
-    Ok(if failed.is_empty() && alive.is_empty() { Exit::Done } else { Exit::StageFailed })
+    let exit = if failed.is_empty() && alive.is_empty() { Exit::Done } else { Exit::StageFailed };
+    ended(exit, damaged)
 }

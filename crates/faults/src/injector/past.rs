@@ -71,17 +71,18 @@ impl Core {
     /// Heals what an earlier start has left, and writes down what became of it; when that is to be tried again.
     pub(super) fn heal_left(&self) -> Option<Instant> {
         let again = || Some(Instant::now() + AGAIN_EVERY);
-        let left = match self.journal.all() {
-            Ok(left) => left,
+        let (left, damaged) = match self.journal.found() {
+            Ok(found) => found,
             Err(error) => {
                 (self.talk)(&error.to_string());
                 return again();
             }
         };
+        damaged.iter().for_each(|error| (self.talk)(&error.to_string()));
         let (with_maker, left): (Vec<_>, Vec<_>) =
             left.into_iter().partition(|(_, fault)| fault.has_its_maker());
         // A start before this one that has not ended yet heals it, or leaves it.
-        let (mut by_this, mut is_whole) = (Vec::new(), with_maker.is_empty());
+        let (mut by_this, mut is_whole) = (Vec::new(), with_maker.is_empty() && damaged.is_empty());
         for (note, fault) in left {
             let ticket = fault.ticket;
             let (healed, failed) = heal_left(vec![(note, fault)], &mut |text| (self.talk)(text));
@@ -103,7 +104,7 @@ impl Core {
         let unsettled = self.tickets().unsettled();
         for one in unsettled {
             let FaultTicket { ticket, run, stage, slot, made, .. } = &one;
-            if self.is_noted(*ticket) {
+            if !by_this.contains(ticket) && self.is_noted(*ticket) {
                 continue;
             }
             let made = made.unwrap_or(Timestamp::MIN);

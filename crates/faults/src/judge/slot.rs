@@ -173,7 +173,8 @@ impl Basis<'_> {
         move |at: usize| !may_be_chance || is_in_dip(at) || has_failed(at)
     }
 
-    /// What fails is beyond any limit: more than the 99th percentile leaves room for, and than in any second without a fault.
+    /// What fails is beyond any limit: more than the 99th percentile leaves room for, and than in any second without a
+    /// fault.
     fn fails_too_much(&self, healthy: &Healthy, second: usize) -> bool {
         let of = |counts: &[f64]| counts.get(second).copied().unwrap_or(0.0);
         let (ok, failed) = (of(&self.seconds.ok), of(&self.seconds.failed));
@@ -256,8 +257,8 @@ impl Basis<'_> {
     }
 }
 
-/// Until when what waited for a store that stood still was done, behind a dip that ends at `last`; that, where nothing was, or where
-/// it was not done when the slot ended at `to`.
+/// Until when what waited for a store that stood still was done, behind a dip that ends at `last`; that, where nothing
+/// was, or where it was not done when the slot ended at `to`.
 fn made_up_until(found: &Found, last: usize, to: usize) -> usize {
     let near = real(last) - 1.0..=real(last) + 1.0;
     let behind = found.above_s.iter().find(|above| near.contains(&above.0)).map(|above| above.1);

@@ -113,8 +113,8 @@ impl Stage<'_> {
         self.tell(&format!("{name}: nobody can say whether redundancy is whole: {}", first_line(why)));
     }
 
-    /// Until it is to be healed, less the time for a last look, as its proof took `took_s`; asks meanwhile whether the store has
-    /// noticed. No question keeps it in force for longer.
+    /// Until it is to be healed, less the time for a last look, as its proof took `took_s`; asks meanwhile whether the
+    /// store has noticed. No question keeps it in force for longer.
     pub(super) fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played, took_s: f64) {
         let hold_s = spec.hold.as_secs_f64();
         let until_s = played.from_s + hold_s - took_s.min(hold_s / 2.0);
@@ -125,8 +125,8 @@ impl Stage<'_> {
         played.void = held_too_long(played.from_s, due_s, self.now_s(), spec.hold);
     }
 
-    /// What lasts until it is healed is still there at the end of its time. A proof that takes longer than before, or hangs, keeps
-    /// no fault in force.
+    /// What lasts until it is healed is still there at the end of its time. A proof that takes longer than before, or
+    /// hangs, keeps no fault in force.
     pub(super) fn look_again(&self, spec: &FaultSpec, hand: &mut dyn Hand, played: &mut Played, took_s: f64) {
         if !hand.lasts() || self.is_stopped() {
             return;

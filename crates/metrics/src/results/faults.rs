@@ -100,12 +100,13 @@ pub struct SlotResult {
     pub failed_operations: Option<u64>,
     /// Seconds with less than a tenth of the level.
     pub below_tenth_s: Option<f64>,
-    /// Seconds in which the 99th percentile of the response time was beyond `limit`, more than 1 % of operations failed, and more than
-    /// in any second without a fault, or nothing was answered; where so few operations come that nothing is answered in some seconds
-    /// by chance, the latter only in a dip.
+    /// Seconds in which the 99th percentile of the response time was beyond `limit`, more than 1 % of operations
+    /// failed, and more than in any second without a fault, or nothing was answered; where so few operations come that
+    /// nothing is answered in some seconds by chance, the latter only in a dip.
     pub beyond_limit_s: Option<f64>,
-    /// 99th percentile of the response time in the dip, in ms; where too few operations were answered in it, until those were that
-    /// had waited; where the rate did not fall, while the fault was there, and of a slot without one, of all of it.
+    /// 99th percentile of the response time in the dip, in ms; where too few operations were answered in it, until
+    /// those were that had waited; where the rate did not fall, while the fault was there, and of a slot without one,
+    /// of all of it.
     pub p99_ms: Option<f64>,
     /// The rate was back in the band, and stayed there as long as it had to.
     pub back_after_s: Option<f64>,

@@ -12,7 +12,8 @@ const DEVIATIONS: f64 = 3.0;
 const LEAST_SHARE: f64 = 0.01;
 /// And at least so many operations.
 const LEAST_OPERATIONS: f64 = 1.5;
-/// Of a second that lies farther out than so many times the noise no more counts: one pause is no measure of the others.
+/// Of a second that lies farther out than so many times the noise no more counts: one pause is no measure of the
+/// others.
 const FARTHEST: f64 = 4.5;
 /// More seconds lie far out than those of a normal law from so many times the noise on.
 const SCATTERED: f64 = 1.2;
@@ -48,8 +49,8 @@ pub struct Band {
     pub level: f64,
     /// How much one second within the band differs from another, as a standard deviation.
     pub noise: f64,
-    /// The same of all seconds, those cut that lie very far out, where more of them lie far out than of a normal law; else the
-    /// noise. What is more than chance is measured by it.
+    /// The same of all seconds, those cut that lie very far out, where more of them lie far out than of a normal law;
+    /// else the noise. What is more than chance is measured by it.
     pub scatter: f64,
     /// The same of all seconds where pauses come again and again; else the scatter.
     pub spread: f64,

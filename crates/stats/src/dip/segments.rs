@@ -21,8 +21,9 @@ const SCORE: f64 = 8.5;
 const BEYOND_QUIET: f64 = 1.3;
 /// And when at least so much of a second's work is lacking.
 const LEAST_LOST: f64 = 0.1;
-/// A stretch ends where the rate is seen to be back: in so many seconds it lacks less than half of what it lacked before, by so
-/// many standard deviations of their sum. Two hiccups of a second with some seconds between them do not add up.
+/// A stretch ends where the rate is seen to be back: in so many seconds it lacks less than half of what it lacked
+/// before, by so many standard deviations of their sum. Two hiccups of a second with some seconds between them do not
+/// add up.
 const LEAST_BACK: usize = 5;
 const SURELY_BACK: f64 = 5.0;
 
@@ -75,8 +76,8 @@ pub fn greatest(missing: &[f64], band: &Band) -> f64 {
     found.into_iter().map(|(_, score)| score).fold(0.0, f64::max)
 }
 
-/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again, or is seen to be over in
-/// spite of this `noise`: what comes later is another.
+/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again, or is seen to be over
+/// in spite of this `noise`: what comes later is another.
 fn stretches(missing: &[f64], allowance: f64, closing: f64, noise: f64) -> Vec<(Segment, f64)> {
     let mut found = Vec::new();
     let mut open: Option<(Segment, f64)> = None;

@@ -333,7 +333,8 @@ fn a_healthy_series_has_no_dip() {
     assert!(found <= 4, "{found} of 400 healthy series have a dip");
 }
 
-/// Seconds that lie far out now and then, as those of real stores do: on both sides, below, or half of it once in a while.
+/// Seconds that lie far out now and then, as those of real stores do: on both sides, below, or half of it once in a
+/// while.
 #[derive(Debug, Clone, Copy)]
 enum Tails {
     Both,
