@@ -196,7 +196,7 @@ check_xattrs() {
 }
 
 write_configuration() {
-  local n kind user workers updater_interval rsync_identity='' mount_check=false no_fallocate=true
+  local n kind user workers updater_interval replicator_interval rsync_identity='' mount_check=false no_fallocate=true
   user=$(id -un)
   # Started by root, rsync would serve as nobody; started by another user, it may not be told whom to be.
   if is_root; then rsync_identity=$'uid = root\ngid = root'; fi
@@ -216,13 +216,16 @@ write_configuration() {
       # every 30 s this takes more of two processors than all requests. The first comes at a random moment of the interval.
       updater_interval=$SWIFT_INTERVAL
       [[ $kind != container ]] || updater_interval=86400
+      # Replicators of databases look at every database that there ever was, and nothing waits for them.
+      replicator_interval=$SWIFT_COPY_INTERVAL
+      [[ $kind == object ]] || replicator_interval=$((4 * SWIFT_COPY_INTERVAL))
       workers=0 # serve in the one process
       [[ $kind != object ]] || workers=$SWIFT_OBJECT_WORKERS
       render "$HERE/templates/storage-server.conf.in" "$ETC/node$n/$kind-server.conf" KIND="$kind" \
         IP="$(node_ip "$n")" PORT="$(kind_port "$n" "$kind")" WORKERS="$workers" USER="$user" ETC="$ETC" \
         DEVICES="$(node_devices "$n")" MOUNT_CHECK=$mount_check NO_FALLOCATE=$no_fallocate \
         CACHE="$BED_DIR/cache/$n" RSYNC_PORT=$RSYNC_PORT INTERVAL="$SWIFT_INTERVAL" \
-        REPLICATOR_INTERVAL="$SWIFT_COPY_INTERVAL" UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
+        REPLICATOR_INTERVAL="$replicator_interval" UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
     done
   done
 }
