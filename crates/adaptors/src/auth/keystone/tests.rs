@@ -67,7 +67,8 @@ async fn a_v3_password_login_gives_token_url_and_lifetime() {
 async fn domains_are_known_by_name_or_by_id_as_in_workloads_of_forks() {
     const ID: &str = "0f9b3c5d7e8a4b1c9d2e6f7081a2b3c4";
     let (id, name) = (|id: &str| json!({ "id": id }), |name: &str| json!({ "name": name }));
-    let cases: [(&[(&str, &str)], Value, Value); 7] = [
+    type Keys<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(Keys<'_>, Value, Value); 7] = [
         (&[("domain", "default")], id("default"), id("default")),
         (&[("domain", "Corp")], name("Corp"), name("Corp")),
         (&[("user_domain", ID), ("project_domain", "default")], id(ID), id("default")),
