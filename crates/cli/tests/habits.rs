@@ -10,7 +10,9 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc::sync_channel;
 use std::thread;
+use std::time::Duration;
 
 use cosmark_archive::{CheckStatus, Overall, RunState, open_run};
 use support::{Server, cosmark, operation, repository, run, run_json, signal, stderr, stdout};
@@ -89,6 +91,56 @@ fn a_run_whose_progress_nobody_reads_goes_on_to_its_archive() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let found = open_run(&directory.path().join("archive/w1-habit")).unwrap();
     assert_eq!(found.record.state, RunState::Finished);
+}
+
+/// As a proxy that lets no stream through.
+fn refuses_events(listener: &TcpListener, refused: impl Fn(u32)) {
+    const RUN: &str = r#"{"id":"w1","name":"n","state":"processing","priority":0,"stages_done":0,"stages":1,"operations":[],
+        "tags":[],"baseline":false,"drivers":[]}"#;
+    let mut times = 0;
+    for stream in listener.incoming().flatten() {
+        let mut head = BufReader::new(&stream).lines().map_while(Result::ok);
+        let is_of_events = head.next().unwrap_or_default().contains("/events");
+        head.take_while(|line| !line.is_empty()).for_each(drop);
+        let (status, body) =
+            if is_of_events { ("503 Later", r#"{"error":"later"}"#) } else { ("200 OK", RUN) };
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{body}"
+        );
+        drop((&stream).write_all(answer.as_bytes()));
+        if is_of_events {
+            times += 1;
+            refused(times);
+        }
+    }
+}
+
+#[test]
+fn a_watch_whose_events_do_not_come_says_so_once_though_its_controller_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, asked) = sync_channel(1);
+    thread::spawn(move || {
+        refuses_events(&listener, |times| {
+            if times == 4 {
+                drop(tell.try_send(()));
+            }
+        });
+    });
+    let mut child = cosmark(directory.path())
+        .args(["watch", "w1", "--controller", &url])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let is_asked = asked.recv_timeout(Duration::from_secs(60));
+    child.kill().unwrap();
+    let said = stderr(&child.wait_with_output().unwrap());
+    assert!(is_asked.is_ok(), "{said}");
+    assert_eq!(said.matches("does not answer").count(), 1, "{said}");
+    assert!(!said.contains("answers again"), "{said}");
 }
 
 #[test]

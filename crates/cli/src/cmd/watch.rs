@@ -436,6 +436,7 @@ fn of_controller(args: &WatchArgs) -> Outcome {
             return Ok(end(&news));
         }
         let done = client.events(&events, &mut last, |name, data| {
+            absence.ends(&client);
             let ends = news.take(name, data);
             if matches!(name, "run" | "interval" | "verdict") {
                 teller.tell(&news.scene);
@@ -451,8 +452,8 @@ fn of_controller(args: &WatchArgs) -> Outcome {
             Err(problem) => absence.goes_on(&client, problem)?,
         }
         std::thread::sleep(LOOK_EVERY);
+        // This alone does not end an absence: what is shown are the events.
         if let Ok(summary) = client.get(&path) {
-            absence.ends(&client);
             news.summary(summary);
         }
     }
