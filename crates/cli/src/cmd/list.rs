@@ -154,7 +154,7 @@ fn row_of_json(run: &RunOverview, archive: &Path) -> Value {
         "id": format!("w{}", run.number), "name": run.name, "state": run.state.map(RunState::word),
         "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": run.operations,
         "failures": run.failures, "verdict": run.verdict, "target": run.target, "headline": run.headline, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
-        "path": archive.join(&run.directory),
+        "path": archive.join(&run.directory).display().to_string(),
     })
 }
 

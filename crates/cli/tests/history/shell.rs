@@ -1,8 +1,10 @@
 //! At home in a shell: what a list says, which run is the last, a view of a run in a terminal of any width, pages for `man`.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -284,6 +286,12 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     assert!(damaged.lines().filter(is_framed).all(|line| line.chars().count() <= 80), "{damaged}");
     let line = damaged.lines().find(|line| line.starts_with("w4: "));
     assert!(line.is_some_and(|said| said.contains("w4-damaged/run.json: line ")), "{damaged}");
+    // JSON has no form for a name that is no UTF-8.
+    let odd = OsStr::from_bytes(b"odd\xff");
+    fs::create_dir_all(home.join(odd).join("w3-hollow")).unwrap();
+    let output = cosmark(home).args(["list", "--json", "--archive"]).arg(odd).output().unwrap();
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), rows[0]["path"].as_str()), (Some(0), Some("odd\u{fffd}/w3-hollow")));
     assert!(damaged.contains("\nw3: an empty folder\n") && damaged.contains("damaged"), "{damaged}");
     let (text, ..) = on_terminal(home, "list --archive hollow", 60, 24);
     assert!(plain(&text).lines().all(|line| line.trim_end().chars().count() <= 60), "{text}");
