@@ -8,6 +8,7 @@ use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workloa
 use cosmark_workload::encoding::text_of;
 use cosmark_workload::{Diagnostic, Environment, Format, Severity, Target, Workload};
 
+use crate::address::is_address;
 use crate::diagnose;
 use crate::exit::Problem;
 use crate::{host, nodes};
@@ -47,7 +48,7 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     };
     read.map_err(|cause| {
         // It may have a secret in it, so it is not repeated.
-        if path.to_str().is_some_and(is_address) {
+        if is_address(&path.to_string_lossy()) {
             return Problem::usage(
                 "this is an address, not a file: `cosmark quick URL` measures a store by its address; for a \
                  workload write it into a target file (`auth:` and `storage:`, docs/guide/targets.md)",
@@ -62,11 +63,6 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     }
     text_of(bytes)
         .map_err(|line| Problem::usage(format!("{shown}, line {line}: not UTF-8; save the file in UTF-8")))
-}
-
-/// An address of a store, also one that says no protocol before its login.
-fn is_address(text: &str) -> bool {
-    text.contains("://") || text.split_once('@').is_some_and(|(login, _)| login.contains(':'))
 }
 
 /// Reads and checks a workload file; shows all mistakes. `catalog` says what there is, and whose code may be loaded to know it.
@@ -191,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_address_in_the_place_of_a_file_is_not_repeated() {
-        for address in ["s3+http://k:hunter2@h", "k:hunter2@h:9000"] {
+        for address in ["s3+http://k:hunter2@h", "k:hunter2@h:9000", "me@example.org:hunter2@h"] {
             let said = read_text(Path::new(address)).err().unwrap().to_string();
             assert!(said.contains("`cosmark quick URL`") && !said.contains("hunter2"), "{said}");
         }

@@ -5,6 +5,7 @@
 #[macro_use]
 mod out;
 
+mod address;
 mod args;
 #[cfg(feature = "fleet")]
 mod client;

@@ -6,6 +6,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use cosmark_workload::diagnostics::nearest;
 
+use crate::address::{is_address, without_login};
+
 /// Commands of other tools and of habit, with what does that here. Source: the helps of warp, elbencho and COSBench's cli.sh.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("analyze", "results again: `cosmark show RUN`, `cosmark report RUN`, `cosmark judge RUN`"),
@@ -40,6 +42,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("version", "the version: `cosmark --version`"),
 ];
 
+/// What an address is for that stands where a command belongs.
+const BY_ITS_ADDRESS: &str = "measure a store by its address: `cosmark quick URL`";
+
 /// The error with a tip where it can have one; `given` are the words of the command line.
 #[must_use]
 pub fn explained(mut error: Error, command: &Command, given: &[String]) -> Error {
@@ -47,10 +52,10 @@ pub fn explained(mut error: Error, command: &Command, given: &[String]) -> Error
         // What stands behind the word is no group that it would belong to.
         let mut before = given.iter().take_while(|one| **one != word);
         let group = before.find_map(|one| command.find_subcommand(one).filter(|sub| sub.has_subcommands()));
-        let elsewhere = ELSEWHERE.iter().find(|row| row.0 == word && group.is_none());
-        if let Some((_, instead)) = elsewhere {
+        let elsewhere = ELSEWHERE.iter().find(|row| row.0 == word && group.is_none()).map(|row| row.1);
+        if let Some(instead) = elsewhere.or(is_address(&word).then_some(BY_ITS_ADDRESS)) {
             error.remove(ContextKind::SuggestedSubcommand);
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(*instead)]));
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(instead)]));
         } else if error.get(ContextKind::SuggestedSubcommand).is_none() {
             let all = group.unwrap_or(command).get_subcommands().filter(|sub| !sub.is_hide_set());
             if let Some(name) = nearest(&word, all.map(Command::get_name)) {
@@ -73,7 +78,17 @@ pub fn explained(mut error: Error, command: &Command, given: &[String]) -> Error
     if let Some(meant) = meant {
         error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
     }
+    hide_logins(&mut error);
     error
+}
+
+/// Puts stars in the place of a login that was given where no address belongs.
+fn hide_logins(error: &mut Error) {
+    for kind in [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue] {
+        if let Some(word) = text(error, kind).filter(|word| is_address(word)) {
+            error.insert(kind, ContextValue::String(without_login(&word)));
+        }
+    }
 }
 
 /// A number with a sign is taken for an option that there is none of, and the parser would have it given as a word of
@@ -141,6 +156,23 @@ mod tests {
         ] {
             assert!(!said(words).contains("tip: "), "{words:?}: {}", said(words));
         }
+    }
+
+    #[test]
+    fn a_login_in_the_place_of_another_word_is_not_repeated() {
+        for (words, shown) in [
+            (["s3+http://k:hunter2@h:9000"].as_slice(), "'s3+http://***@h:9000'"),
+            (&["k:hunter2@h:9000"], "'***@h:9000'"),
+            (&["datasets", "k:hunter2@h"], "'***@h'"),
+            (&["demo", "s3+http://k:hunter2@h"], "'s3+http://***@h'"),
+            (&["quick", "s3+http://h", "k:hunter2@h"], "'***@h'"),
+            (&["export", "w3", "--format", "k:hunter2@h"], "'***@h'"),
+            (&["list", "--limit", "k:hunter2@h"], "'***@h'"),
+        ] {
+            let text = said(words);
+            assert!(text.contains(shown) && !text.contains("hunter2"), "{words:?}: {text}");
+        }
+        assert!(said(&["s3+http://h"]).contains("tip: measure a store by its address: `cosmark quick URL`"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{ArchiveError, Run, RunState, baselines, open_run, run_directory};
 use cosmark_controller::{FaultsPlayed, NodesOfRun};
 
+use crate::address::is_address;
 use crate::exit::Problem;
 
 /// The directory of the run that `run` names: a directory, one without the name of its run (`archive/w12`), `w12`, `12`, the
@@ -16,6 +17,17 @@ use crate::exit::Problem;
 /// # Errors
 /// When there is none, with what to do.
 pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
+    look_for(run, archive).map_err(|problem| {
+        // It may have a secret in it, so it is not repeated.
+        if is_address(run) { Problem::usage(NO_RUN) } else { problem }
+    })
+}
+
+/// What an address is answered in the place of a run.
+const NO_RUN: &str = "this is an address, not a run: give the number of a run, which `cosmark list` shows; `cosmark quick URL` \
+                      measures a store by its address";
+
+fn look_for(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     let direct = PathBuf::from(run);
     if direct.join("run.json").is_file() || (direct.is_dir() && CosbenchRun::is_at(&direct)) {
         return Ok(direct);
@@ -267,6 +279,10 @@ mod tests {
             ("last-3", "w2-a"),
         ] {
             assert_eq!(found(run).unwrap(), name, "{run}");
+        }
+        for address in ["s3+http://k:hunter2@h", "k:hunter2@h:9000", "x/k:hunter2@h"] {
+            let problem = found(address).unwrap_err().to_string();
+            assert!(problem.contains("`cosmark quick URL`") && !problem.contains("hunter2"), "{problem}");
         }
         assert!(found("last-4").unwrap_err().to_string().contains("fewer runs than that made load"));
         for none in ["last-", "last--1", "last-x", "last-99999999999999999999999", "lastly"] {

@@ -6,6 +6,7 @@ use std::path::Path;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use crate::address::without_login;
 use crate::args::QuickArgs;
 use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
@@ -163,7 +164,7 @@ fn nothing_is_passed_over(kind: &str, url: &Url) -> Result<(), String> {
 
 impl Store {
     fn parse(text: &str, insecure: bool) -> Result<Self, String> {
-        let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_password(text));
+        let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_login(text));
         let url = Url::parse(text).map_err(|cause| {
             if is_cut(text) {
                 bad(ESCAPES)
@@ -293,21 +294,6 @@ fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, Stri
         }
     }
     Ok(storage)
-}
-
-/// The address as it may be shown: without its login, and without what stands in the place of a port and is none, which may be
-/// a secret whose @ and host are missing.
-fn without_password(text: &str) -> String {
-    let start = text.find("://").map_or(0, |at| at + "://".len());
-    let (before, rest) = text.split_at(start);
-    if let Some(at) = text.rfind('@') {
-        let before = if at >= start { before } else { "" };
-        return format!("{before}***{}", &text[at..]);
-    }
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = host.starts_with('[') || host.split_once(':').is_none_or(|(_, port)| is_port(port));
-    if is_host { text.to_owned() } else { format!("{before}***") }
 }
 
 fn quoted(text: &str) -> String {
@@ -559,6 +545,10 @@ mod tests {
             ("s3+http://k:hunter2", "s3+http://***: what stands behind : is no port"),
             ("s3+http://k:hunter2/bucket", "s3+http://***: what stands behind : is no port"),
             ("[::1]:9000", "[::1]:9000: begin with s3+http://"),
+            (
+                "swift+http://a:k@h/auth/v1.0?token=hunter2",
+                "swift+http://***@h/auth/v1.0?token=***: only container=",
+            ),
         ] {
             let error = Store::parse(text, false).err().unwrap();
             assert!(error.starts_with(said) && !error.contains("hunter2"), "{text}: {error}");
