@@ -80,7 +80,10 @@ impl Client {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(bad());
         }
+        // Of the address of a page, as a browser shows it, the controller is meant.
         url.set_path("/");
+        url.set_query(None);
+        url.set_fragment(None);
         // The local token goes to the local controller alone.
         let is_local =
             is_loopback(&url) || local.and_then(|local| Url::parse(&local).ok()).as_ref() == Some(&url);
@@ -385,6 +388,18 @@ mod tests {
             let args = ClientArgs { controller, token_file: None, ca: None, state_dir: None };
             let said = Client::new(&args).err().unwrap().to_string();
             assert!(said.contains("COSMARK_TOKEN") && !said.contains("hunter2"), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_page_is_that_of_its_controller() {
+        for page in
+            ["", "/", "/runs/w1", "/runs?state=failed&token=hunter2", "/runs/w1#stage=s2-main", "?x#y"]
+        {
+            let controller = Some(format!("http://127.0.0.1:19088{page}"));
+            let args = ClientArgs { controller, token_file: None, ca: None, state_dir: None };
+            let client = Client::new(&args).unwrap();
+            assert_eq!(client.at("/api/v1/runs"), "http://127.0.0.1:19088/api/v1/runs", "{page}");
         }
     }
 
