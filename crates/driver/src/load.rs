@@ -6,6 +6,7 @@ use std::time::Duration;
 use cosmark_adaptor_api::{Capability, Error, Key, KeyKind, KeyProblem, Settings, times_without_unit};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
+use cosmark_workload::logins::without_logins;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
@@ -75,16 +76,33 @@ pub fn read_target(catalog: &Catalog, text: &str) -> (Option<Target>, Vec<Diagno
 /// A sentence that names the setting, or the storage.
 pub fn apply_settings(catalog: &Catalog, workload: &mut Workload, settings: &[String]) -> Result<(), String> {
     for setting in settings {
-        apply_setting(workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
-        says_its_unit(catalog, workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
+        let applied = apply_setting(workload, setting);
+        applied
+            .and_then(|()| says_its_unit(catalog, workload, setting))
+            .map_err(|text| format!("--set {}: {text}", without_secret(catalog, setting)))?;
     }
     lacking(catalog, workload)?;
     if settings.is_empty() {
         return Ok(());
     }
     match check(workload).into_iter().find(|one| one.severity == Severity::Error) {
-        Some(mistake) => Err(format!("after --set {}: {}", settings.join(" --set "), mistake.message)),
+        Some(mistake) => {
+            let shown: Vec<String> = settings.iter().map(|one| without_secret(catalog, one)).collect();
+            Err(format!("after --set {}: {}", shown.join(" --set "), mistake.message))
+        }
         None => Ok(()),
+    }
+}
+
+/// A setting as it is repeated: with stars in place of what is, or by its name may be, a secret, and without logins.
+fn without_secret(catalog: &Catalog, setting: &str) -> String {
+    let is_secret = |path: &str| {
+        let key = path.rsplit('.').next().unwrap_or_default();
+        catalog.names_a_secret(key) || catalog.is_secret("", key)
+    };
+    match setting.split_once('=').map(|(path, _)| path.trim()).filter(|path| is_secret(path)) {
+        Some(path) => format!("{path}=***"),
+        None => without_logins(setting),
     }
 }
 
@@ -412,6 +430,25 @@ mod tests {
                 let read = yaml(&format!("{right}: {value}"));
                 assert!(read.workload.is_some(), "{right}: {value}: {:?}", read.mistakes);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_setting_is_said_without_the_secrets_of_any() {
+        for (settings, shown) in [
+            (&["sorage.secretkey=hunter2"][..], "--set sorage.secretkey=***: "),
+            (&["s.storage.passwrd_token=hunter2", "workers=0"], "=*** --set workers=0: "),
+            (&["auth.password = hunter2", "workers=0"], "after --set auth.password=*** --set workers=0: "),
+            (
+                &["storage.endpoint=http://u:hunter2@h", "workers=0"],
+                "after --set storage.endpoint=http://h --set ",
+            ),
+            (&["storage.timeout=5"], "--set storage.timeout=5: "),
+        ] {
+            let mut workload = read(&xml("endpoint=http://h")).workload.unwrap();
+            let settings: Vec<String> = settings.iter().map(|&one| one.to_owned()).collect();
+            let said = apply_settings(&CATALOG, &mut workload, &settings).unwrap_err();
+            assert!(said.contains(shown) && !said.contains("hunter2"), "{said}");
         }
     }
 
