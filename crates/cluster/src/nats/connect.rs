@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, context::ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use cosmark_workload::logins::without_logins;
 use tokio::sync::{OnceCell, watch};
 
 use crate::nats::error::BusError;
@@ -87,7 +88,8 @@ impl NatsOptions {
     /// The addresses without credentials.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.url.split(',').map(without_credentials).collect::<Vec<_>>().join(",")
+        // A comma may be one of a password's.
+        without_logins(&self.url).split(',').map(without_credentials).collect::<Vec<_>>().join(",")
     }
 
     pub(super) fn connect_options(&self, name: &str) -> Result<ConnectOptions, BusError> {
@@ -150,7 +152,11 @@ fn without_credentials(url: &str) -> String {
     let url = url.trim();
     let (scheme, rest) = url.split_once("://").map_or(("nats", url), |(scheme, rest)| (scheme, rest));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    format!("{scheme}://{host}")
+    let address = host.split(['/', '?']).next().unwrap_or_default();
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    // What is no port may be the beginning of a password with a comma in it.
+    let is_one = address.starts_with('[') || address.split_once(':').is_none_or(|(_, port)| is_port(port));
+    format!("{scheme}://{}", if is_one { host } else { "***" })
 }
 
 impl Bus {
@@ -270,6 +276,17 @@ mod tests {
         let error = NatsOptions { url: "nats://me:geheim@a:99999".into(), ..NatsOptions::default() };
         let text = error.addresses().unwrap_err().to_string();
         assert!(!text.contains("geheim") && text.contains("nats://a:99999"), "{text}");
+        for url in ["nats://me:ge,heim@a:4222", "nats://me:ge,heim@a,tls://b", "me:ge,heim@a", "me:ge"] {
+            let options = NatsOptions { url: url.into(), ..NatsOptions::default() };
+            let text = options.addresses().unwrap_err().to_string() + &options.shown();
+            assert!(!text.contains("ge,") && !text.contains("me:ge"), "{text}");
+        }
+        for (url, shown) in [
+            ("nats://me:12,34@a:4222", "nats://a:4222"),
+            ("a,tls://[::1]:4222,b:1/", "nats://a,tls://[::1]:4222,nats://b:1/"),
+        ] {
+            assert_eq!(NatsOptions { url: url.into(), ..NatsOptions::default() }.shown(), shown);
+        }
     }
 
     #[test]
