@@ -998,6 +998,13 @@ def test_a_run_that_names_its_archive_is_not_looked_for_in_another(tmp_path: Pat
         cosmark.open("old/w3", archive="new")
     with pytest.raises(CosmarkError, match="is a file, and a run is a directory"):
         cosmark.open(__file__, archive="new")
+    monkeypatch.chdir(tmp_path / "old")
+    for given, name in (
+        ("w1-old/run.json", "old1"), ("./w1-old", "old1"), ("./w1", "old1"), ("./last", "old2"), ("w1", "new1"), ("last", "new2"),
+    ):
+        assert cosmark.open(given, archive="../new").name == name, given
+    monkeypatch.chdir(tmp_path / "old" / "w1-old")
+    assert cosmark.open("run.json", archive="../../new").name == "old1"
 
 
 def test_frames_have_the_bounds_that_were_published(archive: Path) -> None:

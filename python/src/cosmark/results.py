@@ -885,14 +885,15 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     """
     given = Path(run) if not isinstance(run, int) else Path(f"w{run}")
     if given.name == "run.json" and given.is_file():
-        given = given.parent
+        return given.parent
     # What names its own archive is not looked for in another one, which may have a run of the same number.
-    is_place = archive is None or len(given.parts) > 1
+    says_where = len(given.parts) > 1 or str(run).startswith("./")
+    is_place = archive is None or says_where
     if is_place and given.is_file():
         raise CosmarkError(f"{given} is a file, and a run is a directory: unpack what is packed, and open a run in it")
     if is_place and given.is_dir():
         return given
-    root = given.parent if len(given.parts) > 1 else Path(archive or "archive")
+    root = given.parent if says_where else Path(archive or "archive")
     name = given.name
     try:
         names = (d for d in os.listdir(root) if is_run_directory(root / d))
