@@ -8,9 +8,9 @@
 //! Sources: Denning and Buzen (1978) for the laws; B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012)
 //! for utilisation and saturation of each resource.
 
+mod batching;
 mod cheaper;
 mod creeping;
-mod shared;
 
 pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
@@ -228,7 +228,7 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     // Steps at which the client was full say nothing; the others may suffice.
     let steps: Vec<&Step> = all.iter().filter(|step| step.client_clear).copied().collect();
     let unreached = || {
-        if let Some(found) = used_up(ladder, &all, &steps) {
+        if let Some(found) = batching::named(ladder, &all, &steps) {
             return Diagnosis { skewed: skewed.clone(), ..found };
         }
         match steps.len() < all.len() && !grows_beside_the_client(&all) {
@@ -261,9 +261,11 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
         found.answer = Answer::NotReached(last_growth(&steps).unwrap_or_default());
     }
     if full.is_empty() {
-        let shared = if found.answer == Answer::Unexplained { used_up(ladder, &all, &steps) } else { None };
-        let level = |shared| Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared };
-        return shared.map(level).unwrap_or(found);
+        let shared =
+            if found.answer == Answer::Unexplained { batching::named(ladder, &all, &steps) } else { None };
+        return shared.filter(|shared| batching::is_counted(ladder, shared)).map_or(found, |shared| {
+            Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared }
+        });
     }
     // Where throughput is not level, nothing else is named than what has been full since half of that load.
     let Answer::Named { units, confidence } = &mut found.answer else { return unreached() };
@@ -278,24 +280,6 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     }
     *confidence = Confidence::Medium.min(*confidence);
     found
-}
-
-/// Limits that were used up at all of the highest loads, although throughput still grew with each.
-fn used_up(ladder: &Ladder, all: &[&Step], steps: &[&Step]) -> Option<Diagnosis> {
-    let mut found = shared::look(ladder, all, steps)?;
-    found.candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
-    let is_named = |one: &&Candidate| found.units.contains(&one.unit);
-    let waits = found.candidates.iter().filter(is_named).any(|one| one.waits != Waits::Unknown);
-    let confidence = if waits { Confidence::Medium } else { Confidence::Low };
-    Some(Diagnosis {
-        answer: Answer::Named { units: found.units, confidence },
-        plateau_per_s: Some(found.best_per_s),
-        busiest_at_plateau: busiest(ladder, found.upper),
-        candidates: found.candidates,
-        skewed: Vec::new(),
-        unmeasured: Vec::new(),
-        still_grew: last_growth(steps),
-    })
 }
 
 /// The first of the level steps may still be on its way there.

@@ -546,7 +546,7 @@ fn what_was_full_while_throughput_grew_is_said_also_of_threads_and_of_quotas_who
     }
     let said = text(&quota);
     assert!(said.contains("CPU quota quota of g (gateway): the bottleneck"), "{said}");
-    assert!(said.contains("still grew by 24 %") && said.contains("since half of that load"), "{said}");
+    assert!(said.contains("still grew by 23 %") && said.contains("since half of that load"), "{said}");
     let mut growing = CREEPING;
     growing[11] = 400.0;
     let said = text(&of_one_thread(growing, 12.0));

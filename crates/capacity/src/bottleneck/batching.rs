@@ -4,7 +4,8 @@
 //! (1978), section 3: what is never idle limits its interval, whatever an operation costs it there.
 
 use super::{
-    BUSY, Candidate, FAILED, MEETS, OWN, PREDICTED_FROM, SHARED, beyond, candidate, is_exceeded, unmeasured,
+    Answer, BUSY, Candidate, Confidence, Diagnosis, FAILED, MEETS, OWN, PREDICTED_FROM, SHARED, beyond,
+    busiest, candidate, is_exceeded, last_growth, unmeasured,
 };
 use crate::ceiling;
 use crate::ladder::{Kind, Ladder, Step};
@@ -20,21 +21,46 @@ const SHARES: f64 = 0.5;
 /// Of the time, what operations have to take of a limit for their cost to be known from that.
 const LEAST_OWN: f64 = 0.05;
 
+/// Limits that were used up at all of the highest loads, although throughput still grew with each.
+pub(super) fn named(ladder: &Ladder, all: &[&Step], steps: &[&Step]) -> Option<Diagnosis> {
+    let mut found = look(ladder, all, steps)?;
+    found.candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
+    let is_named = |one: &&Candidate| found.units.contains(&one.unit);
+    let waits = found.candidates.iter().filter(is_named).any(|one| one.waits != Waits::Unknown);
+    let confidence = if waits { Confidence::Medium } else { Confidence::Low };
+    Some(Diagnosis {
+        answer: Answer::Named { units: found.units, confidence },
+        plateau_per_s: Some(found.best_per_s),
+        busiest_at_plateau: busiest(ladder, found.upper),
+        candidates: found.candidates,
+        skewed: Vec::new(),
+        unmeasured: Vec::new(),
+        still_grew: last_growth(steps),
+    })
+}
+
+/// What is named is used up by what is counted: a group that runs while any operation is under way uses up its quota of processor
+/// time, however little each needs.
+pub(super) fn is_counted(ladder: &Ladder, found: &Diagnosis) -> bool {
+    let Answer::Named { units, .. } = &found.answer else { return false };
+    units.iter().all(|unit| ladder.units[*unit].kind == Kind::IoLimit)
+}
+
 /// What is limited so.
-pub(super) struct Found<'a> {
+struct Found<'a> {
     /// The limits, all of one kind.
-    pub(super) units: Vec<usize>,
+    units: Vec<usize>,
     /// The best throughput, operations per second.
-    pub(super) best_per_s: f64,
+    best_per_s: f64,
     /// All units whose demand is known.
-    pub(super) candidates: Vec<Candidate>,
+    candidates: Vec<Candidate>,
     /// The steps at which the limits had nothing left.
-    pub(super) upper: &'a [&'a Step],
+    upper: &'a [&'a Step],
 }
 
 /// The limits that had nothing left over a load that grew to [`LOAD`] times what it was, and which nothing contradicts: they had
 /// something left without load, everything else has, and nothing fails. All steps, and those at which the client had time left.
-pub(super) fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Found<'a>> {
+fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Found<'a>> {
     let (mut units, upper) = used_up(ladder, steps)?;
     let best_per_s = steps.iter().map(|step| step.throughput_per_s).reduce(f64::max)?;
     let is_sound = upper.iter().all(|step| step.failed_share <= FAILED)
