@@ -486,7 +486,7 @@ fn scripts_for_cosbench_go_on_working() {
     fs::write(&bad, "<workload name=\"x\"><workflow/></workload>").unwrap();
     let (status, text) = c.curl(&["-F", &format!("config=@{}", bad.display())], &cli("config"));
     assert!(status == 200 && !text.contains("Accepted"), "{text}");
-    fs::write(&bad, b"<workload name=\"x\">\n<!-- \xfcber -->").unwrap();
+    fs::write(&bad, b"<workload name=\"x\"\n description=\"\xfcber\">").unwrap();
     let (status, text) = c.curl(&["-F", &format!("config=@{}", bad.display())], &cli("submit"));
     assert_eq!((status, text.as_str()), (200, "line 2 of the file is not UTF-8; save the file in UTF-8\n"));
     // Without a login, with half of one, with a wrong one; Basic and Bearer do as well.

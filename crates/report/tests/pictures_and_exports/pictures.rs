@@ -559,5 +559,8 @@ fn the_share_of_successes_is_drawn_also_where_nothing_succeeded() {
     let values: Vec<f64> = rows(&drawn[0]).iter().map(|row| row[3].parse().unwrap()).collect();
     assert!(values.len() > 4 && values.iter().all(|value| *value == 0.0), "{values:?}");
     let svg = drawn[0].svg(Sheet::default());
-    assert!(svg.contains(">100<") && svg.contains("Failed operations: main read 100.00 %"), "{svg}");
+    assert!(
+        svg.contains(">100<") && svg.contains("Failed operations:") && svg.contains("main read 100.00 %"),
+        "{svg}"
+    );
 }
