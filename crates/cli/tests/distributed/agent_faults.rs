@@ -299,7 +299,7 @@ fn flood(bed: &Bed, stop: &AtomicBool) -> u64 {
 fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_healed() {
     let mut bed = Bed::new(1);
     allow(&bed);
-    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 10s, slot: 30s", 45);
+    workload(&bed, "agent: s1, fault: file there, at: 5 objects, hold: 4s, slot: 20s", 50);
     let agent = agent(&bed, "s1");
     let (stop, there) = (AtomicBool::new(false), bed.path().join("there"));
     let mut run = bed.start_run("broken.yaml", &[]);
@@ -317,8 +317,8 @@ fn a_flood_of_requests_that_nobody_signed_keeps_no_fault_from_being_made_and_hea
     let record = bed.run().record;
     let slot = &record.stages[0].faults[0].slots[0];
     assert!(slot.landed_s.is_some() && slot.void.is_none(), "{slot:?}\n{}\n{}", run.log(), agent.log());
-    // It was to be there for 10 s, and its slot lasts 30.
-    assert!(slot.healed_s.unwrap() - slot.from_s < 25.0, "{slot:?}");
+    // It was to be there for 4 s, and its slot lasts 20.
+    assert!(slot.healed_s.unwrap() - slot.from_s < 18.0, "{slot:?}");
     assert!(!there.exists() && sent > 1000, "{sent}");
     assert!(agent.log().contains("not followed"), "{}", agent.log());
 }
