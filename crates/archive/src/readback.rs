@@ -27,6 +27,7 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// How far it has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReadBackProgress {
     /// What it is to read, and how: who goes on compares.
     pub settings: Value,
@@ -36,16 +37,16 @@ pub struct ReadBackProgress {
     pub record: DurabilityRecord,
     lines: u64,
     table_bytes: u64,
-    /// Of all the rest: nobody goes on with what was damaged.
-    #[serde(default)]
-    sum: u64,
+    /// Of all the rest: nobody goes on with what was damaged. Earlier versions wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sum: Option<u64>,
 }
 
 impl ReadBackProgress {
     fn summed(self) -> Self {
-        let rest = Self { sum: 0, ..self };
+        let rest = Self { sum: None, ..self };
         let sum = checksum(&serde_json::to_vec(&rest).unwrap_or_default());
-        Self { sum, ..rest }
+        Self { sum: Some(sum), ..rest }
     }
 }
 
@@ -135,7 +136,7 @@ impl ReadBackFiles {
         };
         let progress: ReadBackProgress =
             serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-        if progress.clone().summed() != progress {
+        if progress.sum.is_some() && progress.clone().summed() != progress {
             return Err(damaged("it is damaged: its checksum is wrong".to_owned()));
         }
         let path = table_of(run, number);
@@ -201,7 +202,7 @@ impl ReadBackFiles {
             record: record.clone(),
             lines: self.lines,
             table_bytes: self.table_bytes,
-            sum: 0,
+            sum: None,
         };
         let text = serde_json::to_vec(&progress.summed()).unwrap_or_default();
         write_whole(&progress_of(&self.dir, self.number), true, |out| out.write_all(&text))
@@ -334,5 +335,11 @@ mod tests {
                 Err(error) => assert!(error.to_string().contains("begin anew"), "{error}"),
             }
         }
+        // Of an earlier version, which wrote no checksum.
+        let mut earlier: Value = serde_json::from_slice(&whole).unwrap();
+        assert!(earlier.as_object_mut().unwrap().remove("sum").is_some());
+        std::fs::write(&path, earlier.to_string()).unwrap();
+        let (_, read) = ReadBackFiles::go_on(run.path()).unwrap().unwrap();
+        assert_eq!((&read.standing, &read.record), (&standing, &record));
     }
 }
