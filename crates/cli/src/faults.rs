@@ -143,9 +143,9 @@ pub fn heal_left(archive: &Path, agents: Option<&dyn Agents>) -> Result<(), Prob
 /// Asks agents what became of the faults that they made for a run of this archive that is gone, and forgets those that are healed.
 ///
 /// # Errors
-/// When the journal cannot be read, or of the first fault that is not known to be healed.
+/// When the journal cannot be read, or of the first fault that is not known to be healed, or that cannot be read.
 pub fn ask_after_run(archive: &Path, run: &str, agents: &dyn Agents) -> Result<(), Problem> {
-    let left = Archive::open(archive)?.fault_journal().all()?;
+    let (left, damaged) = Archive::open(archive)?.fault_journal().found()?;
     let is_asked_after = |fault: &FaultInForce| {
         fault.run == run
             && matches!(fault.heal, Heal::Agent { .. })
@@ -156,7 +156,7 @@ pub fn ask_after_run(archive: &Path, run: &str, agents: &dyn Agents) -> Result<(
     for (note, fault) in left.into_iter().filter(|(_, fault)| is_asked_after(fault)) {
         asked = asked.and(ask_after(note, &fault, Some(agents)));
     }
-    asked
+    asked.and(damaged.into_iter().next().map_or(Ok(()), |error| Err(error.into())))
 }
 
 /// What became of a fault that an agent made for a run that is gone.
@@ -527,6 +527,13 @@ mod tests {
         assert!(why.contains("not known whether a of run w1") && why.contains("no answer"), "{why}");
         let still: Vec<String> = journal.all().unwrap().into_iter().map(|(_, fault)| fault.fault).collect();
         assert_eq!((still, path.join("there").exists()), (vec!["a".to_owned()], false));
+        // Nor does a note that cannot be read keep agents from being asked.
+        let mut left = FaultInForce::made_here("w2", "s1-main", "d", "x", by("s1"));
+        left.process.started_ticks = left.process.started_ticks.map(|ticks| ticks + 1);
+        let note = journal.note(&left).unwrap();
+        std::fs::write(path.join(".faults/w9-9.json"), "{").unwrap();
+        let why = ask_after_run(path, "w2", &OneAway).unwrap_err().to_string();
+        assert!(why.contains("w9-9.json") && !note.path().exists(), "{why}");
     }
 
     #[test]
