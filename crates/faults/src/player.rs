@@ -16,7 +16,7 @@ use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
 use crate::act::{Hand, Means, Question, hand};
 use crate::judge::seconds::Seconds;
-use crate::judge::{Away, Played, Stretch, mean, real, results, without};
+use crate::judge::{Away, Played, Stretch, mean, results, without};
 use crate::left::first_line;
 use in_force::{By, InForce};
 use questions::Lacking;
@@ -180,7 +180,7 @@ impl Player {
         let measured = state.seconds.len();
         let end = playing.load_s.map_or(measured, |load_s| whole(load_s).min(measured));
         let load = Stretch { from: whole(playing.ramp_s.ceil()), to: end };
-        let played = without(&state.played, away, real(load.from));
+        let played = without(&state.played, away, &state.seconds, load);
         let mut all = results(&playing.faults, &played, &state.seconds, load, playing.is_open);
         for (result, spec) in all.iter_mut().zip(&playing.faults) {
             if let FaultKind::Proxy { of, .. } = &spec.kind {

@@ -1,13 +1,15 @@
-//! Slots in which a driver made no load: that less was done then is no word of the store.
+//! Slots in which a driver made no load, or which are compared with seconds in which it made none: that less was done
+//! then is no word of the store.
 
 use cosmark_archive::{MissingRecord, PauseRecord};
 
-use super::Played;
+use super::seconds::Seconds;
+use super::{BEGINNING_S, Healthy, Played, Stretch, real, undisturbed};
 
 /// Drivers that made no load for less than this in a slot, all together, change its figures by little.
 const LEAST_S: f64 = 1.0;
-/// Who was away for such a share of the seconds before the first slot, and stayed so, is no part of the rate that slots
-/// are compared with.
+/// Who was away for such a share of the seconds that slots are compared with, and stayed so, is no part of their rate.
+/// Whoever was away for more than what is left of them, a quarter, and came back, has made it less than it was in a slot.
 const USUAL: f64 = 0.75;
 
 /// A time in which a driver made no load, or nothing was heard of what it did.
@@ -42,10 +44,15 @@ impl Away {
     }
 }
 
-/// The slots, those void in which drivers made no load; the seconds that count begin at `counted_s`.
-pub(crate) fn without(played: &[Vec<Played>], away: &[Away], counted_s: f64) -> Vec<Vec<Played>> {
-    let begins = played.iter().flatten().filter(|slot| slot.to_s > slot.from_s).map(|slot| slot.from_s);
-    let before = (counted_s, begins.fold(f64::INFINITY, f64::min));
+/// The slots, those void in which drivers made no load, or which are compared with seconds in which they made none.
+pub(crate) fn without(
+    played: &[Vec<Played>],
+    away: &[Away],
+    seconds: &Seconds,
+    load: Stretch,
+) -> Vec<Vec<Played>> {
+    let healthy = Healthy::of(seconds, load.from + BEGINNING_S, undisturbed(played, load));
+    let before = healthy.map_or((0.0, 0.0), |healthy| (real(healthy.from), real(healthy.to)));
     let mut all = played.to_vec();
     for slot in all.iter_mut().flatten().filter(|slot| slot.void.is_none()) {
         slot.void = why_not(slot, away, before);
@@ -54,14 +61,33 @@ pub(crate) fn without(played: &[Vec<Played>], away: &[Away], counted_s: f64) -> 
 }
 
 fn why_not(slot: &Played, away: &[Away], before: (f64, f64)) -> Option<String> {
-    let unusual = away.iter().filter(|one| !one.is_usual(slot, before));
-    let parts: Vec<(&Away, f64)> = unusual.map(|one| (one, one.within_s(slot))).collect();
-    if parts.iter().map(|part| part.1).sum::<f64>() < LEAST_S {
-        return None;
+    let unusual: Vec<&Away> = away.iter().filter(|one| !one.is_usual(slot, before)).collect();
+    let within: Vec<(&Away, f64)> = unusual.iter().map(|one| (*one, one.within_s(slot))).collect();
+    if within.iter().map(|part| part.1).sum::<f64>() >= LEAST_S {
+        let (one, within_s) = within.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        return Some(format!(
+            "driver {} made no load that is known of for {within_s:.1} s of it, so that less was done for another reason, too",
+            one.driver
+        ));
     }
-    let (one, within_s) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(format!(
-        "driver {} made no load that is known of for {within_s:.1} s of it, so that less was done for another reason, too",
-        one.driver
-    ))
+    let (covered_s, all_s) = (covered_s(&unusual, before), before.1 - before.0);
+    (covered_s > LEAST_S.max((1.0 - USUAL) * all_s)).then(|| {
+        format!(
+            "drivers made no load that is known of for {covered_s:.1} of the {all_s:.0} s that it is compared with, and made it \
+             in the slot"
+        )
+    })
+}
+
+/// How much of a stretch somebody was away.
+fn covered_s(away: &[&Away], (from_s, to_s): (f64, f64)) -> f64 {
+    let mut parts: Vec<(f64, f64)> =
+        away.iter().map(|one| (one.from_s.max(from_s), one.to_s.min(to_s))).collect();
+    parts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sum, mut end) = (0.0, from_s);
+    for (begin, until) in parts {
+        sum += (until - begin.max(end)).max(0.0);
+        end = end.max(until);
+    }
+    sum
 }

@@ -72,9 +72,7 @@ pub fn results(
     load: Stretch,
     is_open: bool,
 ) -> Vec<FaultResult> {
-    let slots = || played.iter().flatten().filter(|slot| slot.to_s > slot.from_s);
-    let first = slots().map(|slot| slot.from_s).fold(f64::INFINITY, f64::min);
-    let until = if first.is_finite() { whole(first).min(load.to) } else { load.to };
+    let until = undisturbed(played, load);
     let healthy = Healthy::of(seconds, load.from + BEGINNING_S, until);
     let played = &before::apart(played, seconds, healthy.as_ref());
     let controls: Vec<&Played> = specs
@@ -112,6 +110,13 @@ pub fn results(
             FaultResult { remarks: remarks(&result, &shapes, &load), ..result }
         })
         .collect()
+}
+
+/// Up to which second nothing was made to fail.
+fn undisturbed(played: &[Vec<Played>], load: Stretch) -> usize {
+    let slots = played.iter().flatten().filter(|slot| slot.to_s > slot.from_s);
+    let first = slots.map(|slot| slot.from_s).fold(f64::INFINITY, f64::min);
+    if first.is_finite() { whole(first).min(load.to) } else { load.to }
 }
 
 /// What is known of a load beside its rates.
