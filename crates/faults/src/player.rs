@@ -448,6 +448,9 @@ impl Stage<'_> {
                     played.landed = Some((self.now_s(), proof));
                     return if hand.lasts() { self.now_s() - asked_s } else { 0.0 };
                 }
+                Ok(None) if asked_s < last_s && self.now_s() >= last_s => {
+                    why = Some("its proof did not end in time".to_owned());
+                }
                 Ok(None) => {}
                 Err(error) => why = Some(error),
             }

@@ -163,14 +163,21 @@ fn a_proof_that_is_slow_or_hangs_keeps_no_fault_in_force_for_longer_and_no_load_
         assert!(!path.join("gone").exists());
         player.results(&[]).remove(0).slots.remove(0)
     };
+    // One that never comes has 15 s, in which the others are played.
+    let other = tempfile::tempdir().unwrap();
+    let never = begin(other.path(), vec![by_commands(other.path(), "true", "sleep 600", 1)]);
     let slow = played("sleep 3");
-    assert!(slow.landed_s.is_some() && held_s(&slow) < 9.5, "{slow:?}");
+    // A machine that is busy beyond measure may hold it for longer, and says so.
+    let is_late = slow.void.as_ref().is_some_and(|why| why.contains("it was held for"));
+    assert!(slow.landed_s.is_some() && (held_s(&slow) < 9.5 || is_late), "{slow:?}");
     let hangs = played("test ! -e proved || sleep 600; touch proved");
     assert!(held_s(&hangs) < 60.0, "{hangs:?}");
-    assert!(
-        hangs.void.as_ref().is_some_and(|why| why.contains("its proof did not end in time")),
-        "{hangs:?}"
-    );
+    until_over(&never);
+    assert!(!other.path().join("gone").exists());
+    for slot in [hangs, never.results(&[]).remove(0).slots.remove(0)] {
+        let why = slot.void.as_deref().unwrap_or_default();
+        assert!(why.contains("its proof did not end in time"), "{slot:?}");
+    }
 
     let player = begin(path, vec![by_commands(path, "true", "sleep 600", 500)]);
     let until = Instant::now() + Duration::from_secs(60);
