@@ -126,33 +126,43 @@ impl Stage<'_> {
     }
 
     /// What lasts until it is healed is still there at the end of its time. A proof that takes longer than before, or
-    /// hangs, keeps no fault in force.
+    /// hangs, keeps no fault in force. Where there is no time for another one, no more is known than that it was proved
+    /// late, which is said of the slot.
     pub(super) fn look_again(&self, spec: &FaultSpec, hand: &mut dyn Hand, played: &mut Played, took_s: f64) {
         if !hand.lasts() || self.is_stopped() {
             return;
         }
         let (from_s, hold) = (played.from_s, spec.hold);
         let until_s = from_s + hold.as_secs_f64();
-        let due_s = until_s.max(self.now_s() + took_s);
-        let last_s = due_s + LAST_LOOK_S;
-        let found = hand.landed_while(&|| self.now_s() < last_s && !self.is_stopped());
+        let due_s = until_s.max(self.now_s());
+        if self.now_s() + took_s <= due_s + LONGER_S
+            && let Some(why) = self.is_gone(hand, played, due_s + LAST_LOOK_S)
+        {
+            played.void = Some(why);
+            return;
+        }
+        self.wait_until_s(until_s);
+        let now_s = self.now_s();
+        played.void = played.void.take().or_else(|| held_too_long(from_s, due_s, now_s, hold));
+    }
+
+    /// Why a fault says nothing that was gone before it was to be healed, or of which that cannot be told by `last_s`.
+    fn is_gone(&self, hand: &mut dyn Hand, played: &mut Played, last_s: f64) -> Option<String> {
         let cannot_tell =
             |why: &str| format!("whether it was there until it was to be healed cannot be told: {why}");
-        played.void = match found {
+        match hand.landed_while(&|| self.now_s() < last_s && !self.is_stopped()) {
             Ok(Some(_)) => {
                 played.runs_again = hand.runs_again();
-                self.wait_until_s(until_s);
-                let now_s = self.now_s();
-                played.void.take().or_else(|| held_too_long(from_s, due_s, now_s, hold))
+                None
             }
-            Ok(None) if self.is_stopped() => return,
+            Ok(None) if self.is_stopped() => None,
             Ok(None) if self.now_s() >= last_s => Some(cannot_tell("its proof did not end in time")),
             Ok(None) => Some(
                 "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it"
                     .to_owned(),
             ),
             Err(why) => Some(cannot_tell(&why)),
-        };
+        }
     }
 
     fn ask_noticed(&self, spec: &FaultSpec, name: &str, played: &mut Played, until_s: f64) {
