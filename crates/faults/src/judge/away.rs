@@ -6,10 +6,10 @@ use cosmark_archive::{MissingRecord, PauseRecord};
 use super::seconds::Seconds;
 use super::{BEGINNING_S, Healthy, Played, Stretch, real, undisturbed};
 
-/// Drivers that made no load for less than this in a slot, all together, change its figures by little.
+/// A slot in which drivers made no load for less than this, however many at the same time, has about the same figures.
 const LEAST_S: f64 = 1.0;
 /// Who was away for such a share of the seconds that slots are compared with, and stayed so, is no part of their rate.
-/// Whoever was away for more than what is left of them, a quarter, and came back, has made it less than it was in a slot.
+/// Whoever was away for more than what is left of them, a quarter, and came back, has made it less than in a slot.
 const USUAL: f64 = 0.75;
 
 /// A time in which a driver made no load, or nothing was heard of what it did.
@@ -62,9 +62,9 @@ pub(crate) fn without(
 
 fn why_not(slot: &Played, away: &[Away], before: (f64, f64)) -> Option<String> {
     let unusual: Vec<&Away> = away.iter().filter(|one| !one.is_usual(slot, before)).collect();
-    let within: Vec<(&Away, f64)> = unusual.iter().map(|one| (*one, one.within_s(slot))).collect();
-    if within.iter().map(|part| part.1).sum::<f64>() >= LEAST_S {
-        let (one, within_s) = within.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if covered_s(&unusual, (slot.from_s, slot.to_s)) >= LEAST_S {
+        let within = unusual.iter().map(|one| (one, one.within_s(slot)));
+        let (one, within_s) = within.max_by(|a, b| a.1.total_cmp(&b.1))?;
         return Some(format!(
             "driver {} made no load that is known of for {within_s:.1} s of it, so that less was done for another reason, too",
             one.driver
