@@ -44,7 +44,7 @@ pub struct LedgerHead {
     pub missing: u64,
     /// Kinds of names.
     pub spaces: Vec<Space>,
-    /// Names of its files, once it is over: with one of them objects would be gone, or look older than they are.
+    /// Names of its files, once it is over: without one of them objects would be gone, or look older than they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
 }

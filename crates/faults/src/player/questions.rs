@@ -15,6 +15,8 @@ const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
 const ASK_WHOLE_REST: u32 = 4;
 /// A fault that was in force so much longer than it was to be is another one.
 const LONGER_S: f64 = 2.0;
+/// A last look that takes less than this is one at the moment of healing.
+const LOOKS_S: f64 = 1.0;
 /// A last look at a fault may take so much longer than it should, and is ended then.
 const LAST_LOOK_S: f64 = 5.0;
 
@@ -116,8 +118,8 @@ impl Stage<'_> {
     /// Until it is to be healed, less the time for a last look, as its proof took `took_s`; asks meanwhile whether the
     /// store has noticed. No question keeps it in force for longer.
     pub(super) fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played, took_s: f64) {
-        let hold_s = spec.hold.as_secs_f64();
-        let until_s = played.from_s + hold_s - took_s.min(hold_s / 2.0);
+        let healed_s = played.from_s + spec.hold.as_secs_f64();
+        let until_s = if self.has_time(took_s, healed_s) { healed_s - took_s } else { healed_s };
         // Making and proving it may have taken longer than it was to hold.
         let due_s = until_s.max(self.now_s());
         self.ask_noticed(spec, name, played, until_s);
@@ -135,7 +137,7 @@ impl Stage<'_> {
         let (from_s, hold) = (played.from_s, spec.hold);
         let until_s = from_s + hold.as_secs_f64();
         let due_s = until_s.max(self.now_s());
-        if self.now_s() + took_s <= due_s + LONGER_S
+        if self.has_time(took_s, until_s)
             && let Some(why) = self.is_gone(hand, played, due_s + LAST_LOOK_S)
         {
             played.void = Some(why);
@@ -144,6 +146,12 @@ impl Stage<'_> {
         self.wait_until_s(until_s);
         let now_s = self.now_s();
         played.void = played.void.take().or_else(|| held_too_long(from_s, due_s, now_s, hold));
+    }
+
+    /// A look that takes so long prolongs a fault hardly that is to be healed at `healed_s`, or now where that is over.
+    fn has_time(&self, took_s: f64, healed_s: f64) -> bool {
+        let now_s = self.now_s();
+        now_s + took_s <= healed_s.max(now_s) + LONGER_S
     }
 
     /// Why a fault says nothing that was gone before it was to be healed, or of which that cannot be told by `last_s`.
@@ -191,7 +199,13 @@ impl Stage<'_> {
             let left = Duration::from_secs_f64((until_s - self.now_s()).max(0.0));
             self.wait(ASK_NOTICED_EVERY.min(left));
         }
-        let unknown = || "the store had not noticed when it was healed".to_owned();
+        let early_s = played.from_s + spec.hold.as_secs_f64() - until_s;
+        let unknown = || match early_s < LOOKS_S {
+            true => "the store had not noticed when it was healed".to_owned(),
+            false => format!(
+                "the store had not noticed {early_s:.0} s before it was to be healed, when the last look at the fault began"
+            ),
+        };
         played.noticed_unknown = Some(unheard.map_or_else(unknown, |why| first_line(&why).to_owned()));
     }
 
