@@ -126,6 +126,38 @@ fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
 }
 
 #[test]
+fn rows_from_which_works_are_left_out_do_not_show_that_the_end_of_a_stage_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("w55-mix");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("w55-mix.csv"), table(ALL_READS)).unwrap();
+    std::fs::write(path.join("workload-config.xml"), CONFIG).unwrap();
+    let judged = |rows: &str| {
+        let columns = [
+            "Op-Count",
+            "Byte-Count",
+            "Avg-ResTime",
+            "Avg-ProcTime",
+            "Throughput",
+            "Bandwidth",
+            "Succ-Ratio",
+        ];
+        let head = columns.map(|column| format!("{column},,,")).concat();
+        let names = "read,write,delete,".repeat(columns.len());
+        let text = format!("Timestamp,{head}Version-Info,,\n,{names}Min-Version,Version,Max-Version\n{rows}");
+        std::fs::write(path.join("s3-mix.csv"), text).unwrap();
+        let found = check(&judge_cosbench(&CosbenchRun::open(&path).unwrap()), "s3-mix", "C3").clone();
+        (found.status, found.message)
+    };
+    let whole = "10:02:05,2000,500,150,8000000,2000000,0,7,15,12,7,15,12,400,100,30,1600000,400000,0,100%,100%,100%,0,0,0\n";
+    let two = "10:02:10,2100,520,8400000,2080000,7,15,7,15,420,104,1680000,416000,100%,100%,1,1,1\n";
+    let (status, message) = judged(whole);
+    assert!(status == CheckStatus::Warn && message.contains("lacks the end"), "{message}");
+    let (status, message) = judged(&format!("{whole}{two}"));
+    assert!(status == CheckStatus::NotRun && message.contains("1 of 2 rows"), "{message}");
+}
+
+#[test]
 fn a_stage_that_a_total_or_somebody_ended_before_its_time_is_not_divided_by_its_runtime() {
     // 72 000 operations in 100 s are 720/s, and over the 600 s of the runtime a sixth of that.
     let reads = READS.replace("432000,1728000000", "72000,288000000");

@@ -27,12 +27,22 @@ pub fn is_made_by_it(run: &Run) -> bool {
     run.record.made_by.is_some()
 }
 
-/// Lets each stage reach as far as its timeline.
-pub fn set_extents(run: &Run, series: &mut [StageSeries]) -> Result<(), ArchiveError> {
+/// Lets each stage reach as far as its timeline, and says of which the rows do not tell what each operation did.
+pub fn set_extents(run: &Run, series: &mut [StageSeries]) -> Result<Vec<String>, ArchiveError> {
+    let mut notes = Vec::new();
     for (stage, own) in run.record.stages.iter().zip(series) {
         let entries = run.timeline(stage)?;
         if entries.is_empty() {
             continue;
+        }
+        let left_out = entries.iter().filter(|entry| entry.operations.is_empty()).count();
+        if left_out > 0 {
+            notes.push(format!(
+                "COSBench left works out of {left_out} of {} intervals of {} and does not say which: its course over time is \
+                 not shown.",
+                entries.len(),
+                stage.id
+            ));
         }
         let width_s = width_s(entries.iter().map(|entry| entry.time.as_str()));
         let mut extent = Extent::default();
@@ -44,7 +54,7 @@ pub fn set_extents(run: &Run, series: &mut [StageSeries]) -> Result<(), ArchiveE
         own.set_extent(extent);
         own.settle();
     }
-    Ok(())
+    Ok(notes)
 }
 
 /// Seconds between two rows: the middle one of all distances, so that midnight and a late row do not matter.

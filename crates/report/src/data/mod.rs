@@ -91,7 +91,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     let counted = read_intervals(run, &mut series)?;
     let logged = if has_log { logged(run, &places)? } else { vec![None; series.len()] };
     if foreign {
-        cosbench::set_extents(run, &mut series)?;
+        notes.extend(cosbench::set_extents(run, &mut series)?);
     }
     let origins = origins_s(run, &mut series, &counted, &logged);
     let axes: Vec<Option<Axis>> = series.iter().map(StageSeries::axis).collect();

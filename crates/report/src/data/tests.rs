@@ -240,6 +240,30 @@ fn without_our_tables_counts_come_from_cosbenchs_table() {
 }
 
 #[test]
+fn a_course_of_cosbench_that_is_not_shown_for_works_that_are_left_out_is_said_not_to_be() {
+    let home = tempfile::tempdir().unwrap();
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
+    let path = home.path().join("w3-mock-full");
+    std::fs::create_dir(&path).unwrap();
+    for file in std::fs::read_dir(made).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), path.join(file.file_name())).unwrap();
+    }
+    let of_two = |data: &ReportData| {
+        let stage = data.stages.iter().find(|stage| stage.id == "s4-two").unwrap();
+        let notes = data.notes.iter().filter(|note| note.contains("s4-two")).cloned().collect::<Vec<_>>();
+        (stage.operations[0].series.is_some(), notes)
+    };
+    assert_eq!(of_two(&read(&path, None).unwrap()), (true, Vec::new()));
+    let file = path.join("s4-two.csv");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let rows = text.lines().count() - 2;
+    std::fs::write(&file, text + "18:54:50,40,800,2.5,2.5,8,160,100%,6,6,6\n").unwrap();
+    let (shown, notes) = of_two(&read(&path, None).unwrap());
+    assert!(!shown && notes.len() == 1, "{notes:?}");
+    assert!(notes[0].contains(&format!("1 of {} intervals", rows + 1)), "{notes:?}");
+}
+
+#[test]
 fn the_client_is_shown_on_the_axis_of_its_stage() {
     let root = tempfile::tempdir().unwrap();
     let data = read(&archive(root.path()), Some(Detail { bins: 5, heat_columns: 4 })).unwrap();

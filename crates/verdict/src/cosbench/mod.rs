@@ -369,6 +369,13 @@ fn timeline_sums(view: &StageView<'_>) -> Finding {
         );
         return Finding::warn(sum as f64 / op.count as f64 - 1.0, 0.0, message);
     }
+    let left_out = view.timeline.iter().filter(|row| row.operations.is_empty()).count();
+    if left_out > 0 {
+        return Finding::unknown(format!(
+            "{left_out} of {} rows of the timeline lack works and do not say which: what was done in them is not known",
+            view.timeline.len()
+        ));
+    }
     let lacks = view.measured().find(|op| {
         sums.get(op.label.as_str()).is_some_and(|(sum, _)| (*sum as f64) < 0.95 * op.count as f64)
     });
