@@ -161,14 +161,16 @@ impl AxisWish {
         if matches!(axis.scale, chart::Scale::FromZero | chart::Scale::Log) {
             // What begins below 0 has no decades.
             let has_decades = axis.bounds.0.is_none_or(|from| from >= 0.0);
+            let ((from, to), own) = (self.bounds, axis.bounds);
             axis.scale = match self.log {
                 Some(true) if has_decades => chart::Scale::Log,
                 Some(false) => chart::Scale::FromZero,
+                // Nor has what is to show a 0, whatever the picture would have by itself.
+                None if from.into_iter().chain(to).any(|end| end <= 0.0) => chart::Scale::FromZero,
                 _ => axis.scale.clone(),
             };
-            if self.bounds != (None, None) {
-                let ((from, to), own) = (self.bounds, axis.bounds);
-                axis.bounds = (from.or(own.0), to.or(own.1));
+            axis.bounds = (from.or(own.0), to.or(own.1));
+            if to.is_some() {
                 axis.at_least = None;
             }
         }
@@ -403,9 +405,32 @@ mod tests {
             AxisWish { log: Some(true), bounds: wish, label: None }.apply(&mut axis);
             assert_eq!((axis.bounds, axis.scale), (bounds, chart::Scale::FromZero), "{wish:?}");
         }
+        // The end of a share is that of its whole, however little succeeded.
+        for (wish, at_least) in [((Some(20.0), None), Some(100.0)), ((None, Some(60.0)), None)] {
+            let mut share =
+                chart::Axis { at_least: Some(100.0), ..chart::Axis::new("", chart::Scale::FromZero) };
+            AxisWish { bounds: wish, ..AxisWish::default() }.apply(&mut share);
+            assert_eq!((share.bounds, share.at_least), (wish, at_least));
+        }
         let mut plain = chart::Axis::new("", chart::Scale::FromZero);
         AxisWish { log: Some(true), bounds: (None, Some(60.0)), label: None }.apply(&mut plain);
         assert_eq!((plain.bounds, plain.scale), ((None, Some(60.0)), chart::Scale::Log));
+    }
+
+    #[test]
+    fn an_axis_that_is_to_show_0_has_even_steps() {
+        for (bounds, is_log) in [
+            ((Some(0.0), Some(50.0)), false),
+            ((Some(-5.0), None), false),
+            ((None, Some(0.0)), false),
+            ((Some(0.5), Some(50.0)), true),
+            ((None, Some(50.0)), true),
+        ] {
+            let mut axis = chart::Axis::new("", chart::Scale::Log);
+            AxisWish { bounds, ..AxisWish::default() }.apply(&mut axis);
+            let scale = if is_log { chart::Scale::Log } else { chart::Scale::FromZero };
+            assert_eq!((axis.scale, axis.bounds), (scale, bounds));
+        }
     }
 
     #[test]
