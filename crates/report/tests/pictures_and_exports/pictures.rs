@@ -276,6 +276,9 @@ fn works_and_stages_of_one_name_are_no_repetitions_of_each_other() {
     let stages: BTreeSet<String> =
         rows(named(&drawn, "percentiles")).into_iter().map(|row| row[1].clone()).collect();
     assert_eq!(stages.into_iter().collect::<Vec<_>>(), ["s1-main", "s2-main"]);
+    let by_pattern = Wishes { stages: vec!["m*n".to_owned()], ..wishes };
+    let drawn = pictures(&runs, &["compare"], &by_pattern).unwrap().pictures;
+    assert_eq!(rows(named(&drawn, "compare-response")).len(), expected.len());
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
             let Some(caption) = caption_of(stage, wishes) else { continue };
             let is_alone = named.get(stage.name.as_str()) == Some(&1);
             let stage_name = if is_alone { &stage.name } else { &stage.id };
-            let caption = if caption == stage.name { stage_name } else { &caption };
+            // Of stages of one name the stars of a pattern stand for the same.
+            let caption = if is_alone && caption != stage.name { &caption } else { stage_name };
             for ((op_at, op), label) in stage.operations.iter().enumerate().zip(labels_of(stage)) {
                 if op.result.ok + op.failures.unwrap_or(0) > 0 {
                     let (stage_name, caption) = (stage_name.clone(), caption.clone());
