@@ -32,6 +32,9 @@ pub struct HistogramColumn {
     pub work: String,
     /// Name of the operation.
     pub operation: String,
+    /// Place of the operation among the results of its stage, from 0: works may have operations of one name. `None` when none
+    /// fits.
+    pub operation_at: Option<usize>,
     /// Buckets that are not empty, from short to long times.
     pub buckets: Vec<ResponseBucket>,
     /// True when the file has all its rows; a file that was cut lacks the longest times.
@@ -103,6 +106,7 @@ fn read_one(path: &Path, stages: &[CosbenchStage]) -> Result<(u64, Vec<Histogram
         if seen == 1 {
             columns = heads(record)?;
             columns.iter_mut().for_each(|column| place(column, stages));
+            find_operations(&mut columns, stages);
             timed = with_times(&columns, stages);
         } else if seen <= ALL_ROWS + 1 {
             add_row(&mut columns, &timed, record)?;
@@ -141,23 +145,35 @@ fn heads(record: &StringRecord) -> Result<Vec<HistogramColumn>, String> {
     }
 }
 
+/// Finds the operation of each column. Of operations of one name the lines stand in the order of their columns.
+fn find_operations(columns: &mut [HistogramColumn], stages: &[CosbenchStage]) {
+    let mut seen: HashMap<(&str, String), usize> = HashMap::new();
+    for column in columns {
+        let Some(stage) = stages.iter().find(|stage| Some(&stage.id) == column.stage.as_ref()) else {
+            continue;
+        };
+        let before = seen.entry((stage.id.as_str(), column.operation.clone())).or_default();
+        let named = |op: &CosbenchOperation| op.label == column.operation;
+        let begins = |op: &CosbenchOperation| {
+            op.label.rsplit_once('-').is_some_and(|(name, _)| name == column.operation)
+        };
+        let is_named = stage.operations.iter().any(named);
+        let is_its = |(_, op): &(usize, &CosbenchOperation)| if is_named { named(op) } else { begins(op) };
+        column.operation_at =
+            stage.operations.iter().enumerate().filter(is_its).nth(*before).map(|(at, _)| at);
+        *before += 1;
+    }
+}
+
 /// Columns of operations that have percentiles in the results. COSBench names all columns, and leaves the cells of the others
 /// out of every row: of works with `histogram=false`, and of stages that did not come to their end.
 fn with_times(columns: &[HistogramColumn], stages: &[CosbenchStage]) -> Vec<usize> {
-    // Works of a stage may have operations of one name: their lines stand in the order of their columns.
-    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut timed = Vec::new();
-    for (at, column) in columns.iter().enumerate() {
-        let (id, name) = (column.stage.as_deref().unwrap_or_default(), column.operation.as_str());
-        let before = seen.entry((id, name)).or_default();
-        let stage = stages.iter().find(|stage| stage.id == id);
-        let line = stage.and_then(|stage| stage.operations.iter().filter(|op| op.label == name).nth(*before));
-        *before += 1;
-        if line.is_none_or(has_times) {
-            timed.push(at);
-        }
-    }
-    timed
+    let result = |column: &HistogramColumn| {
+        let stage = stages.iter().find(|stage| Some(&stage.id) == column.stage.as_ref())?;
+        stage.operations.get(column.operation_at?)
+    };
+    let is_timed = |(_, column): &(usize, &HistogramColumn)| result(column).is_none_or(has_times);
+    columns.iter().enumerate().filter(is_timed).map(|(at, _)| at).collect()
 }
 
 fn has_times(op: &CosbenchOperation) -> bool {

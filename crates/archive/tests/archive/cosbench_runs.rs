@@ -146,6 +146,27 @@ fn columns_without_cells_cost_the_others_no_times() {
 }
 
 #[test]
+fn works_whose_operations_have_one_name_have_columns_of_their_own() {
+    let all = [(Some(0), 48940), (Some(1), 16282), (Some(2), 7996), (Some(3), 8170)];
+    for (lost, expected) in [(None, &all[..]), (Some(("s3-main", "read", 0)), &all[1..])] {
+        let (_home, dir) = without_times(lost.as_slice());
+        for (file, from, to) in [
+            ("w3-mock-full.csv", "s3-main,write,write,", "s3-main,read,read,"),
+            ("w3-mock-full-rt-histogram.csv", "s3-main-w1-main-write", "s3-main-w2-more-read"),
+        ] {
+            let path = dir.join(file);
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.contains(from), "{file}");
+            fs::write(&path, text.replace(from, to)).unwrap();
+        }
+        let columns = CosbenchRun::open(&dir).unwrap().histogram().unwrap();
+        let main = columns.iter().filter(|column| column.stage.as_deref() == Some("s3-main"));
+        let placed: Vec<_> = main.map(|column| (column.operation_at, column.count())).collect();
+        assert_eq!(placed, expected, "{lost:?}");
+    }
+}
+
+#[test]
 fn a_zipped_histogram_reads_like_a_plain_one() {
     let run = CosbenchRun::open(&kept("w23-swift-real")).unwrap();
     let columns = run.histogram().unwrap();

@@ -81,12 +81,9 @@ fn second_of_day(time: &str) -> Option<f64> {
 pub fn add_distributions(run: &Run, stages: &mut [StageData]) -> Result<(), ArchiveError> {
     let columns = CosbenchRun::open(&run.path)?.histogram()?;
     for stage in stages {
-        for operation in &mut stage.operations {
-            let name = &operation.result.0.name;
+        for (at, operation) in stage.operations.iter_mut().enumerate() {
             let is_own = |column: &&HistogramColumn| {
-                column.stage.as_deref() == Some(&stage.id)
-                    && (column.operation == *name
-                        || name.rsplit_once('-').is_some_and(|(own, _)| own == column.operation))
+                column.stage.as_deref() == Some(&stage.id) && column.operation_at == Some(at)
             };
             operation.distributions.extend(columns.iter().find(is_own).and_then(distribution));
         }

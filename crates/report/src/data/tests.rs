@@ -239,15 +239,43 @@ fn without_our_tables_counts_come_from_cosbenchs_table() {
     }
 }
 
-#[test]
-fn a_course_of_cosbench_that_is_not_shown_for_works_that_are_left_out_is_said_not_to_be() {
-    let home = tempfile::tempdir().unwrap();
+/// A run of COSBench that may be changed.
+fn made_by_cosbench(home: &Path) -> PathBuf {
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
-    let path = home.path().join("w3-mock-full");
+    let path = home.join("w3-mock-full");
     std::fs::create_dir(&path).unwrap();
     for file in std::fs::read_dir(made).unwrap().map(Result::unwrap) {
         std::fs::copy(file.path(), path.join(file.file_name())).unwrap();
     }
+    path
+}
+
+#[test]
+fn works_of_cosbench_whose_operations_have_one_name_have_times_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    let path = made_by_cosbench(home.path());
+    for (file, from, to) in [
+        ("w3-mock-full.csv", "s3-main,write,write,", "s3-main,read,read,"),
+        ("w3-mock-full-rt-histogram.csv", "s3-main-w1-main-write", "s3-main-w2-more-read"),
+    ] {
+        let text = std::fs::read_to_string(path.join(file)).unwrap();
+        std::fs::write(path.join(file), text.replace(from, to)).unwrap();
+    }
+    let data = read(&path, None).unwrap();
+    let main = data.stages.iter().find(|stage| stage.id == "s3-main").unwrap();
+    let shown: Vec<_> = main.operations.iter().map(|one| one.distributions[0].count).collect();
+    assert_eq!(shown, [48_940, 16_282, 7_996, 8_170]);
+    let run = crate::plot::PlotRun::open(&path, None).unwrap();
+    let stage = run.stages.iter().find(|stage| stage.id == "s3-main").unwrap();
+    let times = |op| run.distribution(stage, op).unwrap().map_or(0, |times| times.count());
+    let drawn: Vec<u64> = stage.operations.iter().map(times).collect();
+    assert_eq!(drawn, shown);
+}
+
+#[test]
+fn a_course_of_cosbench_that_is_not_shown_for_works_that_are_left_out_is_said_not_to_be() {
+    let home = tempfile::tempdir().unwrap();
+    let path = made_by_cosbench(home.path());
     let of_two = |data: &ReportData| {
         let stage = data.stages.iter().find(|stage| stage.id == "s4-two").unwrap();
         let notes = data.notes.iter().filter(|note| note.contains("s4-two")).cloned().collect::<Vec<_>>();

@@ -188,7 +188,7 @@ impl PlotRun {
         Ok(with_seconds(entries))
     }
 
-    /// Response times of one operation; `None` where the archive does not have them.
+    /// Response times of one operation of this stage; `None` where the archive does not have them.
     ///
     /// # Errors
     /// When the file is damaged.
@@ -204,11 +204,10 @@ impl PlotRun {
                 Ok(steps.map(|steps| Distribution { steps, bucket_ms: None, complete: true }))
             }
             Origin::Cosbench(_, columns) => {
+                // Works of the stage may have operations of one name.
+                let at = stage.operations.iter().position(|one| std::ptr::eq(one, op));
                 let fits = |column: &&HistogramColumn| {
-                    let name = &column.operation;
-                    column.stage.as_deref() == Some(&stage.id)
-                        && (*name == op.label
-                            || op.label.rsplit_once('-').is_some_and(|(own, _)| own == name))
+                    column.stage.as_deref() == Some(&stage.id) && at.is_some() && column.operation_at == at
                 };
                 Ok(columns.iter().find(fits).map(|column| Distribution {
                     steps: column.buckets.iter().map(|bucket| (bucket.to_ms, bucket.count)).collect(),
