@@ -106,6 +106,12 @@ pub(crate) fn is_used_up(unit: usize, kind: Kind, step: &Step) -> bool {
     }
 }
 
+/// Whether something waits for a unit at all of these loads at which that was measured; `None` where it was at none.
+pub(crate) fn is_waited_for(unit: usize, steps: &[&Step]) -> Option<bool> {
+    let measured = steps.iter().filter_map(|step| step.usage.get(unit)?.waiting);
+    measured.map(holds_up).reduce(|all, one| all && one)
+}
+
 /// Share of its periods in which a group was stopped by its quota, at each of these steps at which that was counted.
 pub(crate) fn stopped(unit: usize, steps: &[&Step]) -> impl Iterator<Item = f64> {
     steps.iter().filter_map(move |step| Some(step.usage.get(unit)?.waiting?.amount()))

@@ -279,6 +279,63 @@ fn a_limit_that_ever_more_operations_share_is_named_though_throughput_grows_with
 }
 
 #[test]
+fn a_limit_that_is_used_up_behind_the_operations_backs_is_not_named() {
+    let of_waiting = |waiting: Option<Waiting>| {
+        let mut ladder = of_shared_writes(1.15, [0.01, 0.6, 1.0], 0.3);
+        ladder.steps.iter_mut().for_each(|step| step.usage[0].waiting = waiting);
+        ladder
+    };
+    let confidence = |ladder: &Ladder| match diagnose(ladder).answer {
+        Answer::Named { units, confidence } => (units == [0]).then_some(confidence),
+        _ => None,
+    };
+    // Pages are written back while nothing waits for them: what makes operations wait is something else.
+    let ladder = of_waiting(Some(Waiting::Share(0.01)));
+    assert!(matches!(diagnose(&ladder).answer, Answer::NotReached(_)), "{:?}", diagnose(&ladder));
+    // As much waits at the lowest load, as journals have it.
+    let ladder = of_waiting(Some(Waiting::Share(0.9)));
+    assert_eq!(confidence(&ladder), Some(Confidence::Medium), "{:?}", diagnose(&ladder));
+    assert!(!text(&ladder).contains("not measured"), "{}", text(&ladder));
+    let ladder = of_waiting(None);
+    assert_eq!(confidence(&ladder), Some(Confidence::Low), "{:?}", diagnose(&ladder));
+    assert!(text(&ladder).contains("whether work waits for it was not measured"), "{}", text(&ladder));
+}
+
+#[test]
+fn what_was_not_predicted_is_named_only_where_nothing_else_comes_near_it() {
+    // A processor that has little time left; limits of two roles, of which nobody knows which comes first.
+    let two_roles = {
+        let mut ladder = of_shared_writes(1.15, [0.01, 0.6, 1.0], 0.3);
+        ladder.units.push(Unit {
+            role: "proxy".into(),
+            name: "proxies 8:0 writes".into(),
+            ..ladder.units[0].clone()
+        });
+        ladder.idle.push(Some(0.01));
+        for step in &mut ladder.steps {
+            step.usage.push(step.usage[0]);
+        }
+        ladder
+    };
+    let mut one_role = two_roles.clone();
+    one_role.units[2].role = "osd".into();
+    // A group that looks for work as long as operations are under way, and one that takes several at once.
+    let quota = |more: f64| {
+        let mut ladder = of_shared_writes(more, [0.01, 0.6, 1.0], 0.3);
+        ladder.units[0].kind = Kind::CpuQuota;
+        ladder
+    };
+    for ladder in [of_shared_writes(1.15, [0.01, 0.6, 1.0], 0.8), two_roles, quota(1.3)] {
+        let found = diagnose(&ladder);
+        assert!(matches!(found.answer, Answer::NotReached(_)), "{found:?}");
+    }
+    for (ladder, right) in [(one_role, vec![0, 2]), (quota(1.12), vec![0])] {
+        let found = diagnose(&ladder);
+        assert!(matches!(&found.answer, Answer::Named { units, .. } if *units == right), "{found:?}");
+    }
+}
+
+#[test]
 fn a_limit_that_is_used_up_from_the_lowest_loads_on_is_named_where_nothing_else_is_full() {
     // A group that may write 300 times a second does so at 10/s, and at 37/s, where a write carries more operations.
     let rows = [

@@ -5,19 +5,22 @@
 
 use super::{
     Answer, BUSY, Candidate, Confidence, Diagnosis, FAILED, MEETS, OWN, PREDICTED_FROM, SHARED, beyond,
-    busiest, candidate, is_exceeded, last_growth, unmeasured,
+    busiest, candidate, cheaper, is_exceeded, last_growth, unmeasured,
 };
 use crate::ceiling;
 use crate::ladder::{Kind, Ladder, Step};
 use crate::number::real;
 use crate::regression::{Line, quantile};
-use crate::saturation::{Waits, is_used_up};
+use crate::saturation::{Waits, is_used_up, is_waited_for};
 
 /// Over the steps at which a limit is used up there are so many at least, the load grows so many times, and throughput by less
 /// than this power of it.
 const LEAST_STEPS: usize = 3;
 const LOAD: f64 = 4.0;
 const SHARES: f64 = 0.5;
+/// Of the best throughput, what every load has to come to at which a quota of processor time was used up. A group that looks for
+/// work as long as operations are under way uses all of it long before it does what it can.
+const ONCE_FULL: f64 = 0.6;
 /// Of the time, what operations have to take of a limit for their cost to be known from that.
 const LEAST_OWN: f64 = 0.05;
 
@@ -25,9 +28,16 @@ const LEAST_OWN: f64 = 0.05;
 pub(super) fn named(ladder: &Ladder, all: &[&Step], steps: &[&Step]) -> Option<Diagnosis> {
     let mut found = look(ladder, all, steps)?;
     found.candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
-    let is_named = |one: &&Candidate| found.units.contains(&one.unit);
-    let waits = found.candidates.iter().filter(is_named).any(|one| one.waits != Waits::Unknown);
-    let confidence = if waits { Confidence::Medium } else { Confidence::Low };
+    // No ceiling that was predicted speaks for it: it needs to be the only one.
+    let is_contradicted = |one: &Candidate| {
+        found.units.contains(&one.unit)
+            && cheaper::is_contradicted(ladder, one, found.best_per_s, &found.candidates)
+    };
+    if found.candidates.iter().any(is_contradicted) {
+        return None;
+    }
+    let is_waited_for = |unit: &usize| is_waited_for(*unit, beyond(found.upper)) == Some(true);
+    let confidence = if found.units.iter().any(is_waited_for) { Confidence::Medium } else { Confidence::Low };
     Some(Diagnosis {
         answer: Answer::Named { units: found.units, confidence },
         plateau_per_s: Some(found.best_per_s),
@@ -48,7 +58,7 @@ pub(super) fn is_counted(ladder: &Ladder, found: &Diagnosis) -> bool {
 
 /// What is limited so.
 struct Found<'a> {
-    /// The limits, all of one kind.
+    /// The limits, all of one kind and role.
     units: Vec<usize>,
     /// The best throughput, operations per second.
     best_per_s: f64,
@@ -59,7 +69,8 @@ struct Found<'a> {
 }
 
 /// The limits that had nothing left over a load that grew to [`LOAD`] times what it was, and which nothing contradicts: they had
-/// something left without load, everything else has, and nothing fails. All steps, and those at which the client had time left.
+/// something left without load, something waits for them wherever that was measured, everything else has time left, and nothing
+/// fails. All steps, and those at which the client had time left.
 fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Found<'a>> {
     let (mut units, upper) = used_up(ladder, steps)?;
     let best_per_s = steps.iter().map(|step| step.throughput_per_s).reduce(f64::max)?;
@@ -74,9 +85,11 @@ fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Fou
     let mut candidates: Vec<Candidate> = (0..ladder.units.len()).filter_map(looked_at).collect();
     let in_flight =
         beyond(upper).iter().map(|step| step.in_flight).sum::<f64>() / real(beyond(upper).len().max(1));
+    // What is written behind the operations' backs uses up a limit for which none of them waits.
     let is_its_own = |one: &Candidate| {
         one.by_client <= SHARED
             && one.waits != Waits::Never
+            && is_waited_for(one.unit, beyond(upper)) != Some(false)
             && costs_no_more(ladder, one.unit, steps, upper, best_per_s)
     };
     units.retain(|unit| candidates.iter().any(|one| one.unit == *unit && is_its_own(one)));
@@ -95,7 +108,7 @@ fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Fou
     })
 }
 
-/// Limits of one kind, and the steps at which all of them had nothing left.
+/// Limits of one kind and role, and the steps at which all of them had nothing left.
 fn used_up<'a>(ladder: &Ladder, steps: &'a [&'a Step]) -> Option<(Vec<usize>, &'a [&'a Step])> {
     let kind_of = |unit: usize| ladder.units[unit].kind;
     let at_end =
@@ -119,8 +132,17 @@ fn used_up<'a>(ladder: &Ladder, steps: &'a [&'a Step]) -> Option<(Vec<usize>, &'
         idle.zip(mean_busy(unit, upper)).is_some_and(|(idle, busy)| idle < OWN * busy)
     };
     let units: Vec<usize> = full.iter().map(|(unit, _)| *unit).collect();
-    let are_alike = units.iter().all(|unit| kind_of(*unit) == kind_of(units[0]));
-    (shares && are_alike && units.iter().all(|unit| comes_with_load(*unit))).then_some((units, upper))
+    let of = |unit: usize| (kind_of(unit), ladder.units[unit].role.as_str());
+    let are_alike = units.iter().all(|unit| of(*unit) == of(units[0]));
+    let is_sound = |unit: usize| comes_with_load(unit) && !is_full_early(unit, kind_of(unit), steps);
+    (shares && are_alike && units.iter().all(|unit| is_sound(*unit))).then_some((units, upper))
+}
+
+/// A quota of processor time that was used up where much less was done.
+fn is_full_early(unit: usize, kind: Kind, steps: &[&Step]) -> bool {
+    let best = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
+    let is_early = |step: &&Step| is_used_up(unit, kind, step) && step.throughput_per_s < best * ONCE_FULL;
+    kind == Kind::CpuQuota && steps.iter().any(is_early)
 }
 
 /// By what an operation costs the limit at the loads that leave it something, no more than what was seen was to be expected: what
