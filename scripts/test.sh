@@ -6,7 +6,7 @@
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
-# Lints cost no build of their own: clippy's compiler builds our crates for the tests, too.
+# Lints cost no build of their own: clippy's compiler builds our crates with their tests (scripts/linted.sh).
 # Most tests wait more than they compute. First run those of the workspace, several programs at once
 # (scripts/test_programs.sh); then what does not measure, in four lanes side by side, which keep two processors busy: Swift's
 # beds, Ceph's, the browser, and Python with the other beds. Last the programs that measure run alone.
@@ -347,7 +347,7 @@ case ${1:-} in
   all)
     ask_for_beds
     export COSMARK_SHOTS=no # nobody looks at the pictures of the console
-    [[ -z $CLIPPY ]] || export RUSTC_WORKSPACE_WRAPPER=$CLIPPY
+    [[ -z $CLIPPY ]] || export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
     lane prepare prepare
     must_pass 'format' 120 cargo fmt --all --check -- --color never
     # Where they cannot be installed, each test that misses one fails and says how.

@@ -43,3 +43,27 @@ fn examples_are_looked_for_where_there_are_some() {
     assert_eq!(wrong(&[manifest("a", none), manifest("b", ""), manifest("c", none)], &bad), ["a", "b", "c"]);
     assert!(wrong(&[manifest("a", ""), manifest("b", none), manifest("c", "")], &bad).is_empty());
 }
+
+/// What only a library alone has, compiled without its tests, nobody lints (scripts/linted.sh).
+fn left_out(manifests: &[(String, String)], sources: &[Source]) -> Vec<String> {
+    let is_apart = |source: &&Source| {
+        source.path.contains("/src/") && source.text.lines().any(|line| line.contains("cfg(not(test))"))
+    };
+    let untested =
+        manifests.iter().filter(|(_, manifest)| manifest.lines().any(|line| line == "test = false"));
+    let sources = sources.iter().filter(is_apart).map(|source| source.path.clone());
+    sources.chain(untested.map(|(name, _)| name.clone())).collect()
+}
+
+#[test]
+fn nothing_of_a_library_is_left_out_where_it_is_compiled_with_its_tests() {
+    nothing("Lints see a library with its tests alone:", &left_out(&manifests(), &sources()));
+    let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+    let bad = [
+        source("crates/a/src/b.rs", "#[cfg(not(test))]\nfn c() {}\n"),
+        source("crates/a/src/d.rs", "#[cfg(test)]\nmod tests;\n"),
+    ];
+    let manifests = [("a", "[lib]\ndoctest = false\n"), ("e", "[lib]\ntest = false\n")]
+        .map(|(name, manifest)| (name.to_owned(), manifest.to_owned()));
+    assert_eq!(left_out(&manifests, &bad), ["crates/a/src/b.rs", "e"]);
+}

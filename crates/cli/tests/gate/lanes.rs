@@ -155,7 +155,7 @@ fn lanes_run_side_by_side_and_all_is_over_before_what_measures_begins() {
     // One may stand on the processes of another.
     assert!(gate.place("tests of keystone_works") < gate.place("down swift"), "{log:?}");
     assert!(gate.place("down keystone") < gate.place("down swift"), "{log:?}");
-    gate.place("built by clippy-driver");
+    gate.place("built by linted.sh");
     for phase in ["lints", "bed ceph: tests", "console in a browser, beside others", "tests that measure"] {
         assert!(printed.contains(&format!(" s  {phase}")), "{phase}: {printed}");
     }
