@@ -261,8 +261,8 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
         found.answer = Answer::NotReached(last_growth(&steps).unwrap_or_default());
     }
     if full.is_empty() {
-        let shared =
-            if found.answer == Answer::Unexplained { batching::named(ladder, &all, &steps) } else { None };
+        let is_open = matches!(found.answer, Answer::Unexplained | Answer::TooFewSteps);
+        let shared = if is_open { batching::named(ladder, &all, &steps) } else { None };
         return shared.filter(|shared| batching::is_counted(ladder, shared)).map_or(found, |shared| {
             Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared }
         });

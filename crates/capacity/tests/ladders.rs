@@ -278,6 +278,52 @@ fn a_limit_that_ever_more_operations_share_is_named_though_throughput_grows_with
     }
 }
 
+/// What `benches/bottleneck --bed ceph` measured of a limit of 300 writes a second: rate and operations under way.
+const OF_WRITES: [(f64, f64); 12] = [
+    (5.8, 2.0),
+    (8.4, 4.0),
+    (9.9, 4.6),
+    (13.3, 8.0),
+    (19.8, 13.7),
+    (20.7, 16.0),
+    (29.6, 26.7),
+    (28.6, 32.0),
+    (33.1, 53.7),
+    (34.6, 62.9),
+    (34.2, 64.0),
+    (38.0, 96.0),
+];
+
+#[test]
+fn a_limit_that_is_used_up_at_every_load_and_not_without_is_named() {
+    let like = of_shared_writes(1.15, [0.022, 1.0, 1.0], 0.25);
+    let of_rows = |rows: &[(f64, f64)], idle: Option<f64>| {
+        let step = |(throughput_per_s, in_flight): &(f64, f64)| {
+            let service_s = in_flight / throughput_per_s;
+            let mut step = like.steps[6].clone();
+            step.usage[0].waiting = None;
+            Step { throughput_per_s: *throughput_per_s, in_flight: *in_flight, service_s, ..step }
+        };
+        Ladder { idle: vec![idle, Some(0.1)], steps: rows.iter().map(step).collect(), ..like.clone() }
+    };
+    let ladder = of_rows(&OF_WRITES, Some(0.022));
+    let found = diagnose(&ladder);
+    assert!(
+        matches!(&found.answer, Answer::Named { units, confidence: Confidence::Low } if units == &[0]),
+        "{found:?}"
+    );
+    let said = text(&ladder);
+    assert!(said.contains("25.7 ms where it is full, 85 % less than the 169 ms"), "{said}");
+    assert!(said.contains("ceiling 38.0/s by the former") && said.contains("still grew by 11 %"), "{said}");
+    // Level from the lowest load on, as where each write is one of the device's.
+    let level = OF_WRITES.map(|(_, in_flight)| (33.0, in_flight));
+    let found = diagnose(&of_rows(&level, Some(0.022)));
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    // Nobody looked before the first load.
+    let found = diagnose(&of_rows(&OF_WRITES, None));
+    assert!(!matches!(found.answer, Answer::Named { .. }), "{found:?}");
+}
+
 #[test]
 fn a_limit_that_is_used_up_behind_the_operations_backs_is_not_named() {
     let of_waiting = |waiting: Option<Waiting>| {

@@ -8,13 +8,14 @@ use super::{
     busiest, candidate, cheaper, is_exceeded, last_growth, unmeasured,
 };
 use crate::ceiling;
-use crate::ladder::{Kind, Ladder, Step};
+use crate::demand::fit;
+use crate::ladder::{Kind, Ladder, Step, Usage};
 use crate::number::real;
 use crate::regression::{Line, quantile};
-use crate::saturation::{Waits, is_used_up, is_waited_for};
+use crate::saturation::{Waits, is_used_up, is_waited_for, waits};
 
-/// Over the steps at which a limit is used up there are so many at least, the load grows so many times, and throughput by less
-/// than this power of it.
+/// Over the steps at which a limit is used up there are so many at least, the load grows so many times, and over the highest of
+/// them, from one part of so many on, throughput grows by less than this power of it.
 const LEAST_STEPS: usize = 3;
 const LOAD: f64 = 4.0;
 const SHARES: f64 = 0.5;
@@ -81,10 +82,6 @@ fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Fou
     if !is_sound || (0..ladder.units.len()).any(|unit| !units.contains(&unit) && is_busy(unit)) {
         return None;
     }
-    let looked_at = |unit| candidate(ladder, unit, best_per_s, steps, upper);
-    let mut candidates: Vec<Candidate> = (0..ladder.units.len()).filter_map(looked_at).collect();
-    let in_flight =
-        beyond(upper).iter().map(|step| step.in_flight).sum::<f64>() / real(beyond(upper).len().max(1));
     // What is written behind the operations' backs uses up a limit for which none of them waits.
     let is_its_own = |one: &Candidate| {
         one.by_client <= SHARED
@@ -92,20 +89,50 @@ fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Fou
             && is_waited_for(one.unit, beyond(upper)) != Some(false)
             && costs_no_more(ladder, one.unit, steps, upper, best_per_s)
     };
-    units.retain(|unit| candidates.iter().any(|one| one.unit == *unit && is_its_own(one)));
-    for one in candidates.iter_mut().filter(|one| units.contains(&one.unit)) {
-        let used = one.busy_at_plateau.unwrap_or(1.0) - one.demand.idle;
-        one.when_full = Some(used.max(0.0) / best_per_s).filter(|seconds| *seconds > 0.0);
-        one.predicted = ceiling::of_unit(ladder, one.unit, best_per_s * PREDICTED_FROM, in_flight);
-        one.against.clear();
+    let limits = units.iter().filter_map(|unit| of_limit(ladder, *unit, best_per_s, steps, upper));
+    let limits: Vec<Candidate> = limits.filter(is_its_own).collect();
+    units.retain(|unit| limits.iter().any(|one| one.unit == *unit));
+    let others = (0..ladder.units.len()).filter(|unit| !units.contains(unit));
+    let others = others.filter_map(|unit| candidate(ladder, unit, best_per_s, steps, upper));
+    let candidates: Vec<Candidate> = limits.into_iter().chain(others).collect();
+    (!units.is_empty()).then_some(Found { units, best_per_s, candidates, upper })
+}
+
+/// A limit as it is named: what an operation costs it where it is used up, and at the loads that leave it something, or at the
+/// lowest if none does.
+fn of_limit(
+    ladder: &Ladder,
+    unit: usize,
+    best_per_s: f64,
+    steps: &[&Step],
+    upper: &[&Step],
+) -> Option<Candidate> {
+    let idle = ladder.idle.get(unit).copied().flatten()?;
+    let lowest = steps.iter().min_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s))?;
+    let at_lowest = fit(&[(0.0, idle), (lowest.throughput_per_s, lowest.usage.get(unit)?.busy?)])?;
+    let mean = |of: fn(&Usage) -> Option<f64>| mean(unit, beyond(upper), of);
+    let busy = mean(|usage| usage.busy)?;
+    let mut one = candidate(ladder, unit, best_per_s, steps, upper).unwrap_or_else(|| Candidate {
+        unit,
+        demand: at_lowest,
+        busy_at_plateau: Some(busy),
+        by_client: mean(|usage| usage.by_client).unwrap_or(0.0),
+        waits: waits(unit, ladder.units[unit].kind, steps, upper),
+        when_full: None,
+        predicted: None,
+        against: Vec::new(),
+    });
+    one.against.clear();
+    one.when_full = Some((busy - idle).max(0.0) / best_per_s).filter(|seconds| *seconds > 0.0);
+    if one.demand.seconds <= 0.0 || one.demand.idle >= OWN * busy {
+        // It was used up at these loads, too.
+        (one.demand, one.predicted) = (at_lowest, None);
+    } else {
+        let last = beyond(upper);
+        let in_flight = last.iter().map(|step| step.in_flight).sum::<f64>() / real(last.len().max(1));
+        one.predicted = ceiling::of_unit(ladder, unit, best_per_s * PREDICTED_FROM, in_flight);
     }
-    let is_known = |unit: &usize| candidates.iter().any(|one| one.unit == *unit && one.when_full.is_some());
-    (!units.is_empty() && units.iter().all(is_known)).then_some(Found {
-        units,
-        best_per_s,
-        candidates,
-        upper,
-    })
+    one.when_full.is_some().then_some(one)
 }
 
 /// Limits of one kind and role, and the steps at which all of them had nothing left.
@@ -122,8 +149,13 @@ fn used_up<'a>(ladder: &Ladder, steps: &'a [&'a Step]) -> Option<(Vec<usize>, &'
     let count = full.iter().map(|(_, count)| *count).min().filter(|count| *count >= LEAST_STEPS)?;
     let upper = &steps[steps.len() - count..];
     let [first, .., last] = upper else { return None };
-    let points: Vec<(f64, f64)> =
-        upper.iter().map(|step| (step.in_flight.ln(), step.throughput_per_s.ln())).collect();
+    let mut highest: Vec<&&Step> =
+        upper.iter().filter(|step| step.in_flight * LOAD >= last.in_flight).collect();
+    if highest.len() < LEAST_STEPS {
+        highest = upper[upper.len() - LEAST_STEPS..].iter().collect();
+    }
+    let points = highest.iter().map(|step| (step.in_flight.ln(), step.throughput_per_s.ln()));
+    let points: Vec<(f64, f64)> = points.collect();
     let shares = last.in_flight >= first.in_flight * LOAD
         && Line::through(&points).is_some_and(|line| line.slope < SHARES);
     // What is used up without any operation is used by something else.
@@ -159,6 +191,10 @@ fn costs_no_more(ladder: &Ladder, unit: usize, steps: &[&Step], upper: &[&Step],
 }
 
 fn mean_busy(unit: usize, steps: &[&Step]) -> Option<f64> {
-    let seen: Vec<f64> = steps.iter().filter_map(|step| step.usage.get(unit)?.busy).collect();
+    mean(unit, steps, |usage| usage.busy)
+}
+
+fn mean(unit: usize, steps: &[&Step], of: fn(&Usage) -> Option<f64>) -> Option<f64> {
+    let seen: Vec<f64> = steps.iter().filter_map(|step| of(step.usage.get(unit)?)).collect();
     (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / real(seen.len()))
 }
