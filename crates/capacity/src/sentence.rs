@@ -306,7 +306,11 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         return text;
     }
     let plateau = diagnosis.plateau_per_s.unwrap_or(1.0);
-    let away = |one: &Candidate| (one.demand.ceiling_per_s() / plateau).ln().abs();
+    // One whose ceiling fits by chance, and which was half idle, is farther than one that was nearly full.
+    let away = |one: &Candidate| {
+        let idle = one.busy_at_plateau.map_or(0.0, |busy| -busy.clamp(1e-3, 1.0).ln());
+        (one.demand.ceiling_per_s() / plateau).ln().abs() + idle
+    };
     let has_time = |one: &Candidate| {
         let left = [
             Against::NotBusy,
