@@ -63,14 +63,14 @@ stages:
 """
 MATRIX = """
 name: matrix
-storage: {type: mock, delay: 1ms}
+storage: {type: mock, delay: 5ms}
 stages:
   - name: main
     matrix: {workers: [1, 2, 4], size: [4KiB, 64KiB]}
     works:
       - name: main
         workers: ${{ matrix.workers }}
-        runtime: 300ms
+        runtime: 2s
         operations: [{type: write, containers: c(1), objects: "u(1,100)", sizes: "c(${{ matrix.size }})"}]
 """
 
