@@ -255,7 +255,7 @@ fn by_falling_costs(one: &Candidate, plateau_per_s: f64) -> String {
     let Some(found) = &one.predicted else {
         let measured = measured.map(|text| format!("{text}; ")).unwrap_or_default();
         return format!(
-            "{measured}these steps are too few to show how costs fall, and a straight line would let it come to {line} only: no \
+            "{measured}these steps do not show how costs fall, and a straight line would let it come to {line} only: no \
              ceiling is predicted"
         );
     };
