@@ -11,6 +11,7 @@
 mod batching;
 mod cheaper;
 mod creeping;
+mod in_turn;
 
 pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
@@ -263,9 +264,13 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     if full.is_empty() {
         let is_open = matches!(found.answer, Answer::Unexplained | Answer::TooFewSteps);
         let shared = if is_open { batching::named(ladder, &all, &steps) } else { None };
-        return shared.filter(|shared| batching::is_counted(ladder, shared)).map_or(found, |shared| {
-            Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared }
-        });
+        if let Some(shared) = shared.filter(|shared| batching::is_counted(ladder, shared)) {
+            return Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared };
+        }
+        return match found.answer {
+            Answer::Unexplained => in_turn::named(ladder, found, plateau, &level),
+            _ => found,
+        };
     }
     // Where throughput is not level, nothing else is named than what has been full since half of that load.
     let Answer::Named { units, confidence } = &mut found.answer else { return unreached() };

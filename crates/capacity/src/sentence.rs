@@ -2,7 +2,7 @@
 
 use cosmark_metrics::nodes::skew;
 
-use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, OWN, Reported, peer};
+use crate::bottleneck::{Against, Answer, BUSY, Candidate, Confidence, Diagnosis, OWN, Reported, peer};
 use crate::ladder::{FULL, Kind, LEVEL, Ladder, Step, Unit};
 use crate::saturation::is_used_up;
 
@@ -46,13 +46,16 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             let plateau_per_s = diagnosis.plateau_per_s.unwrap_or_default();
             let numbers = least.map(|one| numbers(one, plateau_per_s)).unwrap_or_default();
             let name = name(ladder, units);
-            let still_grew = diagnosis.still_grew.map(still_grew).unwrap_or_default();
+            let mut why = diagnosis.still_grew.map(still_grew).unwrap_or_default();
+            if least.is_some_and(|one| is_in_turn(ladder, one)) {
+                why.push_str(IN_TURN);
+            }
             match confidence {
                 Confidence::Low => format!(
-                    "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured{still_grew}"
+                    "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured{why}"
                 ),
                 Confidence::Medium => {
-                    format!("{name}: the bottleneck {numbers}, with medium confidence{still_grew}")
+                    format!("{name}: the bottleneck {numbers}, with medium confidence{why}")
                 }
                 Confidence::High => format!("{name}: the bottleneck {numbers}"),
             }
@@ -107,6 +110,15 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         }
     }
 }
+
+/// A limit that is named has time left all the same.
+fn is_in_turn(ladder: &Ladder, named: &Candidate) -> bool {
+    ladder.units[named.unit].kind == Kind::IoLimit && named.busy_at_plateau.is_some_and(|busy| busy < BUSY)
+}
+
+/// What is said of it.
+const IN_TURN: &str = "; the same part of it is used at each of the level loads and nothing else is busy: what goes through it waits in \
+                       turn for it and for its device";
 
 /// Of a unit that is named although throughput is not level.
 fn still_grew(grew: f64) -> String {
@@ -350,7 +362,12 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
 fn refute(ladder: &Ladder, diagnosis: &Diagnosis, second: Option<&Candidate>) -> Option<String> {
     let Answer::Named { units, .. } = &diagnosis.answer else { return None };
     let first = diagnosis.candidates.iter().find(|one| units.contains(&one.unit))?;
-    let doubled = first.ceiling_per_s() * 2.0;
+    // Of what waits for its device in turn with the limit only one part becomes shorter.
+    let doubled = match (diagnosis.plateau_per_s, first.busy_at_plateau.filter(|_| is_in_turn(ladder, first)))
+    {
+        (Some(plateau), Some(busy)) => plateau / (1.0 - busy / 2.0),
+        _ => first.ceiling_per_s() * 2.0,
+    };
     let then = second.map_or(doubled, |next| next.demand.ceiling_per_s().min(doubled));
     let widen = match ladder.units[*units.first()?].kind {
         Kind::Machine | Kind::Core => "twice the processors, or a second machine of this role",

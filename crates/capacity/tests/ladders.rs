@@ -296,7 +296,8 @@ const OF_WRITES: [(f64, f64); 12] = [
 
 #[test]
 fn what_was_nearly_full_is_nearer_than_what_was_half_idle_and_has_a_ceiling_that_fits() {
-    // A limit of which a group uses no more than 0.82, as it waits for one write after the other, and a processor.
+    // A limit of which a group uses no more than 0.82, as it waits for one write after the other, and a processor that is nearly as
+    // busy.
     let loads = [0.1, 0.2, 0.5, 0.8, 2.0, 4.0, 8.0, 16.0, 32.0];
     let step = |(at, in_flight): (usize, f64)| {
         let throughput_per_s = [3.0, 6.0, 9.0, 12.0].get(at).copied().unwrap_or(27.0);
@@ -306,7 +307,7 @@ fn what_was_nearly_full_is_nearer_than_what_was_half_idle_and_has_a_ceiling_that
             in_flight,
             service_s: in_flight / throughput_per_s,
             client_clear: true,
-            usage: [busy(0.033, 0.82), busy(0.037, 0.48)]
+            usage: [busy(0.033, 0.82), busy(0.037, 0.65)]
                 .map(|busy| Usage { busy, ..Usage::default() })
                 .into(),
             ..Step::default()
@@ -318,6 +319,94 @@ fn what_was_nearly_full_is_nearer_than_what_was_half_idle_and_has_a_ceiling_that
     let said = text(&Ladder { units, idle: vec![Some(0.0); 2], steps });
     assert!(said.contains("nearest: limit of input and output writes of s1 (disks)"), "{said}");
     assert!(said.contains("only 82 % busy"), "{said}");
+}
+
+/// What `benches/bottleneck --bed swift` measured of a limit of 600 writes a second on the object servers: operations under way, rate,
+/// and how busy the limit was.
+const IN_TURN: [(f64, f64, f64); 14] = [
+    (0.04, 2.0, 0.07),
+    (0.10, 4.0, 0.13),
+    (0.16, 6.0, 0.20),
+    (0.18, 8.0, 0.27),
+    (0.24, 10.0, 0.33),
+    (0.29, 12.0, 0.40),
+    (0.32, 15.0, 0.50),
+    (2.0, 25.0, 0.83),
+    (4.0, 25.8, 0.83),
+    (8.0, 26.6, 0.82),
+    (12.0, 26.7, 0.83),
+    (16.0, 27.1, 0.83),
+    (24.0, 27.8, 0.81),
+    (32.0, 27.4, 0.84),
+];
+
+/// The same with these, and a processor beside it that is as busy at the level loads.
+fn of_turns(rows: &[(f64, f64, f64)], processor: f64, waiting: Option<f64>) -> Ladder {
+    let step = |&(in_flight, rate, busy): &(f64, f64, f64)| Step {
+        throughput_per_s: rate,
+        in_flight,
+        service_s: in_flight / rate,
+        client_clear: true,
+        usage: vec![
+            Usage { busy: Some(busy), waiting: waiting.map(Waiting::Share), ..Usage::default() },
+            Usage { busy: Some(processor * rate / 27.0), ..Usage::default() },
+        ],
+        ..Step::default()
+    };
+    let unit = |kind, name: &str| Unit { node: "s1".into(), role: "swift".into(), kind, name: name.into() };
+    let units = vec![unit(Kind::IoLimit, "objects 8:0 writes"), unit(Kind::Core, "cpu0")];
+    Ladder { units, idle: vec![Some(0.002), Some(0.01)], steps: rows.iter().map(step).collect() }
+}
+
+#[test]
+fn a_limit_that_waits_in_turn_with_its_device_is_named_where_the_same_part_of_it_is_used_at_all_level_loads()
+{
+    for (waiting, sure) in [(None, Confidence::Low), (Some(0.7), Confidence::Medium)] {
+        let ladder = of_turns(&IN_TURN, 0.4, waiting);
+        let found = diagnose(&ladder);
+        let Answer::Named { units, confidence } = &found.answer else { panic!("{found:?}") };
+        assert_eq!((units.as_slice(), *confidence), ([0].as_slice(), sure), "{found:?}");
+        assert_eq!(found.plateau_per_s, ladder.plateau());
+        let said = text(&ladder);
+        assert!(
+            said.contains("83 % busy") && said.contains("waits in turn for it and for its device"),
+            "{said}"
+        );
+        // Of each write 0.83 parts are over in half the time.
+        let refute = say(&ladder, &found).refute.unwrap();
+        assert!(refute.contains("twice the limit") && refute.contains("about 46."), "{refute}");
+    }
+    // Other shares of other limits.
+    for (share, per_s) in [(0.9, 1.0), (0.95, 40.0), (0.85, 200.0)] {
+        let rows = IN_TURN.map(|(load, rate, busy)| (load, rate * per_s, busy * share / 0.83));
+        let found = diagnose(&of_turns(&rows, 0.4 / per_s, None));
+        assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{share}: {found:?}");
+    }
+}
+
+#[test]
+fn a_limit_that_is_used_in_part_is_not_named_where_anything_else_may_be_the_limit() {
+    let level = |busy: &dyn Fn(f64) -> f64| {
+        IN_TURN.map(|(load, rate, used)| (load, rate, if load >= 2.0 { busy(load) } else { used }))
+    };
+    // Much of it is left; ever more of it is used; a processor is nearly as busy; nothing waits for it.
+    for (what, ladder) in [
+        ("left", of_turns(&level(&|_| 0.7), 0.4, None)),
+        ("grows", of_turns(&level(&|load| 0.8 + load / 300.0), 0.4, None)),
+        ("processor", of_turns(&IN_TURN, 0.66, None)),
+        ("nothing waits", of_turns(&IN_TURN, 0.4, Some(0.0))),
+        // Whoever waits for a lock tries again and again: an operation costs the limit twice what it costs at low loads.
+        ("spins", of_turns(&IN_TURN.map(|(l, r, b)| (l, r, if l < 2.0 { b / 2.0 } else { b })), 0.4, None)),
+        // A handful of loads that are hardly more than the first.
+        ("short", of_turns(&IN_TURN[..9], 0.4, None)),
+    ] {
+        let found = diagnose(&ladder);
+        assert!(!matches!(found.answer, Answer::Named { .. } | Answer::Several(_)), "{what}: {found:?}");
+    }
+    // It is used so without any load.
+    let mut ladder = of_turns(&IN_TURN, 0.4, None);
+    ladder.idle[0] = Some(0.6);
+    assert!(!matches!(diagnose(&ladder).answer, Answer::Named { .. }));
 }
 
 #[test]
@@ -607,6 +696,62 @@ fn a_thread_that_has_been_full_since_half_of_the_load_is_named_though_the_last_s
     assert!((ceiling / plateau - 1.0).abs() < 0.1, "{ceiling} for {plateau}");
     let said = text(&ladder);
     assert!(said.contains("still grew by 11 % with the last step"), "{said}");
+}
+
+/// What `benches/bottleneck --bed swift` measured of a proxy with one worker: operations under way, rate, how much of the time its
+/// thread ran and how much it was ready to.
+const OF_ONE_WORKER: [(f64, f64, f64, f64); 14] = [
+    (0.17, 20.0, 0.09, 0.03),
+    (0.32, 40.0, 0.19, 0.03),
+    (0.51, 70.0, 0.32, 0.04),
+    (0.70, 100.0, 0.47, 0.048),
+    (0.87, 130.0, 0.57, 0.042),
+    (1.46, 160.0, 0.72, 0.065),
+    (2.0, 199.2, 0.80, 0.086),
+    (2.36, 185.0, 0.81, 0.079),
+    (4.0, 214.5, 0.86, 0.10),
+    (8.0, 241.3, 0.90, 0.099),
+    (12.0, 260.4, 0.91, 0.091),
+    (16.0, 241.2, 0.89, 0.112),
+    (24.0, 246.3, 0.90, 0.103),
+    (32.0, 301.1, 0.91, 0.093),
+];
+
+#[test]
+fn one_lucky_step_behind_many_at_which_a_thread_is_full_and_throughput_level_hides_no_limit() {
+    let of = |rows: &[(f64, f64, f64, f64)]| {
+        let step = |&(in_flight, rate, ran, ready): &(f64, f64, f64, f64)| Step {
+            throughput_per_s: rate,
+            in_flight,
+            service_s: in_flight / rate,
+            client_clear: true,
+            usage: vec![Usage { busy: Some(ran), waiting: Some(Waiting::Share(ready)), ..Usage::default() }],
+            ..Step::default()
+        };
+        let unit = Unit {
+            node: "s1".into(),
+            role: "proxy".into(),
+            kind: Kind::Thread,
+            name: "swift-proxy/7".into(),
+        };
+        Ladder { units: vec![unit], idle: vec![Some(0.001)], steps: rows.iter().map(step).collect() }
+    };
+    let ladder = of(&OF_ONE_WORKER);
+    let found = diagnose(&ladder);
+    assert!(
+        matches!(&found.answer, Answer::Named { units, confidence: Confidence::Medium } if units == &[0]),
+        "{found:?}"
+    );
+    let said = text(&ladder);
+    assert!(said.contains("still grew by 22 % with the last step"), "{said}");
+    // Two lucky steps are no chance, nor is one of as much behind few.
+    let mut two = OF_ONE_WORKER;
+    two[12].1 = 290.0;
+    let mut few = OF_ONE_WORKER.to_vec();
+    few.drain(10..12);
+    for rows in [two.to_vec(), few] {
+        assert!(matches!(diagnose(&of(&rows)).answer, Answer::NotReached(_)), "{rows:?}");
+    }
 }
 
 #[test]

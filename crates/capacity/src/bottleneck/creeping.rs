@@ -11,6 +11,10 @@ use crate::saturation::is_used_up;
 const LEAST_STEPS: usize = 3;
 const LOAD: f64 = 2.0;
 const GROWN: f64 = 1.2;
+/// Over as many steps and as much more load, at which it is level but for the last, one step may come to more by chance.
+const MANY_STEPS: usize = 5;
+const MUCH_LOAD: f64 = 4.0;
+const GROWN_ONCE: f64 = 1.3;
 
 /// Threads and quotas that were full at all of the highest loads, from half of the highest on at least, and nowhere where much
 /// less was done: one that looks for work all the time is full long before it does what it can.
@@ -22,8 +26,12 @@ pub(super) fn full_since_half(ladder: &Ladder, steps: &[&Step]) -> Vec<usize> {
         let first = steps.get(steps.len() - at_end).filter(|_| at_end >= LEAST_STEPS);
         let rates = steps.iter().filter(is_full).map(|step| step.throughput_per_s);
         let (least, most) = rates.fold((f64::INFINITY, 0.0_f64), |(a, b), rate| (a.min(rate), b.max(rate)));
-        let is_more = first.zip(steps.last()).is_some_and(|(a, b)| b.in_flight >= a.in_flight * LOAD);
-        is_more && most <= least * GROWN
+        let more = first.zip(steps.last()).map_or(0.0, |(a, b)| b.in_flight / a.in_flight);
+        let is_one_step = at_end >= MANY_STEPS
+            && more >= MUCH_LOAD
+            && most <= least * GROWN_ONCE
+            && is_level_but_for_the_last(ladder, *unit, steps);
+        more >= LOAD && (most <= least * GROWN || is_one_step)
     };
     (0..ladder.units.len()).filter(is_one).collect()
 }
