@@ -37,7 +37,7 @@ const IO_MAX: &[(&str, &str, &str)] = &[
 ];
 
 /// The files of all groups below `root` that are limited, but for those that this process itself is in: what limits the
-/// client is no limit of the store.
+/// client is no limit of the store. What the root group may do with a device is a limit of whoever is in no other group.
 #[must_use]
 pub fn limited(root: &Path) -> Vec<String> {
     let own = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
@@ -54,8 +54,8 @@ pub fn limited(root: &Path) -> Vec<String> {
         let is_own = own
             .iter()
             .any(|own| *own == group || own.starts_with(&format!("{}/", group.trim_end_matches('/'))));
-        if !is_own {
-            files_of(root, &directory, &mut found);
+        if !is_own || group == "/" {
+            files_of(root, &directory, !is_own, &mut found);
         }
         if depth < DEEPEST {
             let entries = fs::read_dir(root.join(&directory[1..])).into_iter().flatten().flatten();
@@ -67,15 +67,15 @@ pub fn limited(root: &Path) -> Vec<String> {
     found
 }
 
-/// The files that matter of one group: none where it is not limited.
-fn files_of(root: &Path, directory: &str, found: &mut Vec<String>) {
+/// The files that matter of one group, those of its processor time only if asked for: none where it is not limited.
+fn files_of(root: &Path, directory: &str, with_quota: bool, found: &mut Vec<String>) {
     let text = |name: &str| fs::read_to_string(root.join(&directory[1..]).join(name)).unwrap_or_default();
     let mut add = |names: &[&str]| found.extend(names.iter().map(|name| format!("{directory}/{name}")));
     let quota = text("cpu.max");
-    if !quota.is_empty() && !quota.starts_with("max") {
+    if with_quota && !quota.is_empty() && !quota.starts_with("max") {
         add(&["cpu.max", "cpu.stat"]);
     }
-    if text("cpu.cfs_quota_us").trim().parse::<u64>().is_ok_and(|quota| quota > 0) {
+    if with_quota && text("cpu.cfs_quota_us").trim().parse::<u64>().is_ok_and(|quota| quota > 0) {
         add(&["cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat"]);
         let name = name_of(directory);
         found.push(format!("{ROOT}/cpuacct/{name}/cpuacct.usage"));
@@ -125,7 +125,7 @@ fn script_below(root: &str) -> String {
 /// Reads one file of a group into samples; what is no such file gives none.
 pub(crate) fn read(files: &BTreeMap<String, String>, path: &str, text: &str, reading: &mut Reading) {
     let Some((directory, file)) = path.rsplit_once('/') else { return };
-    let group = name_of(directory);
+    let group = Some(name_of(directory)).filter(|name| !name.is_empty()).unwrap_or("/");
     match file {
         "cpu.stat" => processor_time(text, group, reading),
         "cpuacct.usage" => reading.add(&q::QUOTA_USED, group, number(first_line(text)) / 1e9),
@@ -309,6 +309,33 @@ mod tests {
         ];
         assert_eq!(found, expected);
         fs::remove_dir_all(&root).unwrap();
+    }
+
+    /// Who is in no group of its own is in the root group, as daemons that were started by hand are.
+    #[test]
+    fn what_the_root_group_may_do_with_a_device_is_a_limit_of_the_store_and_its_quota_is_none() {
+        let root = std::env::temp_dir().join(format!("cosmark-root-group-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("proc/self/cgroup", "5:blkio:/client\n2:cpu:/client\n0::/\n");
+        put("sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "7:3 600\n");
+        put("sys/fs/cgroup/blkio/blkio.throttle.read_iops_device", "");
+        put("sys/fs/cgroup/blkio/client/blkio.throttle.write_iops_device", "8:0 100\n");
+        put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "30000\n");
+        let mut found = limited(&root);
+        found.sort();
+        let files = ["blkio.throttle.io_serviced", "blkio.throttle.write_iops_device"];
+        assert_eq!(found, files.map(|file| format!("/sys/fs/cgroup/blkio/{file}")));
+        fs::remove_dir_all(&root).unwrap();
+        let of_root = samples(&[
+            ("blkio/blkio.throttle.write_iops_device", "7:3 600\n"),
+            ("blkio/blkio.throttle.io_serviced", "7:3 Read 30\n7:3 Write 5\n"),
+        ]);
+        let unit = "/ 7:3 writes".to_owned();
+        assert_eq!(of_root, [("io_limit_per_s", unit.clone(), 600.0), ("io_limit_used", unit, 5.0)]);
     }
 
     /// The shell of another machine, where one hierarchy of the first version has two names.
