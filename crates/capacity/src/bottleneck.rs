@@ -12,6 +12,7 @@ mod batching;
 mod cheaper;
 mod creeping;
 mod in_turn;
+mod queued;
 
 pub use cosmark_metrics::nodes::skew::Skew;
 use cosmark_metrics::nodes::skew::{self, Peer};
@@ -58,7 +59,8 @@ pub struct Candidate {
     /// Whether work waits for it.
     pub waits: Waits,
     /// Seconds that an operation costs it at the plateau, where it is full there and an operation costs it more at the low steps:
-    /// its ceiling rises with the load, and no straight line through these steps predicts it.
+    /// its ceiling rises with the load, and no straight line through these steps predicts it. Of a disk whose queue takes up what
+    /// is added: what it may cost at most, by the plateau.
     pub when_full: Option<f64>,
     /// Of such a unit: the ceiling by laws whose costs fall with the load; `None` where the steps below [`PREDICTED_FROM`] are
     /// too few for one.
@@ -261,6 +263,7 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     if matches!(found.answer, Answer::Unexplained | Answer::Limit(_)) && lacks_workers(&steps) {
         found.answer = Answer::NotReached(last_growth(&steps).unwrap_or_default());
     }
+    queued::name(ladder, &mut found, plateau, &level);
     if full.is_empty() {
         let is_open = matches!(found.answer, Answer::Unexplained | Answer::TooFewSteps);
         let shared = if is_open { batching::named(ladder, &all, &steps) } else { None };
@@ -424,7 +427,21 @@ fn shares_work(ladder: &Ladder, unit: usize, steps: &[&Step]) -> bool {
 }
 
 fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], level: &[&Step]) -> Answer {
-    let candidates = &found.candidates;
+    match queued::without_those_above(ladder, &found.candidates) {
+        Some(candidates) => among(ladder, found, &candidates, plateau, steps, level),
+        None => among(ladder, found, &found.candidates, plateau, steps, level),
+    }
+}
+
+/// What limits the store, where it is one of these candidates.
+fn among(
+    ladder: &Ladder,
+    found: &Diagnosis,
+    candidates: &[Candidate],
+    plateau: f64,
+    steps: &[&Step],
+    level: &[&Step],
+) -> Answer {
     let failed = level.iter().map(|step| step.failed_share).fold(0.0, f64::max);
     if failed > FAILED {
         return Answer::Refused(failed);
@@ -473,20 +490,28 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
         return Answer::Unexplained;
     }
     let units: Vec<usize> = fitting.iter().map(|one| one.unit).collect();
+    let confidence = match fitting.iter().all(|one| one.waits == Waits::Unknown) {
+        true => Confidence::Low,
+        false if is_open_to_doubt(ladder, least, plateau, others()) => Confidence::Medium,
+        false => Confidence::High,
+    };
+    Answer::Named { units, confidence }
+}
+
+/// Another ceiling is near, or this one is not well known. All that is not of its family.
+fn is_open_to_doubt<'a>(
+    ladder: &Ladder,
+    least: &Candidate,
+    plateau: f64,
+    mut others: impl Iterator<Item = &'a Candidate>,
+) -> bool {
     let ceiling = least.ceiling_per_s();
-    let near = others().any(|one| {
+    let near = others.any(|one| {
         // Cores and threads hand their work to each other.
         let is_near = one.demand.ceiling_per_s() < ceiling * 1.25;
         is_near && !matches!(ladder.units[one.unit].kind, Kind::Core | Kind::Thread)
     });
-    let confidence = if fitting.iter().all(|one| one.waits == Waits::Unknown) {
-        Confidence::Low
-    } else if near || least.demand.steps < 3 || least.when_full.is_some() || is_loose(least, plateau) {
-        Confidence::Medium
-    } else {
-        Confidence::High
-    };
-    Answer::Named { units, confidence }
+    near || least.demand.steps < 3 || least.when_full.is_some() || is_loose(least, plateau)
 }
 
 /// Whether a unit whose ceiling meets the plateau shows itself that it is the limit, whatever else is full: its queue takes up all

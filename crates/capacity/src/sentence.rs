@@ -44,7 +44,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Answer::Named { units, confidence } => {
             let least = diagnosis.candidates.iter().find(|one| units.contains(&one.unit));
             let plateau_per_s = diagnosis.plateau_per_s.unwrap_or_default();
-            let numbers = least.map(|one| numbers(one, plateau_per_s)).unwrap_or_default();
+            let numbers = least.map(|one| numbers(ladder, one, plateau_per_s)).unwrap_or_default();
             let name = name(ladder, units);
             let mut why = diagnosis.still_grew.map(still_grew).unwrap_or_default();
             if least.is_some_and(|one| is_in_turn(ladder, one)) {
@@ -213,9 +213,12 @@ fn used_up(ladder: &Ladder, grew: f64) -> Option<String> {
 
 /// `(93 % busy; an operation costs it 184 us: ceiling 5400/s [5210/s, 5610/s] predicted by a straight line from the steps below
 /// 60 %, 5020/s observed)`.
-fn numbers(one: &Candidate, plateau_per_s: f64) -> String {
+fn numbers(ladder: &Ladder, one: &Candidate, plateau_per_s: f64) -> String {
     let busy = one.busy_at_plateau.map(|busy| format!("{} busy; ", percent(busy))).unwrap_or_default();
     let plateau = rate(plateau_per_s);
+    if one.when_full.is_some() && ladder.units[one.unit].kind == Kind::Disk {
+        return format!("({busy}{plateau} observed; {})", by_its_queue(one));
+    }
     if let Some(seconds) = one.when_full {
         return format!(
             "({busy}an operation costs it {}; {}, {plateau} observed; a limit that nobody looked at may lie not far above)",
@@ -230,6 +233,17 @@ fn numbers(one: &Candidate, plateau_per_s: f64) -> String {
          observed)",
         duration(one.demand.seconds),
         rate(one.demand.ceiling_per_s()),
+    )
+}
+
+/// Of a disk that is named by its queue.
+fn by_its_queue(one: &Candidate) -> String {
+    let line = one.demand.ceiling_per_s();
+    let line =
+        if line.is_finite() { format!(", and a straight line says {}", rate(line)) } else { String::new() };
+    format!(
+        "its queue takes up all that was added to the load: it does several requests at once, or so many a second and no more, of \
+         which the steps below 60 % show nothing{line}"
     )
 }
 

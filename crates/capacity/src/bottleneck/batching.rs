@@ -5,7 +5,7 @@
 
 use super::{
     Answer, BUSY, Candidate, Confidence, Diagnosis, FAILED, MEETS, OWN, PREDICTED_FROM, SHARED, beyond,
-    busiest, candidate, cheaper, is_exceeded, last_growth, unmeasured,
+    busiest, candidate, cheaper, is_exceeded, last_growth, queued, unmeasured,
 };
 use crate::ceiling;
 use crate::demand::fit;
@@ -79,7 +79,7 @@ fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Fou
         && !is_exceeded(all, best_per_s)
         && unmeasured(ladder, upper).is_empty();
     let is_busy = |unit: usize| mean_busy(unit, beyond(upper)).is_some_and(|busy| busy >= BUSY);
-    if !is_sound || (0..ladder.units.len()).any(|unit| !units.contains(&unit) && is_busy(unit)) {
+    if !is_sound || beside(ladder, &units).into_iter().any(is_busy) {
         return None;
     }
     // What is written behind the operations' backs uses up a limit for which none of them waits.
@@ -92,10 +92,17 @@ fn look<'a>(ladder: &Ladder, all: &[&Step], steps: &'a [&'a Step]) -> Option<Fou
     let limits = units.iter().filter_map(|unit| of_limit(ladder, *unit, best_per_s, steps, upper));
     let limits: Vec<Candidate> = limits.filter(is_its_own).collect();
     units.retain(|unit| limits.iter().any(|one| one.unit == *unit));
-    let others = (0..ladder.units.len()).filter(|unit| !units.contains(unit));
+    let others = beside(ladder, &units).into_iter();
     let others = others.filter_map(|unit| candidate(ladder, unit, best_per_s, steps, upper));
     let candidates: Vec<Candidate> = limits.into_iter().chain(others).collect();
     (!units.is_empty()).then_some(Found { units, best_per_s, candidates, upper })
+}
+
+/// All other units, but for what waits for these limits only.
+fn beside(ladder: &Ladder, units: &[usize]) -> Vec<usize> {
+    let limited = queued::limited(ladder, units.iter().copied());
+    let is_other = |unit: &usize| !units.contains(unit) && !queued::is_above(ladder, *unit, &limited);
+    (0..ladder.units.len()).filter(is_other).collect()
 }
 
 /// A limit as it is named: what an operation costs it where it is used up, and at the loads that leave it something, or at the
