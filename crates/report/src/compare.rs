@@ -10,6 +10,7 @@ mod faults;
 mod load;
 mod rows;
 mod show;
+mod values;
 
 use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::{METRICS, Metric, Statistic, Unit};
@@ -21,6 +22,8 @@ pub use load::{Loaded, load};
 pub use show::{junit, markdown, normalised, table};
 
 use cosmark_stats::rank;
+
+use values::ValueRow;
 
 /// What to compare and how.
 #[derive(Debug, Clone)]
@@ -219,6 +222,9 @@ pub struct Comparison {
     pub untested: Vec<String>,
     /// What the faults of all sides cost; null where no side has any.
     pub faults: Option<FaultsBeside>,
+    /// The values of all sides, also of what only some of them have.
+    #[serde(skip)]
+    values: Vec<ValueRow>,
 }
 
 impl Comparison {
@@ -345,6 +351,7 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
             pairs: Vec::new(),
             untested: Vec::new(),
             faults: None,
+            values: Vec::new(),
         };
     };
     let mut drafts: Vec<_> = others.iter().map(|other| rows::drafts(first, other)).collect();
@@ -365,7 +372,9 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
         .collect();
     let Options { confidence, least, effect, .. } = *options;
     let faults = faults::beside(sides);
-    let mut made = Comparison { confidence, tests, least, effect, pairs, untested: Vec::new(), faults };
+    let values = values::values(sides);
+    let mut made =
+        Comparison { confidence, tests, least, effect, pairs, untested: Vec::new(), faults, values };
     if !options.allow_untested {
         made.mark_untested(&options.fail_on);
     }

@@ -190,11 +190,7 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
             warnings.extend(unlike_clients(&stage.name, a, b));
         }
         for operation in &stage.operations {
-            // Containers are made once; there is nothing to compare.
-            if matches!(operation.op.as_str(), "init" | "dispose") {
-                continue;
-            }
-            if !done.insert((stage.name.clone(), operation.name.clone())) {
+            if !has_figures(operation) || !done.insert((stage.name.clone(), operation.name.clone())) {
                 continue;
             }
             let of = |side: &[Loaded]| -> Vec<LoadedOperation> {
@@ -238,6 +234,11 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
 /// What prepares a measurement and clears up after it.
 const SETUP: [&str; 5] = ["init", "prepare", "mprepare", "cleanup", "dispose"];
 
+/// Containers are made once; there is nothing to compare.
+pub fn has_figures(operation: &LoadedOperation) -> bool {
+    !matches!(operation.op.as_str(), "init" | "dispose")
+}
+
 /// Operations that measure something and that no run of the first side has.
 fn only_on_the_second(a: &[Loaded], b: &[Loaded]) -> BTreeSet<(String, String)> {
     let stages = b.iter().flat_map(|run| &run.stages);
@@ -270,7 +271,7 @@ fn unlike_clients(stage: &str, a: &[Loaded], b: &[Loaded]) -> Option<String> {
 }
 
 /// One per round of a repeated stage.
-fn find<'r>(run: &'r Loaded, stage: &str, operation: &str) -> impl Iterator<Item = &'r LoadedOperation> {
+pub fn find<'r>(run: &'r Loaded, stage: &str, operation: &str) -> impl Iterator<Item = &'r LoadedOperation> {
     let stages = run.stages.iter().filter(move |one| one.name == stage);
     stages.filter_map(move |stage| stage.operations.iter().find(|one| one.name == operation))
 }
@@ -476,7 +477,7 @@ fn within(side: &[LoadedOperation], metric: &Metric) -> Option<Within> {
 }
 
 /// As published, or null where the data do not support it.
-fn value(op: &LoadedOperation, metric: &Metric) -> Option<f64> {
+pub fn value(op: &LoadedOperation, metric: &Metric) -> Option<f64> {
     if metric.statistic == Statistic::Failures {
         let failures = op.failures?;
         let total = failures + op.published.ok;

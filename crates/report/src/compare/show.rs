@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use cosmark_workload::units::signed_text;
 
-use super::{Comparison, Outcome, Pair, Row, Within};
+use super::{Comparison, Outcome, Pair, Row, Within, unit};
 use crate::escape;
 
 const HEAD: [&str; 9] =
@@ -227,7 +227,8 @@ pub fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// Every value relative to the first side, which is 1.
+/// Every value relative to the first side, which is 1. Where that has none, or 0, nothing can be relative to it, and each side's
+/// own value stands there with its unit.
 #[must_use]
 pub fn normalised(comparison: &Comparison) -> String {
     let mut out = String::new();
@@ -235,14 +236,22 @@ pub fn normalised(comparison: &Comparison) -> String {
     let mut sides = vec![first.a.as_str()];
     sides.extend(comparison.pairs.iter().map(|pair| pair.b.as_str()));
     let _ = writeln!(out, "relative to {}: {}", first.a, sides.join("  "));
-    for row in &first.rows {
-        let mut line = format!("{} {} {}: 1.000", row.stage, row.operation, row.metric.names.compare);
-        for pair in &comparison.pairs {
+    for row in &comparison.values {
+        let mut line = format!("{} {} {}:", row.stage, row.operation, row.metric.names.compare);
+        let plain = |value: &Option<f64>| match value {
+            Some(_) => format!("{} {}", number(*value), unit(row.metric)),
+            None => "-".to_owned(),
+        };
+        let Some((base, others)) = row.values.split_first() else { continue };
+        let is_base = base.is_some_and(|base| base > 0.0);
+        let _ = write!(line, " {}", if is_base { "1.000".to_owned() } else { plain(base) });
+        for (pair, value) in comparison.pairs.iter().zip(others) {
             let same = |other: &&Row| {
                 other.stage == row.stage && other.operation == row.operation && other.metric == row.metric
             };
-            let ratio = pair.rows.iter().find(same).and_then(|row| row.ratio);
-            let _ = write!(line, "  {}", ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")));
+            let ratio = || pair.rows.iter().find(same).and_then(|row| row.ratio);
+            let cell = if is_base { ratio().map(|ratio| format!("{ratio:.3}")) } else { Some(plain(value)) };
+            let _ = write!(line, "  {}", cell.as_deref().unwrap_or("-"));
         }
         let _ = writeln!(out, "{line}");
     }

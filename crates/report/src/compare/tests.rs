@@ -305,6 +305,39 @@ fn failures_are_compared_and_a_condition_makes_the_comparison_fail() {
 }
 
 #[test]
+fn what_only_later_runs_have_stands_among_the_values_beside_the_first() {
+    let mut random = Random::new(19);
+    let mut side = || vec![run(&mut random, 60, 60.0, 10.0, 0.0)];
+    let (mut first, second, mut third) = (side(), side(), side());
+    // An operation, a work and a stage that only the last run has, a metric that the first does not have, and failures of
+    // the last alone.
+    first[0].stages[0].operations[0].published.response_ms.p99 = None;
+    let operation = &mut third[0].stages[0].operations[0];
+    operation.failures = Some(operation.published.ok);
+    let named = |name: &str, op: &str, throughput: f64| LoadedOperation {
+        name: name.into(),
+        op: op.into(),
+        published: OperationResult { throughput_per_s: Some(throughput), ..OperationResult::default() },
+        ..LoadedOperation::default()
+    };
+    third[0].stages[0].operations.extend([named("late write", "write", 12.0), named("boxes", "init", 3.0)]);
+    let operations = vec![named("list", "list", 7.5)];
+    third[0].stages.push(LoadedStage { name: "more".into(), waits: None, operations });
+    // What only the first run has is left out of none of them.
+    first[0].stages[0].operations.push(named("early", "head", 4.0));
+    let text = normalised(&compare(&[first, second.clone(), third], &Options::default()));
+    let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or("");
+    assert!(line("main read throughput: ").starts_with("main read throughput: 1.000  "), "{text}");
+    assert_eq!(line("main late write throughput: "), "main late write throughput: -  -  12.0 op/s");
+    assert_eq!(line("more list throughput: "), "more list throughput: -  -  7.500 op/s");
+    assert_eq!(line("main early throughput: "), "main early throughput: 1.000  -  -");
+    assert_eq!(line("main read errors: "), "main read errors: 0.000 share  0.000 share  0.500 share");
+    let p99 = second[0].stages[0].operations[0].published.response_ms.p99.unwrap();
+    assert!(line("main read p99: ").starts_with(&format!("main read p99: -  {p99:.1} ms  ")), "{text}");
+    assert!(!text.contains("boxes"), "{text}");
+}
+
+#[test]
 fn a_stage_of_whatever_name_is_text_in_markdown() {
     let mut random = Random::new(9);
     let mut a = run(&mut random, 60, 60.0, 10.0, 0.0);
