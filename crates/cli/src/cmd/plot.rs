@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cosmark_report::plot::{AxisWish, PlotError, PlotRun, Sheet, Wishes, named, pictures};
+use cosmark_report::plot::{AxisWish, Drawn, PlotError, PlotRun, Sheet, Wishes, named, pictures};
 
 use crate::args::{AxisName, Bounds, LookArgs, PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
@@ -50,13 +50,29 @@ pub fn run(args: &PlotArgs) -> Outcome {
     let kinds: Vec<&str> = args.kinds.iter().map(String::as_str).collect();
     let drawn = pictures(&runs, &kinds, &options)?;
     fs::create_dir_all(&args.output).map_err(|cause| cannot_write(&args.output, &cause))?;
+    write(args, sheet, &drawn)?;
+    Ok(Exit::Done)
+}
+
+/// Writes every picture in every format, and says what was written and what is not as it was asked for.
+fn write(args: &PlotArgs, sheet: Sheet, drawn: &Drawn) -> Result<(), Problem> {
     let (mut written, mut too_large) = (0_u64, 0_usize);
+    let is_drawn = |format: &PictureFormat| {
+        matches!(format, PictureFormat::Svg | PictureFormat::Pdf | PictureFormat::Png)
+    };
     for picture in &drawn.pictures {
+        if let Some(size_pt) = picture.smaller_text_pt(sheet).filter(|_| args.formats.iter().any(is_drawn)) {
+            eprintln!(
+                "cosmark: {} has text of {size_pt:.1} points, so that it is {:.1} cm wide; give a larger --width, fewer runs, \
+                 stages or operations, or --format tex",
+                picture.name, args.look.width
+            );
+        }
         for format in &args.formats {
             let (ending, bytes) = match format {
                 PictureFormat::Svg => ("svg", Some(picture.svg(sheet).into_bytes())),
                 PictureFormat::Pdf => ("pdf", Some(picture.pdf(sheet)?)),
-                PictureFormat::Png => ("png", Some(picture.png(sheet, f32::from(look.dpi))?)),
+                PictureFormat::Png => ("png", Some(picture.png(sheet, f32::from(args.look.dpi))?)),
                 PictureFormat::Csv => ("csv", Some(picture.data().into_bytes())),
                 PictureFormat::Md => ("md", picture.markdown().map(String::into_bytes)),
                 PictureFormat::Tex => ("tex", picture.latex().map(String::into_bytes)),
@@ -82,7 +98,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
         );
     }
     println!("{} in {}", units::count(written, "file"), args.output.display());
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Refuses ends that an axis in decades cannot have.

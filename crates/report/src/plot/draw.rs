@@ -191,12 +191,12 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
 }
 
 /// A size at which a long title fits.
-fn fitting(text: &str, size: f64, room: f64) -> f64 {
+pub fn fitting(text: &str, size: f64, room: f64) -> f64 {
     let width = width_of(text, size) * 1.06;
     if width > room - 20.0 { (size * (room - 20.0) / width).max(8.0) } else { size }
 }
 
-fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines = Vec::<String>::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -258,7 +258,7 @@ fn key_width(chart: &Chart, series: &Series, room: f64) -> f64 {
 }
 
 /// A text that fits the room, cut where it does not.
-fn cut_to(text: &str, size: f64, room: f64) -> String {
+pub fn cut_to(text: &str, size: f64, room: f64) -> String {
     if width_of(text, size) <= room {
         return text.to_owned();
     }

@@ -253,6 +253,13 @@ impl Picture {
         }
     }
 
+    /// Size of the text of a table that is too wide for the sheet with the sheet's own, pt; `None` where it fits.
+    #[must_use]
+    pub fn smaller_text_pt(&self, sheet: Sheet) -> Option<f64> {
+        let Body::Table(table) = &self.body else { return None };
+        Some(table::text_pt(table, sheet)).filter(|size_pt| *size_pt < 0.99 * sheet.text_pt())
+    }
+
     /// As PNG with so many dots per inch.
     ///
     /// # Errors

@@ -401,6 +401,12 @@ fn a_column_of_a_paper_has_its_width_text_and_resolution() {
         let pdf = String::from_utf8_lossy(&picture.pdf(sheet).unwrap()).into_owned();
         assert!(pdf.contains("/MediaBox [0 0 240.9"), "{}", pdf.get(..400).unwrap_or_default());
     }
+    let tables = pictures(&runs[..2], &["percentiles"], &options).unwrap().pictures;
+    let svg = tables[0].svg(sheet);
+    assert!(svg.contains("width=\"240.94pt\"") && svg.contains("A title"), "{svg}");
+    assert!(tables[0].smaller_text_pt(sheet).is_some_and(|size_pt| (3.0..8.0).contains(&size_pt)));
+    let wide = Sheet::new(40.0, 8.0).unwrap();
+    assert!(tables[0].svg(wide).contains("width=\"1133.86pt\"") && tables[0].smaller_text_pt(wide).is_none());
     // Drawing so many pixels takes long: one of them.
     let png = all[0].png(sheet, 600.0).unwrap();
     let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
