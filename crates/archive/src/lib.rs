@@ -51,7 +51,7 @@ pub use directory::notes::add_note;
 pub use directory::open::{open_run, open_so_far};
 pub use directory::process::is_this_process;
 pub use directory::raw::{newest_raw_limits, raw_limits};
-pub use directory::reader::{FoundRun, Run, killed_runs, list};
+pub use directory::reader::{FoundRun, Run, killed_runs, list, run_numbered};
 pub use directory::remove::{remove_run, remove_unbegun};
 pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::tickets::{FaultTicket, FaultTickets, TicketEnd};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, Run, RunState, baselines, open_run, run_directory};
+use cosmark_archive::{ArchiveError, Run, RunState, baselines, open_run, run_directory, run_numbered};
 use cosmark_controller::{FaultsPlayed, NodesOfRun};
 
 use crate::address::is_address;
@@ -249,8 +249,7 @@ impl Earlier {
             .and_then(|rest| rest.split_once('-'))
             .and_then(|(number, _)| number.parse().ok())
             .ok_or_else(nothing)?;
-        let found = cosmark_archive::list(archive)?.into_iter().find(|found| found.number == number);
-        let found = found.ok_or_else(nothing)?;
+        let found = run_numbered(archive, number)?.ok_or_else(nothing)?;
         let record = found.record.and_then(Result::ok).ok_or_else(nothing)?;
         Ok(Self { run: run.to_owned(), number, seed: record.seed, path: found.path })
     }

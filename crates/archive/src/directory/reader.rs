@@ -50,19 +50,36 @@ pub struct Run {
 /// # Errors
 /// When the directory itself cannot be read.
 pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
+    Ok(places(root)?.into_iter().map(FoundRun::read).collect())
+}
+
+/// The run of this number, as [`list`] has it. Of the other runs of the archive no more is read than their names.
+///
+/// # Errors
+/// When the directory itself cannot be read.
+pub fn run_numbered(root: &Path, number: u64) -> Result<Option<FoundRun>, ArchiveError> {
+    Ok(places(root)?.into_iter().find(|place| place.0 == number).map(FoundRun::read))
+}
+
+/// Number and place of every run of an archive, by number.
+fn places(root: &Path) -> Result<Vec<(u64, PathBuf)>, ArchiveError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
         let entry = entry.map_err(ArchiveError::io("read directory", root))?;
-        let Some((number, _)) = files::run_directory(&entry) else { continue };
-        let path = entry.path();
+        found.extend(files::run_directory(&entry).map(|(number, _)| (number, entry.path())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+impl FoundRun {
+    fn read((number, path): (u64, PathBuf)) -> Self {
         let record = match read_record(&path) {
             Err(ArchiveError::NotARun { .. }) => None,
             other => Some(other),
         };
-        found.push(FoundRun { number, path, record });
+        Self { number, path, record }
     }
-    found.sort_by(|a, b| (a.number, &a.path).cmp(&(b.number, &b.path)));
-    Ok(found)
 }
 
 /// Number and place of every run of an archive whose process is gone, by number. Of each record no more is looked at than says
@@ -71,13 +88,8 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
 /// # Errors
 /// When the directory itself cannot be read.
 pub fn killed_runs(root: &Path) -> Result<Vec<(u64, PathBuf)>, ArchiveError> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
-        let entry = entry.map_err(ArchiveError::io("read directory", root))?;
-        let run = files::run_directory(&entry).map(|(number, _)| (number, entry.path()));
-        found.extend(run.filter(|(_, path)| is_killed(path)));
-    }
-    found.sort();
+    let mut found = places(root)?;
+    found.retain(|(_, path)| is_killed(path));
     Ok(found)
 }
 

@@ -1,12 +1,13 @@
 //! The list of runs, its index, tags and baselines.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, FileTimes, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use cosmark_archive::{
     ArchiveError, RunOverview, RunState, baselines, change_tags, list, newest, open_run, overview,
-    overview_of, remove_run, set_baseline, tags,
+    overview_of, remove_run, run_numbered, set_baseline, tags,
 };
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
@@ -44,6 +45,29 @@ fn runs_are_listed_from_the_index_and_read_again_when_they_changed() {
     fs::remove_dir_all(&first).unwrap();
     let names: Vec<_> = overview(home.path()).unwrap().into_iter().map(|run| run.name).collect();
     assert_eq!(names, ["b", "cosbench"]);
+}
+
+#[test]
+fn one_run_of_an_archive_is_found_by_its_number_and_no_other_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let paths: Vec<_> = ["a", "b", "c"].map(|name| a_run(home.path(), name)).into();
+    fs::create_dir(home.path().join("w9-cosbench")).unwrap();
+    // Times of access that every reading changes, where the file system notes any.
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+    for path in &paths {
+        let record = fs::File::options().write(true).open(path.join("run.json")).unwrap();
+        record.set_times(FileTimes::new().set_accessed(old)).unwrap();
+    }
+    let found = run_numbered(home.path(), 2).unwrap().unwrap();
+    assert_eq!((found.number, &found.path), (2, &paths[1]));
+    assert_eq!(found.record.unwrap().unwrap().name, "b");
+    for other in [&paths[0], &paths[2]] {
+        let accessed = fs::metadata(other.join("run.json")).unwrap().accessed().unwrap();
+        assert_eq!(accessed, old, "{}", other.display());
+    }
+    assert!(run_numbered(home.path(), 9).unwrap().unwrap().record.is_none());
+    assert!(run_numbered(home.path(), 4).unwrap().is_none());
+    assert!(run_numbered(&home.path().join("nowhere"), 1).is_err());
 }
 
 /// An archive that came from elsewhere, or that others may write, has an index that says what its maker likes.
