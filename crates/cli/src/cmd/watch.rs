@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{
-    EventKind, EventRecord, HistogramLog, Run, RunState, StageRecord, StageState, Timestamp,
+    EventKind, EventRecord, HistogramLog, IntervalLine, Run, RunState, StageRecord, StageState, Timestamp,
 };
 use cosmark_metrics::OpSnapshot;
 use cosmark_service::api::types::{Interval, RunSummary};
@@ -149,8 +149,8 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
         scene.remaining = Some(length.saturating_sub(scene.elapsed));
         scene.done = Some((scene.elapsed.as_secs_f64() / length.as_secs_f64()).clamp(0.0, 1.0));
     }
-    let sums = Sums::read(run, stage)?;
-    sums.fill(&mut scene, stage);
+    let sums = Sums::read(run, stage, planned.map_or(Duration::ZERO, row_of))?;
+    sums.fill(&mut scene, &stage.id);
     scene.missing = missing_of(&run.events()?, &stage.id, began);
     Ok(scene)
 }
@@ -183,14 +183,37 @@ fn length_of(stage: &cosmark_workload::model::Stage) -> Option<Duration> {
     longest.filter(|length| timed && !length.is_zero())
 }
 
-/// What a stage did so far: by end of the interval in ms and tag.
-#[derive(Default)]
+/// How long the intervals of a stage are in its archive.
+fn row_of(stage: &cosmark_workload::model::Stage) -> Duration {
+    stage.works.iter().map(|work| work.interval).min().unwrap_or_default()
+}
+
+/// Times of one operation, in ns, and how often each came.
+type Steps = BTreeMap<u64, u64>;
+
+/// What is shown as one moment: lines of all works, drivers and phases. Where a ramp ends in an interval it has a line before that
+/// and one behind it.
+struct Moment {
+    start_s: f64,
+    end_s: f64,
+    tags: BTreeMap<String, OpSnapshot>,
+}
+
+impl Moment {
+    fn seconds(&self) -> f64 {
+        (self.end_s - self.start_s).max(1e-3)
+    }
+}
+
+/// What a stage did so far, moment by moment and by tag.
 struct Sums {
-    intervals: BTreeMap<i64, (f64, BTreeMap<String, OpSnapshot>)>,
+    /// Length of a moment: that of the intervals, or a second where these are shorter.
+    length_ms: i64,
+    moments: BTreeMap<i64, Moment>,
     failed: BTreeMap<String, u64>,
     drivers: Vec<String>,
-    /// Times of the newest intervals, by the same end.
-    times: BTreeMap<i64, BTreeMap<String, [Option<f64>; 2]>>,
+    /// Times of the newest moments.
+    times: BTreeMap<i64, BTreeMap<String, Steps>>,
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a run")]
@@ -198,28 +221,72 @@ fn in_ms(seconds: f64) -> i64 {
     (seconds * 1e3).round() as i64
 }
 
+/// So many percent of the times took no longer, ms.
+fn percentile_ms(steps: &Steps, percent: u64) -> Option<f64> {
+    let all: u64 = steps.values().fold(0, |sum, count| sum.saturating_add(*count));
+    let wanted = all.saturating_mul(percent).div_ceil(100);
+    let mut seen = 0_u64;
+    let reached = |(_, count): &(&u64, &u64)| {
+        seen = seen.saturating_add(**count);
+        seen >= wanted
+    };
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    steps.iter().find(reached).map(|(ns, _)| *ns as f64 / 1e6)
+}
+
 impl Sums {
-    fn read(run: &Run, stage: &StageRecord) -> Result<Self, Problem> {
-        let mut sums = Self::default();
+    fn new(interval: Duration) -> Self {
+        Self {
+            length_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX).max(1000),
+            moments: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            drivers: Vec::new(),
+            times: BTreeMap::new(),
+        }
+    }
+
+    fn read(run: &Run, stage: &StageRecord, interval: Duration) -> Result<Self, Problem> {
+        let mut sums = Self::new(interval);
         run.intervals(|line| {
-            if line.stage != stage.id {
-                return;
-            }
-            let (_, tags) = sums
-                .intervals
-                .entry(in_ms(line.end_s))
-                .or_insert_with(|| (line.end_s - line.start_s, BTreeMap::new()));
-            tags.entry(line.tag.clone()).or_default().merge(&line.sums());
-            *sums.failed.entry(line.tag.clone()).or_default() += line.failed;
-            if !sums.drivers.contains(&line.driver) {
-                sums.drivers.push(line.driver.clone());
-            }
-            while sums.intervals.len() > MOST_PAST {
-                sums.intervals.pop_first();
+            if line.stage == stage.id {
+                sums.add(&line);
             }
         })?;
         sums.read_times(run, stage);
         Ok(sums)
+    }
+
+    fn number(&self, at_s: f64) -> i64 {
+        in_ms(at_s).div_euclid(self.length_ms)
+    }
+
+    fn add(&mut self, line: &IntervalLine) {
+        let moment = self.moments.entry(self.number(line.start_s)).or_insert_with(|| Moment {
+            start_s: line.start_s,
+            end_s: line.end_s,
+            tags: BTreeMap::new(),
+        });
+        moment.start_s = moment.start_s.min(line.start_s);
+        moment.end_s = moment.end_s.max(line.end_s);
+        moment.tags.entry(line.tag.clone()).or_default().merge(&line.sums());
+        *self.failed.entry(line.tag.clone()).or_default() += line.failed;
+        if !self.drivers.contains(&line.driver) {
+            self.drivers.push(line.driver.clone());
+        }
+        while self.moments.len() > MOST_PAST {
+            self.moments.pop_first();
+        }
+    }
+
+    fn add_times(&mut self, tag: &str, middle_s: f64, steps: impl Iterator<Item = (u64, u64)>) {
+        let number = self.number(middle_s);
+        if self.moments.contains_key(&number) {
+            let times = self.times.entry(number).or_default().entry(tag.to_owned()).or_default();
+            for (ns, count) in steps {
+                let sum = times.entry(ns).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
     }
 
     /// The newest times. A log that cannot be read costs the percentiles and nothing else.
@@ -236,33 +303,31 @@ impl Sums {
                 .iter()
                 .find_map(|end| entry.tag.strip_suffix(end));
             let Some(tag) = tag.filter(|tag| self.failed.contains_key(*tag)) else { continue };
-            let middle = in_ms(entry.start.as_secs_f64() + entry.length.as_secs_f64() / 2.0 - offset_s);
-            let Some((end, _)) = self.intervals.range(middle..).next() else { continue };
-            #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-            let ms = |quantile| Some(entry.histogram.value_at_quantile(quantile) as f64 / 1e6);
-            self.times.entry(*end).or_default().insert(tag.to_owned(), [ms(0.5), ms(0.99)]);
+            let middle_s = entry.start.as_secs_f64() + entry.length.as_secs_f64() / 2.0 - offset_s;
+            let recorded = entry.histogram.iter_recorded();
+            let steps = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));
+            self.add_times(tag, middle_s, steps);
         }
     }
 
-    fn fill(&self, scene: &mut Scene, stage: &StageRecord) {
-        for (end, (seconds, tags)) in &self.intervals {
+    fn fill(&self, scene: &mut Scene, stage: &str) {
+        for (number, moment) in &self.moments {
             #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-            let rate = tags.values().map(|sums| sums.ok as f64).sum::<f64>() / seconds.max(1e-3);
-            let times = self.times.get(end);
-            let slowest =
-                times.and_then(|times| times.values().filter_map(|times| times[1]).max_by(f64::total_cmp));
-            scene.push(rate, slowest);
+            let done = moment.tags.values().map(|sums| sums.ok as f64).sum::<f64>();
+            let p99s = self.times.get(number).into_iter().flat_map(BTreeMap::values);
+            let slowest = p99s.filter_map(|steps| percentile_ms(steps, 99)).max_by(f64::total_cmp);
+            scene.push(done / moment.seconds(), slowest);
         }
-        let newest = self.intervals.last_key_value();
+        let newest = self.moments.last_key_value();
         for (tag, failed) in &self.failed {
-            let name = tag.strip_prefix(&format!("{}.", stage.id)).unwrap_or(tag);
-            let lately = newest.and_then(|(end, (seconds, tags))| Some((end, *seconds, tags.get(tag)?)));
+            let name = tag.strip_prefix(&format!("{stage}.")).unwrap_or(tag);
+            let lately = newest.and_then(|(number, moment)| Some((number, moment, moment.tags.get(tag)?)));
             let mut row = Row { name: name.to_owned(), failed: *failed, ..Row::default() };
-            if let Some((end, seconds, sums)) = lately {
-                row = crate::progress::row(name, sums, seconds.max(1e-3), *failed);
-                let [p50_ms, p99_ms] =
-                    self.times.get(end).and_then(|times| times.get(tag)).copied().unwrap_or_default();
-                (row.p50_ms, row.p99_ms) = (p50_ms, p99_ms);
+            if let Some((number, moment, sums)) = lately {
+                row = crate::progress::row(name, sums, moment.seconds(), *failed);
+                let steps = self.times.get(number).and_then(|times| times.get(tag));
+                let ms = |percent| steps.and_then(|steps| percentile_ms(steps, percent));
+                (row.p50_ms, row.p99_ms) = (ms(50), ms(99));
             }
             scene.rows.push(row);
         }
@@ -364,19 +429,30 @@ impl News {
         }
         let seconds = (interval.end_s - interval.start_s).max(1e-3);
         self.scene.elapsed = Duration::from_secs_f64(interval.end_s.clamp(0.0, 1e9));
-        let mut rows: Vec<Row> = Vec::new();
-        let mut slowest: Option<f64> = None;
+        let mut rows: Vec<(Row, u64)> = Vec::new();
         for row in interval.rows.iter().filter(|row| row.driver.is_none() && row.endpoint.is_none()) {
             let name = name_of(&row.work, &row.operation);
             let failed = self.failed.entry(name.clone()).or_default();
             *failed = failed.saturating_add(row.failures);
             let p50_ms = row.response_ms.map(|times| times[1]);
             let p99_ms = row.response_ms.map(|times| times[4]);
-            slowest = slowest.into_iter().chain(p99_ms).max_by(f64::total_cmp);
             #[expect(clippy::cast_precision_loss, reason = "figures for people")]
             let (rate_per_s, bytes_per_s) = (row.count as f64 / seconds, row.bytes as f64 / seconds);
-            rows.push(Row { name, rate_per_s, bytes_per_s, p50_ms, p99_ms, failed: *failed });
+            // A second in which a ramp ends has a row of each phase: the times are of that in which more was done.
+            if let Some((known, most)) = rows.iter_mut().find(|(known, _)| known.name == name) {
+                known.rate_per_s += rate_per_s;
+                known.bytes_per_s += bytes_per_s;
+                known.failed = *failed;
+                if row.count > *most {
+                    (known.p50_ms, known.p99_ms, *most) = (p50_ms, p99_ms, row.count);
+                }
+            } else {
+                let own = Row { name, rate_per_s, bytes_per_s, p50_ms, p99_ms, failed: *failed };
+                rows.push((own, row.count));
+            }
         }
+        let rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
+        let slowest = rows.iter().filter_map(|row| row.p99_ms).max_by(f64::total_cmp);
         self.scene.push(rows.iter().map(|row| row.rate_per_s).sum(), slowest);
         self.scene.rows = rows;
         self.count_failures();
@@ -538,6 +614,77 @@ mod tests {
         assert_eq!(failed_after("interval", &interval("s2-more", 1, 2)), 2);
         (3..9).for_each(|at| assert_eq!(failed_after("series", &series(&format!("s{at}"), 0, &[7])), 2));
         assert_eq!(failed_after("series", &series("s2-more", 0, &[u64::MAX, 9])), u64::MAX);
+    }
+
+    #[test]
+    fn a_second_in_which_a_ramp_ends_is_one_row_of_each_operation() {
+        let row = |work: &str, phase: &str, count: u64, p99: f64| {
+            serde_json::json!({"work": work, "operation": "read", "driver": null, "endpoint": null, "phase": phase,
+                "count": count, "failures": 1, "missed": 0, "bytes": 10 * count, "in_flight": 0,
+                "response_ms": [1.0, 1.0, 1.0, 1.0, p99, 9.0, 9.0], "errors": [], "heat": []})
+        };
+        let rows = [row("w", "rampup", 3, 80.0), row("w", "window", 7, 20.0), row("x", "window", 5, 30.0)];
+        let interval = serde_json::json!({"stage": "s1-main", "start_s": 4, "end_s": 5, "rows": rows});
+        let mut news = News::default();
+        news.interval(&serde_json::from_value(interval).unwrap());
+        let shown: Vec<_> = news
+            .scene
+            .rows
+            .iter()
+            .map(|row| (row.name.as_str(), row.rate_per_s, row.bytes_per_s, row.p99_ms, row.failed))
+            .collect();
+        let expected = [("w read", 10.0, 100.0, Some(20.0), 2), ("x read", 5.0, 50.0, Some(30.0), 1)];
+        assert_eq!(shown, expected);
+        assert_eq!((news.scene.rates.back(), news.scene.p99s.back()), (Some(&15.0), Some(&Some(30.0))));
+    }
+
+    #[test]
+    fn an_interval_of_an_archive_is_one_moment_whichever_ramps_and_drivers_end_in_it() {
+        let line = |tag: &str, driver: &str, start_s: f64, end_s: f64, ok: u64| IntervalLine {
+            stage: "s1-main".to_owned(),
+            tag: format!("s1-main.{tag}"),
+            driver: driver.to_owned(),
+            start_s,
+            end_s,
+            ok,
+            failed: 1,
+            ..IntervalLine::default()
+        };
+        // Seconds, intervals that are shorter, and ones of 5 s.
+        for (interval_s, length_s) in [(1.0, 1.0), (0.25, 1.0), (5.0, 5.0)] {
+            let mut sums = Sums::new(Duration::from_secs_f64(interval_s));
+            for at in 0..3_u32 {
+                let at_s = f64::from(at) * length_s;
+                sums.add(&line("b", "d1", at_s, at_s + length_s, 10));
+                let ends = if at == 1 { vec![0.0, 0.3, 1.0] } else { vec![0.0, 1.0] };
+                for (part, pair) in ends.windows(2).enumerate() {
+                    let [from, to] = [pair[0], pair[1]].map(|share| at_s + share * length_s);
+                    sums.add(&line("a", "d2", from, to, 20));
+                    let ms = if part == 0 { 1_000_000 } else { 9_000_000 };
+                    sums.add_times("s1-main.a", (from + to) / 2.0, [(ms, 20)].into_iter());
+                }
+            }
+            // What has no line yet is not shown.
+            sums.add_times("s1-main.a", 3.5 * length_s, [(5, 1)].into_iter());
+            let mut scene = Scene::default();
+            sums.fill(&mut scene, "s1-main");
+            let rates: Vec<f64> = scene.rates.iter().map(|rate| rate * length_s).collect();
+            let close = |value: f64, wanted: f64| (value - wanted).abs() < 1e-6;
+            assert!(
+                rates.len() == 3
+                    && rates.iter().zip([30.0, 50.0, 30.0]).all(|(rate, wanted)| close(*rate, wanted)),
+                "{rates:?}"
+            );
+            assert_eq!(scene.p99s, [Some(1.0), Some(9.0), Some(1.0)]);
+            let rows: Vec<_> =
+                scene.rows.iter().map(|row| (row.name.as_str(), row.p50_ms, row.failed)).collect();
+            assert_eq!(rows, [("a", Some(1.0), 4), ("b", None, 3)]);
+            assert!(close(scene.rows[0].rate_per_s * length_s, 20.0) && scene.drivers == ["d1", "d2"]);
+        }
+        let steps = BTreeMap::from([(1_000_000, 99), (2_000_000, 1)]);
+        let of = |percent| percentile_ms(&steps, percent);
+        assert_eq!((of(50), of(99), of(100)), (Some(1.0), Some(1.0), Some(2.0)));
+        assert_eq!(percentile_ms(&Steps::new(), 99), None);
     }
 
     #[test]
