@@ -6,7 +6,7 @@ use std::path::Path;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::address::without_login;
+use crate::address::{is_surely_a_host, without_login};
 use crate::args::QuickArgs;
 use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
@@ -93,6 +93,11 @@ fn variable(name: &str) -> Option<String> {
 const NO_KEY: &str = "no access key: put KEY:SECRET@ before the host, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a \
                       profile in AWS_PROFILE";
 
+/// The same where a user and a secret of digits would look like what is there.
+const NO_KEY_BUT_A_PORT: &str = "no access key: what stands behind : is a port here, for a login ends with an @ before the host: \
+                                 s3+http://KEY:SECRET@host:9000; or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name \
+                                 a profile in AWS_PROFILE";
+
 /// Whether there is a login that Amazon's tools would find, other than keys of the environment.
 fn has_amazons_login() -> bool {
     let names = ["AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"];
@@ -178,6 +183,10 @@ impl Store {
         })?;
         let (kind, transport) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
         nothing_is_passed_over(kind, &url).map_err(|why| bad(&why))?;
+        // No bucket has an @ in its name: what stands before it is a login whose secret looked like the end of a port.
+        if kind == "s3" && is_cut(text) {
+            return Err(bad(ESCAPES));
+        }
         let login = Login::of(&url);
         let mut store = Self { secrets: vec![login.password.clone()], ..Self::default() };
         if kind == "file" {
@@ -223,7 +232,8 @@ impl Store {
         if key.is_empty() && is_secret_of_environment && has_amazons_login() {
             self.auth = vec![("type", "aws".into())];
         } else if key.is_empty() {
-            return Err(NO_KEY);
+            let is_sure = url.port().is_none() || url.host_str().is_some_and(is_surely_a_host);
+            return Err(if is_sure || !url.username().is_empty() { NO_KEY } else { NO_KEY_BUT_A_PORT });
         } else {
             self.secrets.push(secret.clone());
             self.storage.extend([("accesskey", key), ("secretkey", secret)]);
@@ -552,6 +562,25 @@ mod tests {
         ] {
             let error = Store::parse(text, false).err().unwrap();
             assert!(error.starts_with(said) && !error.contains("hunter2"), "{text}: {error}");
+        }
+        // A secret of digits alone looks like a port, of a / in it what follows looks like a bucket.
+        for (text, said) in [
+            ("s3+http://k:77001/bucket/x", "s3+http://***: what stands behind : is no port"),
+            ("s3+http://k:7700/bucket/x", "s3+http://k:***/bucket/x: "),
+            (
+                "s3+http://k:7700/hunter2@h:9000",
+                "s3+http://***@h:9000: a / in a key or secret is written %2F",
+            ),
+            (
+                "s3+http://k:7700/hunter2@h:9000/b",
+                "s3+http://***@h:9000/b: a / in a key or secret is written %2F",
+            ),
+        ] {
+            let error = Store::parse(text, false).err().unwrap();
+            assert!(
+                error.starts_with(said) && !error.contains("7700") && !error.contains("hunter2"),
+                "{error}"
+            );
         }
         // How others write such an address is answered with how it is written here.
         for text in ["s3://k:hunter2@h/b", "http://k:hunter2@h:9000/b", "h:9000"] {
