@@ -3,7 +3,7 @@
 //! between two writes), and what the kernel lets through in that time is used by nobody. By the utilisation law such a limit is what
 //! an operation takes the longest for, though it is never full. Source: Denning and Buzen (1978), section 3.
 
-use super::{Against, Answer, Candidate, Confidence, Diagnosis, MEETS, OWN, SHARED, beyond, family};
+use super::{Against, Answer, Candidate, Confidence, Diagnosis, MEETS, OWN, SHARED, beyond, family, queued};
 use crate::ladder::{FULL, Kind, Ladder, Step};
 use crate::saturation::{Waits, is_waited_for};
 
@@ -28,8 +28,10 @@ pub(super) fn named(ladder: &Ladder, mut found: Diagnosis, plateau: f64, level: 
     let Some(first) = used.first().filter(|_| is_long(level) && found.unmeasured.is_empty()) else {
         return found;
     };
+    let limited = queued::limited(ladder, units.iter().copied());
+    let is_part = |unit: usize| units.contains(&unit) || queued::is_above(ladder, unit, &limited);
     let has_time =
-        |unit: usize| units.contains(&unit) || busiest(unit, beyond(level)).is_none_or(|busy| busy < OTHERS);
+        |unit: usize| is_part(unit) || busiest(unit, beyond(level)).is_none_or(|busy| busy < OTHERS);
     let are_alike = used.iter().all(|one| family(ladder, one, first));
     if !are_alike || !(0..ladder.units.len()).all(has_time) {
         return found;
