@@ -58,8 +58,9 @@ fn is_used_in_turn(ladder: &Ladder, one: &Candidate, plateau: f64, level: &[&Ste
     let (least, most) =
         busy.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), busy| (low.min(*busy), high.max(*busy)));
     let is_alike = least >= NEARLY && most < FULL && most - least <= ALIKE;
+    let idle = ladder.idle.get(one.unit).copied().flatten().unwrap_or(0.0).max(one.demand.idle);
+    let comes_with_load = idle < OWN * least;
     // What waits in a loop for something else uses up more with each operation, the more of them wait.
-    let comes_with_load = one.demand.idle < OWN * least;
     let costs = (least - one.demand.idle) / plateau / one.demand.seconds;
     let costs_as_much = (SHARES..=1.0 + MEETS).contains(&costs);
     is_alike
