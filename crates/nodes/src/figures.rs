@@ -3,6 +3,8 @@
 //! back a little waits until it has caught up. Nothing is interpolated: where readings are rare, the figures say how old
 //! they were.
 
+mod links;
+
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -476,13 +478,6 @@ fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
     changes.into_iter().reduce(f64::max)
 }
 
-/// What carries so many times the speed that it tells has made that up: a tunnel says 10 Mbit/s and a pair 10 Gbit/s, whatever goes
-/// through them.
-const MADE_UP: f64 = 1.2;
-/// A device counts a packet of 64 KiB with one header that its queue counts with those of all that it becomes: up to so many times
-/// as much for small packets.
-const MORE_HEADERS: f64 = 1.25;
-
 fn units(figures: &[QuantityResult], there: &There) -> Vec<UnitResult> {
     let rates: BTreeMap<(&str, &str), f64> = figures
         .iter()
@@ -527,38 +522,16 @@ fn units(figures: &[QuantityResult], there: &There) -> Vec<UnitResult> {
                 } else {
                     Kind::NetworkTransmit
                 };
-                if let Some((full, waiting)) = link(kind, |row| rate(row, name)) {
+                if let Some((full, waiting)) = links::link(kind, |row| rate(row, name)) {
                     add(kind, full, waiting);
                 }
             }
             _ => {}
         }
     }
+    units.extend(links::parts(figures, rate));
     units.extend(machine(figures, there));
     units
-}
-
-/// What a direction of a link can do, bytes per second, and what was dropped or held back there per second. A shaped one sends
-/// no more than its queue lets through, whatever the hardware could.
-fn link(kind: Kind, rate: impl Fn(&Quantity) -> Option<f64>) -> Option<(f64, Option<Waiting>)> {
-    let sends = kind == Kind::NetworkTransmit;
-    let carried = [&q::NETWORK_RECEIVED, &q::NETWORK_SENT].into_iter().filter_map(&rate).fold(0.0, f64::max);
-    let said = rate(&q::NETWORK_SPEED).filter(|speed| carried <= MADE_UP * speed);
-    let shaped = rate(if sends { &q::SEND_LIMIT } else { &q::RECEIVE_LIMIT });
-    let waiting = if sends {
-        [Some(&q::NETWORK_SEND_DROPS), Some(&q::QUEUE_SEND_DROPS), Some(&q::QUEUE_HELD)]
-    } else {
-        [Some(&q::NETWORK_RECEIVE_DROPS), Some(&q::QUEUE_RECEIVE_DROPS), None]
-    };
-    let of = |rows: &[Option<&'static Quantity>]| -> Vec<f64> {
-        rows.iter().flatten().filter_map(|row| rate(row)).collect()
-    };
-    // In what the device counts, less fits through a queue that counts more.
-    let queued = rate(&q::QUEUE_SENT).zip(rate(&q::NETWORK_SENT)).filter(|_| sends);
-    let more = queued.filter(|(_, sent)| *sent > 0.0).map_or(1.0, |(queued, sent)| queued / sent);
-    let shaped = shaped.map(|limit| limit / if more <= MORE_HEADERS { more.max(1.0) } else { 1.0 });
-    let full = said.into_iter().chain(shaped).filter(|speed| *speed > 0.0).reduce(f64::min)?;
-    Some((full, of(&waiting).into_iter().reduce(|a, b| a + b).map(Waiting::Events)))
 }
 
 /// All processors together: the mean of each, and the pressure on all.

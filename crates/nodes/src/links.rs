@@ -13,12 +13,16 @@ use crate::reading::Reading;
 pub const QUEUES: &str = "tc-qdisc";
 /// What `tc class show dev ..` printed, with the name of the interface behind it.
 pub const CLASSES: &str = "tc-class ";
+/// What `tc -s class show dev ..` printed, with the name of the interface behind it: classes, and what each has sent.
+pub const COUNTED: &str = "tc-counted-class ";
 /// What `tc filter show dev .. ingress` printed, with the name of the interface behind it.
 pub const FILTERS: &str = "tc-filter ";
 /// How often the queues are asked for, in readings: a program is started for it.
 pub const EVERY: u32 = 2;
 /// How often classes and filters are, which change when somebody configures them.
 pub const CLASSES_EVERY: u32 = 10;
+/// Interfaces whose classes are asked for what they have sent as often as the queues are: a program is started for each.
+pub const MOST_COUNTED: usize = 2;
 /// Interfaces whose classes are asked for, and whose filters; more are not shaped by hand.
 pub const MOST_SHAPED: usize = 16;
 /// Interfaces that are looked at over ssh, where the shell does not know which have some.
@@ -27,6 +31,8 @@ pub const MOST_LOOKED_AT: usize = 32;
 pub const MOST_BYTES: usize = 1 << 20;
 /// More queues are not looked at.
 const MOST_QUEUES: usize = 4_000;
+/// Parts of links that are limited by themselves; more of a machine are not looked at.
+const MOST_PARTS: usize = 64;
 /// Queues that stand one behind the other.
 const DEEPEST: usize = 8;
 /// The kernel's names of interfaces have 15 signs; alternative ones have more.
@@ -143,6 +149,103 @@ pub(crate) fn read(files: &BTreeMap<String, String>, reading: &mut Reading) {
             reading.add(&q::QUEUE_SENT, device, count("bytes"));
         }
     }
+    let parts = queues.iter().flat_map(|queue| match queue.is_root() {
+        true => classes_of(queue, &queues, files),
+        false => queue_of_a_class(queue, &queues, files).into_iter().collect(),
+    });
+    for Part { name, limit, counts: [sent, drops, held] } in parts.take(MOST_PARTS) {
+        reading.add(&q::SEND_LIMIT, &name, limit);
+        reading.add(&q::QUEUE_SENT, &name, sent);
+        reading.add(&q::QUEUE_SEND_DROPS, &name, drops);
+        reading.add(&q::QUEUE_HELD, &name, held);
+    }
+}
+
+/// What a filter or a class takes out of all that a link sends, and lets through more slowly than the link could.
+struct Part {
+    name: String,
+    /// Bytes per second.
+    limit: f64,
+    /// Bytes sent, packets dropped, times that packets were held back.
+    counts: [f64; 3],
+}
+
+/// A class of an htb.
+struct Class<'a> {
+    name: &'a str,
+    parent: Option<&'a str>,
+    /// Bytes per second that it may send, also where others leave it theirs.
+    ceiling: f64,
+    counts: [f64; 3],
+}
+
+impl<'a> Class<'a> {
+    /// All of them: what each has counted stands in the line behind it.
+    fn all(text: &'a str) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            match words.as_slice() {
+                ["class", "htb", name, rest @ ..] => {
+                    let behind = |name: &str| rest.iter().skip_while(|word| **word != name).nth(1).copied();
+                    let ceiling = behind("ceil").or(behind("rate")).and_then(bytes_per_s);
+                    let (parent, ceiling) = (behind("parent"), ceiling.unwrap_or(f64::NAN));
+                    found.push(Self { name: *name, parent, ceiling, counts: [f64::NAN; 3] });
+                }
+                ["Sent", sent, "bytes", _, "pkt", "(dropped", drops, "overlimits", held, ..] => {
+                    let counts = [*sent, drops.trim_end_matches(','), *held];
+                    if let Some(class) = found.last_mut() {
+                        class.counts = counts.map(|count| count.parse().unwrap_or(f64::NAN));
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The classes of an htb at the root that may send less than the class above them, or than the link.
+fn classes_of(root: &Queue<'_>, queues: &[Queue<'_>], files: &BTreeMap<String, String>) -> Vec<Part> {
+    let text = files.get(&format!("{COUNTED}{}", root.device)).filter(|_| root.kind == "htb");
+    let all = text.map_or_else(Vec::new, |text| Class::all(text));
+    let whole = limit(root, queues, files);
+    let ceilings: BTreeMap<&str, f64> = all.iter().map(|class| (class.name, class.ceiling)).collect();
+    let is_part = |class: &&Class<'_>| {
+        let above = class.parent.map_or(whole, |parent| ceilings.get(parent).copied());
+        class.name.starts_with(root.handle)
+            && class.name.len() <= LONGEST_NAME
+            && class.ceiling > 0.0
+            && above.is_none_or(|above| class.ceiling < above)
+    };
+    let part = |class: &Class<'_>| Part {
+        name: format!("{} class {}", root.device, class.name),
+        limit: class.ceiling,
+        counts: class.counts,
+    };
+    all.iter().filter(is_part).map(part).collect()
+}
+
+/// A queue that only some packets come to, with a rate of its own.
+fn queue_of_a_class(
+    queue: &Queue<'_>,
+    queues: &[Queue<'_>],
+    files: &BTreeMap<String, String>,
+) -> Option<Part> {
+    let least = limit(queue, queues, files).filter(|_| queue.handle.len() <= LONGEST_NAME)?;
+    let (above, _) = queue.parent?.split_once(':')?;
+    let here = || queues.iter().filter(|other| other.device == queue.device);
+    let above = here().find(|other| other.handle.strip_suffix(':') == Some(above));
+    let whole = here().find(|other| other.is_root()).and_then(|root| limit(root, queues, files));
+    let is_part = !queue.looks_at_what_comes()
+        && above.is_none_or(|above| !above.has_one_behind_it())
+        && whole.is_none_or(|whole| least < whole);
+    let count = |key: &str| queue.all.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    is_part.then(|| Part {
+        name: format!("{} queue {}", queue.device, queue.handle),
+        limit: least,
+        counts: ["bytes", "drops", "overlimits"].map(count),
+    })
 }
 
 /// The least that a queue and those behind it let through.
@@ -255,7 +358,8 @@ mod tests {
     }
 
     fn limit_of(files: &[(&str, &str)]) -> Option<f64> {
-        found(files).into_iter().find(|one| one.0 == q::SEND_LIMIT.id).map(|one| one.2)
+        let is_of_a_link = |one: &(&str, String, f64)| one.0 == q::SEND_LIMIT.id && !one.1.contains(' ');
+        found(files).into_iter().find(is_of_a_link).map(|one| one.2)
     }
 
     #[test]
@@ -305,6 +409,68 @@ mod tests {
         // One that stands behind itself.
         let circle = two("netem", "1:1").replace("\"handle\":\"2:\"", "\"handle\":\"1:\"");
         assert_eq!(limit_of(&[(QUEUES, &circle)]), Some(1.25e6));
+    }
+
+    /// As `tc -s class show` prints them: one class for the rest, and a direction to each of two addresses.
+    const COUNTED_CLASSES: &str = "class htb c05:20 parent c05:2 leaf 8004: prio 0 rate 5Mbit ceil 100Mbit burst 15Kb \n Sent 100 bytes \
+                                   1 pkt (dropped 0, overlimits 1 requeues 0) \n backlog 0b 0p requeues 0\n\nclass htb c05:1 root \
+                                   prio 0 rate 100Gbit ceil 100Gbit \n Sent 9 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n\n\
+                                   class htb c05:2 root rate 100Mbit ceil 100Mbit \n Sent 12500000 bytes 900 pkt (dropped 7, overlimits \
+                                   340 requeues 0) \n\nclass htb c05:30 parent c05:3 prio 0 rate 1Mbit ceil 8Mbit \n Sent 5000 bytes \
+                                   5 pkt (dropped 0, overlimits 3 requeues 0) \nclass htb c05:3 root rate 50Mbit ceil 100Mbit \n";
+
+    #[test]
+    fn what_a_class_takes_out_of_a_link_is_a_part_with_a_limit_of_its_own() {
+        let queues = HTB.replace("1:", "c05:").replace("0x10", "0x1");
+        let files = [
+            (QUEUES, queues.as_str()),
+            ("tc-class eth0", COUNTED_CLASSES),
+            ("tc-counted-class eth0", COUNTED_CLASSES),
+        ];
+        let of_parts = |files: &[(&str, &str)]| {
+            let parts = found(files).into_iter().filter(|one| one.1.contains(' '));
+            parts.map(|(id, unit, value)| (id, unit, value.to_string())).collect::<Vec<_>>()
+        };
+        let of = |unit: &str, limit: &str, counts: &[&str]| {
+            let ids = [q::SEND_LIMIT.id, q::QUEUE_SENT.id, q::QUEUE_SEND_DROPS.id, q::QUEUE_HELD.id];
+            let values = [limit].into_iter().chain(counts.iter().copied());
+            ids.into_iter()
+                .zip(values)
+                .map(|(id, value)| (id, unit.to_owned(), value.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        // One below another that may send as much is no part of its own, and one that may send as much as the link neither.
+        let expected = [
+            of("eth0 class c05:1", "12500000000", &["9", "0", "0"]),
+            of("eth0 class c05:2", "12500000", &["12500000", "7", "340"]),
+            of("eth0 class c05:30", "1000000", &["5000", "0", "3"]),
+            of("eth0 class c05:3", "12500000", &[]),
+        ];
+        assert_eq!(of_parts(&files), expected.concat());
+        assert_eq!(of_parts(&files[..2]), [], "nobody counts");
+        let one = "class htb c05:1 root rate 40Mbit ceil 40Mbit \n Sent 9 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n";
+        let whole = [(QUEUES, queues.as_str()), ("tc-class eth0", one), ("tc-counted-class eth0", one)];
+        assert_eq!(of_parts(&whole), []);
+        // Packets that no class takes pass by.
+        let elsewhere = queues.replace("0x1", "0x99");
+        let parts = of_parts(&[(QUEUES, elsewhere.as_str()), ("tc-counted-class eth0", one)]);
+        assert_eq!(parts, of("eth0 class c05:1", "5000000", &["9", "0", "0"]));
+    }
+
+    #[test]
+    fn a_queue_behind_a_class_that_has_a_rate_is_a_part_and_one_behind_the_whole_link_is_none() {
+        let behind = |root: &str, rate: u32, parent: &str| {
+            let text = format!(
+                "[{{\"kind\":\"{root}\",\"handle\":\"1:\",\"dev\":\"e\",\"root\":true,\"options\":{{\"rate\":{rate}}}}},\
+                 {{\"kind\":\"tbf\",\"handle\":\"30:\",\"dev\":\"e\",\"parent\":\"{parent}\",\"options\":{{\"rate\":\
+                 1250000}},\"bytes\":77,\"drops\":2,\"overlimits\":3}}]"
+            );
+            let parts = found(&[(QUEUES, text.as_str())]).into_iter().filter(|one| one.1 == "e queue 30:");
+            parts.map(|one| one.2).collect::<Vec<_>>()
+        };
+        assert_eq!(behind("prio", 0, "1:3"), [1.25e6, 77.0, 2.0, 3.0]);
+        assert_eq!(behind("mq", 0, "1:1"), [1.25e6, 77.0, 2.0, 3.0]);
+        assert_eq!(behind("tbf", 5_000_000, "1:1"), [0.0; 0]);
     }
 
     /// As `print_police` and the filters `u32` and `matchall` of iproute2 print them.

@@ -258,10 +258,10 @@ impl LocalReader {
         let program = program.ok_or_else(|| "it is gone".to_owned())?;
         let text = said_by(&program, &["-s", "-j", "qdisc", "show"])?;
         let texts = &mut self.queues.texts;
+        let until = Instant::now() + CLASSES_PATIENCE;
+        let in_time = |_: &String| Instant::now() < until;
         if texts.is_empty() || self.readings.is_multiple_of(links::CLASSES_EVERY) {
             texts.clear();
-            let until = Instant::now() + CLASSES_PATIENCE;
-            let in_time = |_: &String| Instant::now() < until;
             for interface in links::with_classes(&text).into_iter().take_while(in_time) {
                 let Ok(classes) = said_by(&program, &["class", "show", "dev", &interface]) else { break };
                 texts.insert(format!("{}{interface}", links::CLASSES), classes);
@@ -271,6 +271,12 @@ impl LocalReader {
                 let Ok(filters) = said_by(&program, &asked) else { break };
                 texts.insert(format!("{}{interface}", links::FILTERS), filters);
             }
+        }
+        let counted = links::with_classes(&text).into_iter().take(links::MOST_COUNTED);
+        for interface in counted.take_while(in_time) {
+            let asked = ["-s", "class", "show", "dev", interface.as_str()];
+            let Ok(classes) = said_by(&program, &asked) else { break };
+            texts.insert(format!("{}{interface}", links::COUNTED), classes);
         }
         texts.insert(links::QUEUES.to_owned(), text);
         Ok(())

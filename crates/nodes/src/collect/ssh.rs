@@ -224,7 +224,7 @@ impl SshSession {
         );
         let rooms = if self.filesystems.is_empty() { "" } else { ROOMS };
         format!(
-            "{{ n=0; t=; h=; s=; q=; k=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}{rooms}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
+            "{{ n=0; t=; h=; s=; q=; k=; y=; z=; w=; command -v timeout >/dev/null && w='timeout 2'; while [ $n -lt {LONGEST_S} ]; do {find}{}{rooms}grep '' {files} $l /sys/class/powercap/*/energy_uj /sys/class/powercap/*/name $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             queues(""),
             self.interval_s
@@ -277,19 +277,21 @@ fn speeds(root: &str) -> String {
 const CLASSES_S: u32 = 3;
 
 /// Prints what the queues of links say, and their classes and policers where those below a directory have some; what they said last
-/// where it is not their turn.
+/// where it is not their turn. What its classes have sent is asked of the first link that has some (`y`), as often as the queues.
 fn queues(root: &str) -> String {
     let (every, classes_every) = (links::EVERY, links::CLASSES_EVERY);
-    let (queues, classes, filters, most) =
-        (links::QUEUES, links::CLASSES, links::FILTERS, links::MOST_LOOKED_AT);
+    let (queues, classes, counted, filters, most) =
+        (links::QUEUES, links::CLASSES, links::COUNTED, links::FILTERS, links::MOST_LOOKED_AT);
     format!(
         "if [ $((n % {every})) -eq 0 ]; then q=$(PATH=$PATH:/usr/sbin:/sbin; $w tc -s -j qdisc show); fi; if [ $((n % {classes_every})) \
          -eq 0 ]; then k=; case $q in (*'\"htb\"'*|*'\"ingress\"'*|*'\"clsact\"'*) k=$(PATH=$PATH:/usr/sbin:/sbin; i=0; \
          b=0; read -r b c </proc/uptime; for d in {root}/sys/class/net/*; do e=0; read -r e c </proc/uptime; [ $((${{e%.*}} - ${{b%.*}})) -lt \
          {CLASSES_S} ] || break; d=${{d##*/}}; c=$($w tc class show dev \"$d\"); case $c in (*'class htb'*) printf '%s\\n' \"$c\" | sed \
          \"s/^/{classes}$d:/\";; esac; c=$($w tc filter show dev \"$d\" ingress); case $c in (*police*) printf '%s\\n' \"$c\" | sed \
-         \"s/^/{filters}$d:/\";; esac; i=$((i + 1)); [ $i -lt {most} ] || break; done);; esac; fi; case $q in (?*) printf \
-         '{queues}:%s\\n' \"$q\"; case $k in (?*) printf '%s\\n' \"$k\";; esac;; esac; "
+         \"s/^/{filters}$d:/\";; esac; i=$((i + 1)); [ $i -lt {most} ] || break; done);; esac; y=; case $k in \
+         (*'{classes}'*) y=${{k#*{classes}}}; y=${{y%%:*}};; esac; fi; if [ $((n % {every})) -eq 0 ]; then z=; case $y in (?*) \
+         z=$(PATH=$PATH:/usr/sbin:/sbin; $w tc -s class show dev \"$y\" | sed \"s/^/{counted}$y:/\");; esac; fi; case $q in (?*) printf \
+         '{queues}:%s\\n' \"$q\"; case $k in (?*) printf '%s\\n' \"$k\";; esac; case $z in (?*) printf '%s\\n' \"$z\";; esac;; esac; "
     )
 }
 
@@ -328,7 +330,7 @@ impl Silent {
 
 /// Whether a line is one of a file, or of what `tc` or `df` says.
 fn is_of_a_frame(line: &str) -> bool {
-    let starts = ["/", links::QUEUES, links::CLASSES, links::FILTERS, filesystems::DF];
+    let starts = ["/", links::QUEUES, links::CLASSES, links::COUNTED, links::FILTERS, filesystems::DF];
     starts.iter().any(|start| line.starts_with(start))
 }
 

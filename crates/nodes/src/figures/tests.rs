@@ -368,6 +368,28 @@ fn a_shaped_link_is_full_at_what_its_queue_lets_through_in_the_direction_that_it
 }
 
 #[test]
+fn a_part_of_a_link_that_is_limited_by_itself_is_a_unit_beside_the_link() {
+    let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
+    for (at, reading) in read.iter_mut().enumerate() {
+        let at = at as f64;
+        reading.add(&q::NETWORK_SENT, "lo", at * 3e7);
+        reading.add(&q::SEND_LIMIT, "lo", 1e9);
+        reading.add(&q::QUEUE_SENT, "lo", at * 3e7);
+        for (part, sent) in [("lo class 1:2", 2.4e7), ("lo class 1:3", 0.0)] {
+            reading.add(&q::SEND_LIMIT, part, 12.5e6);
+            reading.add(&q::QUEUE_SENT, part, at * sent);
+            reading.add(&q::QUEUE_SEND_DROPS, part, at * 2.0);
+            reading.add(&q::QUEUE_HELD, part, at * 100.0);
+        }
+    }
+    let units = over(&read, ALL.0, ALL.1).units;
+    let found: Vec<_> = units.iter().map(|unit| (unit.name.as_str(), unit.busy, unit.waiting)).collect();
+    let waited = Some(Waiting::Events(51.0));
+    assert_eq!(found, [("lo", 0.015, None), ("lo class 1:2", 0.96, waited), ("lo class 1:3", 0.0, waited)]);
+    assert!(units.iter().all(|unit| unit.kind == Kind::NetworkTransmit), "{units:?}");
+}
+
+#[test]
 fn a_queue_that_counts_more_headers_than_its_device_is_full_at_what_it_counts() {
     let busy = |sent: f64, queued: f64| {
         let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];

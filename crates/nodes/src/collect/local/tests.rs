@@ -130,6 +130,34 @@ fn queues_of_links_are_asked_for_and_missed_only_where_they_were_there() {
 }
 
 #[test]
+fn what_classes_have_sent_is_asked_for_as_often_as_the_queues() {
+    let root = std::env::temp_dir().join(format!("cosmark-classes-{}", std::process::id()));
+    let queues = "[{\"kind\":\"htb\",\"handle\":\"1:\",\"dev\":\"eth0\",\"root\":true,\"options\":{\"default\":\"0x1\"}}]";
+    put(&root, "usr/sbin/queues", queues);
+    tc(&root, "case $1$2 in (-sclass) cat classes counts;; (class*) cat classes;; (*) cat queues;; esac");
+    put(
+        &root,
+        "usr/sbin/classes",
+        "class htb 1:1 root rate 1Gbit ceil 1Gbit\nclass htb 1:2 root rate 8Mbit ceil 8Mbit\n",
+    );
+    let mut reader = LocalReader::below(&root, Vec::new());
+    let mut sent = |counts: &str| {
+        put(
+            &root,
+            "usr/sbin/counts",
+            &format!(" Sent {counts} bytes 9 pkt (dropped 1, overlimits 2 requeues 0)\n"),
+        );
+        let reading = reader.read();
+        let of_class = reading.samples.iter().filter(|one| one.unit == "eth0 class 1:2");
+        of_class.map(|one| one.value).collect::<Vec<f64>>()
+    };
+    assert_eq!(sent("500"), [1e6, 500.0, 1.0, 2.0]);
+    assert_eq!(sent("700"), [1e6, 500.0, 1.0, 2.0], "it is not its turn");
+    assert_eq!(sent("900"), [1e6, 900.0, 1.0, 2.0]);
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
 fn requests_stand_with_the_name_of_their_disk_and_are_missed_where_they_cannot_be_followed() {
     let root = std::env::temp_dir().join(format!("cosmark-disks-{}", std::process::id()));
     put(&root, "proc/diskstats", "   8      16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");

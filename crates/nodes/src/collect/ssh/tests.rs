@@ -76,6 +76,25 @@ fn queues_and_their_classes_are_printed_as_files_and_again_where_it_is_not_their
     assert_eq!(String::from_utf8_lossy(&said.stdout), format!("{once}0\n{once}1\n2\n"));
 }
 
+/// A `tc` of the test whose classes have sent as many bytes as there were rounds.
+#[test]
+fn what_classes_have_sent_is_asked_for_as_often_as_the_queues() {
+    let script = format!(
+        "tc() {{ case $1 in (filter) return 0;; (-s) case $2 in (class) echo class htb 1:1 root; echo \" Sent $n bytes of $5\";; (*) \
+         echo '[{{\"kind\":\"htb\"}}]';; esac;; (*) [ $4 = lo ] && echo class htb 1:1 root;; esac; }}; n=0; q=; k=; w=; while [ $n -lt 4 \
+         ]; do {}echo $n; n=$((n + 1)); done",
+        queues("")
+    );
+    let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let round = |n: u32, sent: u32| {
+        let class = "class htb 1:1 root";
+        let counted = format!("tc-counted-class lo:{class}\ntc-counted-class lo: Sent {sent} bytes of lo");
+        format!("tc-qdisc:[{{\"kind\":\"htb\"}}]\ntc-class lo:{class}\n{counted}\n{n}\n")
+    };
+    let expected = [(0, 0), (1, 0), (2, 2), (3, 2)].map(|(n, sent)| round(n, sent)).concat();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
+}
+
 /// Each answers just within its own limit: so many of them would be more than a session may be silent.
 #[test]
 fn many_links_of_which_each_is_slow_hold_no_reading_up() {
