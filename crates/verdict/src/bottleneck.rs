@@ -1,6 +1,7 @@
 //! What limits the store, from a run whose stages measured one load at several rates: the ladder of its records, put before
 //! `cosmark_capacity`.
 
+mod dropped;
 mod inside;
 mod volumes;
 mod whole;
@@ -399,13 +400,15 @@ fn with_what_else(text: String, ladder: &Ladder, found: &Diagnosis, stages: &[&S
     };
     let silent = silent(stages).filter(|_| is_open);
     let inside = inside::inside(ladder, stages).filter(|_| is_open);
+    let dropped = dropped::dropped(ladder, stages).filter(|_| is_open);
     let short = short_of_memory(ladder, stages).filter(|_| may_be_memory);
     let twice = whole::perhaps_twice(stages).filter(|_| is_open || may_be_twice(&found.answer));
     // Machines that are listed need not be.
     let is_listed =
         found.answer == Answer::NothingMeasured && found.unmeasured.is_empty() && silent.is_some();
     let first = Some(text).filter(|_| !is_listed);
-    first.into_iter().chain(inside).chain(silent).chain(short).chain(twice).collect::<Vec<_>>().join("; ")
+    let besides = inside.into_iter().chain(dropped).chain(silent).chain(short).chain(twice);
+    first.into_iter().chain(besides).collect::<Vec<_>>().join("; ")
 }
 
 /// A name that a machine could have got, or taken from another, because it was counted twice.
