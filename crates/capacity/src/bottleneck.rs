@@ -10,6 +10,7 @@
 
 mod batching;
 mod cheaper;
+mod cores;
 mod creeping;
 mod in_turn;
 mod queued;
@@ -393,7 +394,7 @@ fn candidate(
     if busy_at_plateau.is_some_and(|busy| demand.seconds * plateau < OWN * busy) {
         against.push(Against::BusyAnyway);
     }
-    if shares_work(ladder, unit, beyond(level)) {
+    if cores::shares_work(ladder, unit, beyond(level)) {
         against.push(Against::SharesWork);
     }
     let (when_full, predicted) = (None, None);
@@ -407,23 +408,6 @@ fn candidate(
         found.predicted = ceiling::of_unit(ladder, unit, plateau * PREDICTED_FROM, in_flight);
     }
     Some(found)
-}
-
-/// The other processors of its machine are busy, too, most of the time. What is bound to one leaves the others idle.
-fn shares_work(ladder: &Ladder, unit: usize, steps: &[&Step]) -> bool {
-    let own = &ladder.units[unit];
-    if own.kind != Kind::Core {
-        return false;
-    }
-    let all = ladder.units.iter().enumerate();
-    let others = all.filter(|(at, other)| *at != unit && other.kind == Kind::Core && other.node == own.node);
-    let others: Vec<usize> = others.map(|(at, _)| at).collect();
-    let busy = |step: &&Step| {
-        let seen = others.iter().filter_map(|at| step.usage.get(*at)?.busy);
-        seen.collect::<Vec<f64>>()
-    };
-    let busy: Vec<f64> = steps.iter().flat_map(busy).collect();
-    !busy.is_empty() && busy.iter().sum::<f64>() >= IDLE * real(busy.len())
 }
 
 fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], level: &[&Step]) -> Answer {

@@ -956,6 +956,48 @@ fn one_full_processor_is_the_limit_of_what_is_bound_to_it_and_not_where_others_t
     assert_eq!(named(1.0), [2], "the machine");
 }
 
+/// A store that is bound to the first processor, and a client that is bound to the second (`taskset`, a cpuset).
+#[test]
+fn a_processor_is_named_beside_a_client_on_processors_of_its_own() {
+    let with = |by_client: [f64; 2]| {
+        let mut ladder = of_two_cores(0.9);
+        for step in &mut ladder.steps {
+            let rate = step.throughput_per_s / 500.0;
+            step.usage[0].by_client = Some(by_client[0] * rate);
+            step.usage[1].by_client = Some(by_client[1] * rate);
+            step.usage[2].by_client = Some((by_client[0] + by_client[1]) / 2.0 * rate);
+        }
+        diagnose(&ladder).answer
+    };
+    let said = with([0.0, 0.8]);
+    assert!(matches!(&said, Answer::Named { units, .. } if units == &[0]), "{said:?}");
+    // One that may run on both, and one that leaves the second to the store.
+    for by_client in [[0.4, 0.4], [0.0, 0.1]] {
+        assert_eq!(with(by_client), Answer::Unexplained, "{by_client:?}");
+    }
+}
+
+#[test]
+fn processors_that_are_all_full_beside_one_that_is_left_alone_are_what_the_store_is_bound_to() {
+    let with = |others: f64| {
+        let busy: Vec<f64> = std::iter::once(1.0).chain([others; 6]).chain([0.05]).collect();
+        let mut ladder = of_two_cores(0.0);
+        let unit = ladder.units[0].clone();
+        let name = |at: usize| Unit { name: format!("cpu{at}"), ..unit.clone() };
+        ladder.units = (0..busy.len()).map(name).collect();
+        ladder.idle = vec![Some(0.0); busy.len()];
+        for step in &mut ladder.steps {
+            let rate = step.throughput_per_s / 500.0;
+            step.usage =
+                busy.iter().map(|share| Usage { busy: Some(share * rate), ..Usage::default() }).collect();
+        }
+        diagnose(&ladder).answer
+    };
+    let said = with(1.0);
+    assert!(matches!(&said, Answer::Named { units, .. } if units.len() == 7), "{said:?}");
+    assert_eq!(with(0.85), Answer::Unexplained);
+}
+
 #[test]
 fn a_processor_that_is_full_a_moment_before_its_machine_is_contradicts_another_name() {
     // Beside it a link whose ceiling, too, meets the plateau.

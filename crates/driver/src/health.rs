@@ -30,6 +30,7 @@ pub fn facts(load_threads: usize) -> ClientFacts {
         clock_cost_ns,
         ephemeral_ports: proc::ephemeral_ports(),
         nofile_limit: proc::nofile_limit(),
+        bound_to: proc::bound_to(),
         boot_time_s: proc::boot_time_s(),
         memory_bytes: proc::memory_bytes(),
     }

@@ -302,6 +302,32 @@ fn parse_ports(text: &str) -> Option<u64> {
     last.checked_sub(first).map(|span| span + 1)
 }
 
+/// The processors that this process may run on, a bit for each, where these are not all of the machine.
+#[must_use]
+pub fn bound_to() -> Option<[u64; 4]> {
+    parse_bound(&read("/proc/self/status")?, &read("/sys/devices/system/cpu/online")?)
+}
+
+fn parse_bound(status: &str, online: &str) -> Option<[u64; 4]> {
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let (allowed, online) = (parse_processors(allowed)?, parse_processors(online)?);
+    let mut own = allowed;
+    own.iter_mut().zip(online).for_each(|(own, online)| *own &= online);
+    (own != online && own != [0; 4]).then_some(own)
+}
+
+/// `0-3,8`; `None` where there are more than the bits can say.
+fn parse_processors(list: &str) -> Option<[u64; 4]> {
+    let mut found = [0_u64; 4];
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        for number in first.parse::<usize>().ok()?..=last.parse::<usize>().ok()? {
+            *found.get_mut(number / 64)? |= 1 << (number % 64);
+        }
+    }
+    Some(found)
+}
+
 /// Files and sockets that this process may have open.
 #[must_use]
 pub fn nofile_limit() -> Option<u64> {
@@ -335,6 +361,24 @@ pub fn suspended_ns() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_bound_where_it_may_not_run_on_all_processors() {
+        let of = |allowed: &str, online: &str| {
+            parse_bound(
+                &format!("Name:\tx\nCpus_allowed:\tf\nCpus_allowed_list:\t{allowed}\nMems:\t0\n"),
+                online,
+            )
+        };
+        assert_eq!(of("1", "0-1\n"), Some([0b10, 0, 0, 0]));
+        assert_eq!(of("0-2,65", "0-127\n"), Some([0b111, 0b10, 0, 0]));
+        // All that there are, though others might be switched on.
+        for (allowed, online) in
+            [("0-1", "0-1\n"), ("0-7", "0-3\n"), ("0-300", "0-300"), ("x", "0-1"), ("", "0")]
+        {
+            assert_eq!(of(allowed, online), None, "{allowed} of {online}");
+        }
+    }
 
     #[test]
     fn the_groups_of_a_process_are_its_own_and_all_above_it_in_both_hierarchies() {

@@ -81,8 +81,21 @@ fn by_client(stage: &StageRecord, unit: &Unit) -> Option<f64> {
         return None;
     }
     let here = stage.clients.iter().filter(|client| machines::runs(node, client));
-    here.filter_map(|client| Some(client.process_cpu_share? / f64::from(client.cpus?.max(1))))
-        .reduce(|a, b| a + b)
+    here.filter_map(|client| by_one_client(client, unit)).reduce(|a, b| a + b)
+}
+
+/// Of a client that is bound to some processors, each of these has a part of what it took, and the others none.
+fn by_one_client(client: &ClientRecord, unit: &Unit) -> Option<f64> {
+    let used = client.process_cpu_share?;
+    let number = unit.name.strip_prefix("cpu").and_then(|number| number.parse::<u32>().ok());
+    let number = number.filter(|_| unit.kind == ResourceKind::Core);
+    match client.bound_to.as_deref().zip(number) {
+        Some((own, number)) if own.contains(&number) => {
+            Some(used / real(u64::try_from(own.len()).unwrap_or(u64::MAX)))
+        }
+        Some((own, _)) if !own.is_empty() => Some(0.0),
+        _ => Some(used / f64::from(client.cpus?.max(1))),
+    }
 }
 
 /// Of a machine's processors, what neither the client nor the daemons whose threads are looked at nor interrupts took; `None`

@@ -16,6 +16,8 @@ pub struct ClientFacts {
     pub ephemeral_ports: Option<u64>,
     /// Files and sockets that the process may have open.
     pub nofile_limit: Option<u64>,
+    /// The processors that it may run on, a bit for each, where these are not all of its machine.
+    pub bound_to: Option<[u64; 4]>,
     /// When its machine was booted, seconds since 1970.
     pub boot_time_s: Option<f64>,
     /// Memory of its machine, bytes.
@@ -36,6 +38,9 @@ pub struct ClientRecord {
     pub seconds: f64,
     /// Processors of its machine.
     pub cpus: Option<u32>,
+    /// The numbers of those that it may run on; left out where it may run on all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_to: Option<Vec<u32>>,
     /// When its machine was booted, seconds since 1970: by this and its memory it is known as one of the store's.
     pub boot_time_s: Option<f64>,
     /// Memory of its machine, bytes.
@@ -142,9 +147,14 @@ impl ClientRecord {
             clock_cost_ns,
             ephemeral_ports,
             nofile_limit,
+            bound_to,
             boot_time_s,
             memory_bytes,
         } = facts;
+        let is_one = |bits: [u64; 4], number: u32| {
+            bits.iter().zip(0..).any(|(word, at)| number / 64 == at && (word >> (number % 64)) & 1 == 1)
+        };
+        let bound_to = bound_to.map(|bits| (0..256).filter(|number| is_one(bits, *number)).collect());
         Self {
             driver: driver.to_owned(),
             load_threads,
@@ -152,9 +162,24 @@ impl ClientRecord {
             clock_cost_ns,
             ephemeral_ports,
             nofile_limit,
+            bound_to,
             boot_time_s,
             memory_bytes,
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_for_each_processor_becomes_its_number() {
+        let with = |bound_to| {
+            ClientRecord::default().with("d", ClientFacts { bound_to, ..ClientFacts::default() }).bound_to
+        };
+        assert_eq!(with(Some([0b101, 1 << 63, 0, 1])), Some(vec![0, 2, 127, 192]));
+        assert_eq!(with(None), None);
     }
 }

@@ -397,6 +397,21 @@ fn a_client_on_the_stores_machine_is_seen_by_whatever_way_the_machine_is_read() 
 }
 
 #[test]
+fn a_client_that_is_bound_to_some_processors_takes_nothing_of_the_others() {
+    let taken = |kind: ResourceKind, name: &str, bound_to: Option<Vec<u32>>| {
+        let client =
+            ClientRecord { process_cpu_share: Some(0.6), cpus: Some(4), bound_to, ..ClientRecord::default() };
+        let (node, role) = ("s1".to_owned(), "storage".to_owned());
+        by_one_client(&client, &Unit { node, role, kind, name: name.to_owned() }).unwrap()
+    };
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+    near(taken(ResourceKind::Core, "cpu0", Some(vec![1, 3])), 0.0);
+    near(taken(ResourceKind::Core, "cpu3", Some(vec![1, 3])), 0.3);
+    near(taken(ResourceKind::Machine, "cpu", Some(vec![1, 3])), 0.15);
+    near(taken(ResourceKind::Core, "cpu3", None), 0.15);
+}
+
+#[test]
 fn a_machine_that_is_read_by_two_ways_has_its_parts_once() {
     let of = |run: &RunRecord| {
         let stages: Vec<&StageRecord> = run.stages.iter().collect();
