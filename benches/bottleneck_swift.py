@@ -19,7 +19,8 @@ class SwiftRun(TestbedRun):
         }
 
     def bring_up(self):
-        self.bed("up", SWIFT_DAEMONS="none", SWIFT_PROXY_WORKERS=str(self.plant.get("proxy_workers", 2)))
+        workers, link = self.plant.get("proxy_workers", 2), self.plant.get("link_mbit", 0)
+        self.bed("up", SWIFT_DAEMONS="none", SWIFT_PROXY_WORKERS=str(workers), SWIFT_LINK=str(link))
         if "proxy_cpu" in self.plant:
             self.limit("proxies", "proxy-server.conf", self.plant["proxy_cpu"])
         if "object_cpu" in self.plant:
