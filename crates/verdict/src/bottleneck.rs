@@ -3,6 +3,7 @@
 
 mod dropped;
 mod inside;
+mod own_link;
 mod volumes;
 mod whole;
 
@@ -414,13 +415,14 @@ fn with_what_else(text: String, ladder: &Ladder, found: &Diagnosis, stages: &[&S
     let silent = silent(stages).filter(|_| is_open);
     let inside = inside::inside(ladder, stages).filter(|_| is_open);
     let dropped = dropped::dropped(ladder, stages).filter(|_| is_open);
+    let own_link = own_link::unknown(ladder, stages).filter(|_| is_open);
     let short = short_of_memory(ladder, stages).filter(|_| may_be_memory);
     let twice = whole::perhaps_twice(stages).filter(|_| is_open || may_be_twice(&found.answer));
     // Machines that are listed need not be.
     let is_listed =
         found.answer == Answer::NothingMeasured && found.unmeasured.is_empty() && silent.is_some();
     let first = Some(text).filter(|_| !is_listed);
-    let besides = inside.into_iter().chain(dropped).chain(silent).chain(short).chain(twice);
+    let besides = inside.into_iter().chain(dropped).chain(own_link).chain(silent).chain(short).chain(twice);
     first.into_iter().chain(besides).collect::<Vec<_>>().join("; ")
 }
 

@@ -327,6 +327,40 @@ fn connections_and_segments_that_are_dropped_at_the_highest_load_are_said_where_
     }
 }
 
+/// A client behind a link that is shaped where nobody looks.
+#[test]
+fn a_link_of_the_client_that_tells_no_speed_is_said_where_nothing_is_named() {
+    let text = |name: &str, moved: f64, speed: Option<u64>, has_disk: bool| {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        for stage in &mut stages {
+            let nic = |name: &str, moved: f64, speed_bits_per_s| cosmark_metrics::NicRecord {
+                name: name.to_owned(),
+                rx_bytes_per_s_max: moved,
+                tx_bytes_per_s_max: 1e4,
+                speed_bits_per_s,
+            };
+            let nics = vec![nic("lo", 2e4, None), nic(name, moved, speed)];
+            stage.clients = vec![ClientRecord { nics, ..ClientRecord::default() }];
+            if !has_disk {
+                stage.nodes[0].units.remove(0);
+            }
+        }
+        bottlenecks(&run(stages))[0].text.clone()
+    };
+    let said = text("eth0", 5.1e6, None, false);
+    assert!(said.contains("the client's link eth0 (5.1 MB/s at most) tells no speed"), "{said}");
+    // One that tells it, hardly anything, the loopback, and a disk that is named.
+    for (name, moved, speed, has_disk) in [
+        ("eth0", 5.1e6, Some(1_000_000_000), false),
+        ("eth0", 1e5, None, false),
+        ("lo", 5.1e6, None, false),
+        ("eth0", 5.1e6, None, true),
+    ] {
+        let said = text(name, moved, speed, has_disk);
+        assert!(!said.contains("tells no speed"), "{name} {moved}: {said}");
+    }
+}
+
 #[test]
 fn a_machine_that_was_away_for_most_of_a_step_is_not_measured_there() {
     let answered = |covered: Option<f64>| {
