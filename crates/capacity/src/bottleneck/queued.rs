@@ -65,13 +65,14 @@ fn below_all<'a>(ladder: &Ladder, all: impl Iterator<Item = &'a Candidate>) -> B
 
 /// What waits for all of them together grows by as much as the load does.
 fn take_up(units: &BTreeSet<usize>, level: &[&Step]) -> bool {
-    let [first, .., last] = level else { return false };
-    let queue = |step: &Step, unit: usize| match step.usage.get(unit).and_then(|usage| usage.waiting) {
-        Some(Waiting::Queue(many)) => many,
-        _ => 0.0,
+    let [first, .., last] = *level else { return false };
+    let queue = |step: &Step, unit: usize| match step.usage.get(unit)?.waiting? {
+        Waiting::Queue(many) => Some(many),
+        _ => None,
     };
-    let grown: f64 = units.iter().map(|unit| queue(last, *unit) - queue(first, *unit)).sum();
-    !units.is_empty() && grown >= TAKES_UP * (last.in_flight - first.in_flight)
+    let grown = |unit: &usize| Some(queue(last, *unit)? - queue(first, *unit)?);
+    let grown = units.iter().map(grown).sum::<Option<f64>>();
+    !units.is_empty() && grown.is_some_and(|grown| grown >= TAKES_UP * (last.in_flight - first.in_flight))
 }
 
 /// The machines of these units that are limits of input and output.
