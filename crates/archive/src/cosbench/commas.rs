@@ -65,49 +65,66 @@ impl Effort {
     }
 }
 
-/// What COSBench writes of one operation behind its names: counts, times, percentiles, rates, share.
-pub fn results(cells: &[&str], effort: &mut Effort) -> Option<Vec<String>> {
+/// What COSBench writes of one operation behind its names: counts, times, percentiles, rates, share. Of the times 0.3 has one.
+pub fn results(cells: &[&str], has_processing: bool, effort: &mut Effort) -> Option<Vec<String>> {
     use Kind::{Decimal, Share, Whole};
-    let kinds = [[Whole; 2].as_slice(), &[Decimal; 2], &[Whole; 6], &[Decimal; 2], &[Share]].concat();
+    let times = vec![Decimal; 1 + usize::from(has_processing)];
+    let kinds = [[Whole; 2].as_slice(), times.as_slice(), &[Whole; 6], &[Decimal; 2], &[Share]].concat();
+    // Where the percentiles begin, and behind them the rates.
+    let first = 2 + times.len();
     joined(cells, &kinds, effort, &|row| {
         let at = |index: usize| row.get(index).map_or("", String::as_str);
-        let percentiles: Vec<f64> = row.iter().skip(4).take(6).filter_map(|cell| value(cell)).collect();
+        let percentiles: Vec<f64> = row.iter().skip(first).take(6).filter_map(|cell| value(cell)).collect();
         let edges = row
             .iter()
-            .skip(4)
+            .skip(first)
             .take(6)
             .all(|cell| cell == BEYOND_ALL_BUCKETS || value(cell).is_none_or(|edge| edge % 10.0 == 0.0));
         edges
             && percentiles.is_sorted()
-            && agree(at(2), at(3))
-            && in_proportion([at(0), at(1), at(10), at(11)])
+            && (!has_processing || agree(at(2), at(3)))
+            && in_proportion([at(0), at(1), at(first + 6), at(first + 7)])
             && value(at(2)).zip(percentiles.last().copied()).is_none_or(|(mean, most)| mean <= most)
     })
 }
 
-/// What a timeline has of `operations` behind the time of the row: seven columns of each, and three of versions.
-pub fn timeline(cells: &[&str], operations: usize, effort: &mut Effort) -> Option<Vec<String>> {
-    columns(cells, operations, 3, effort)
+/// What a timeline has of `operations` behind the time of the row: seven columns of each, six in 0.3, and three of versions.
+pub fn timeline(
+    cells: &[&str],
+    operations: usize,
+    has_processing: bool,
+    effort: &mut Effort,
+) -> Option<Vec<String>> {
+    columns(cells, operations, (has_processing, 3), effort)
 }
 
 /// What a table of workers or drivers has of `operations` behind their types: seven columns of each.
 pub fn shares(cells: &[&str], operations: usize, effort: &mut Effort) -> Option<Vec<String>> {
-    columns(cells, operations, 0, effort)
+    columns(cells, operations, (true, 0), effort)
 }
 
-/// The seven columns that all tables but the results have, and so many of versions.
-fn columns(cells: &[&str], operations: usize, versions: usize, effort: &mut Effort) -> Option<Vec<String>> {
-    if operations > MOST_CELLS {
+/// The columns that all tables but the results have, seven of each operation or six, and so many of versions.
+fn columns(
+    cells: &[&str],
+    operations: usize,
+    (has_processing, versions): (bool, usize),
+    effort: &mut Effort,
+) -> Option<Vec<String>> {
+    use Kind::{Decimal, Share, Whole};
+    if operations > MOST_CELLS || cells.len() > MOST_CELLS {
         return None;
     }
-    let columns =
-        [Kind::Whole, Kind::Whole, Kind::Decimal, Kind::Decimal, Kind::Decimal, Kind::Decimal, Kind::Share];
+    let times = vec![Decimal; 1 + usize::from(has_processing)];
+    let columns = [[Whole; 2].as_slice(), times.as_slice(), &[Decimal; 2], &[Share]].concat();
+    // Where the rates are.
+    let first = 2 + times.len();
     let mut kinds: Vec<Kind> = columns.iter().flat_map(|kind| vec![*kind; operations]).collect();
     kinds.extend(vec![Kind::Whole; versions]);
     joined(cells, &kinds, effort, &|row| {
         (0..operations).all(|op| {
             let at = |column: usize| row.get(column * operations + op).map_or("", String::as_str);
-            agree(at(2), at(3)) && in_proportion([at(0), at(1), at(4), at(5)])
+            (!has_processing || agree(at(2), at(3)))
+                && in_proportion([at(0), at(1), at(first), at(first + 1)])
         })
     })
 }
@@ -265,7 +282,7 @@ mod tests {
     }
 
     fn results(cells: &[&str]) -> Option<Vec<String>> {
-        super::results(cells, &mut Effort::default())
+        super::results(cells, true, &mut Effort::default())
     }
 
     #[test]
@@ -320,11 +337,11 @@ mod tests {
     fn a_row_without_an_end_costs_a_bounded_number_of_steps() {
         let cells = vec!["1"; 400];
         let mut effort = Effort::default();
-        assert_eq!(timeline(&cells, 50, &mut effort), None);
+        assert_eq!(timeline(&cells, 50, true, &mut effort), None);
         assert_eq!(effort.problem(), None);
         // Nor does it go as deep as it is long.
         for (cells, operations) in [(20_000, 2_800), (200_000, 28_000), (3, usize::MAX)] {
-            assert_eq!(timeline(&vec!["1"; cells], operations, &mut effort), None);
+            assert_eq!(timeline(&vec!["1"; cells], operations, true, &mut effort), None);
             assert_eq!(shares(&vec!["1"; cells], operations, &mut effort), None);
         }
     }

@@ -196,8 +196,9 @@ pub fn add_workers(dir: &Path, id: &str, stages: &mut [CosbenchStage]) -> Result
                 && same(3, &op.bytes.to_string())
             {
                 op.workers = record.get(4).and_then(|cell| cell.parse().ok());
-                // The last one: decimal commas move it to the right.
-                op.config_info = record.iter().skip(16).last().map(str::to_owned);
+                // The last one: decimal commas move it to the right. Before 0.4 there is a column less.
+                let old = || record.get(15).filter(|cell| record.len() == 16 && cell.contains("% "));
+                op.config_info = record.iter().skip(16).last().or_else(old).map(str::to_owned);
             }
         }
         Ok(true)

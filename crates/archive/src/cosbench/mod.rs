@@ -1,7 +1,7 @@
 //! Reads archives that COSBench wrote: the workload's result table, the timelines of its stages, its response-time
 //! histogram, the expanded workload, and what the two index files above it say of it. Formats: the CSV exporters of
-//! COSBench 0.4.2, of the widespread build 0.4.2.c4 and of sine-io's fork. The compatible tables of our own archives read
-//! the same way.
+//! COSBench 0.4.2, of the widespread build 0.4.2.c4, of 0.3.3 and of sine-io's fork. The compatible tables of our own archives
+//! read the same way.
 //!
 //! COSBench quotes nothing, writes `N/A` for what there is not, `∞` for a rate over no time, and
 //! 9223372036854775807 for a percentile beyond its last bucket. Here these are `None` and [`f64::INFINITY`].
@@ -42,6 +42,8 @@ pub enum Variant {
     Plain,
     /// 0.4.2.c4, which adds a table per driver and, per stage, one of its workers.
     C4,
+    /// 0.3.3 or what came before 0.4, which knows no time to the first byte.
+    Old,
 }
 
 /// A run in COSBench's tables.
@@ -165,7 +167,7 @@ impl CosbenchRun {
         let files = names_in(dir)?;
         let stem = stem_of(dir, &files)?;
         let (id, name) = id_and_name(&stem);
-        let stages = results::read(&dir.join(format!("{stem}.csv")))?;
+        let (stages, has_processing) = results::read(&dir.join(format!("{stem}.csv")))?;
         let drivers = workers::drivers(dir, &files, &stem)?;
         let c4 = !drivers.is_empty() || files.iter().any(|file| workers::is_workers(dir, file));
         let config = dir.join("workload-config.xml");
@@ -174,7 +176,11 @@ impl CosbenchRun {
             path: dir.to_owned(),
             id: id.to_owned(),
             name: name.to_owned(),
-            variant: if c4 { Variant::C4 } else { Variant::Plain },
+            variant: match (c4, has_processing) {
+                (true, _) => Variant::C4,
+                (false, true) => Variant::Plain,
+                (false, false) => Variant::Old,
+            },
             stages,
             config_xml,
             history: None,

@@ -33,6 +33,7 @@ impl CosbenchRun {
                 match self.variant {
                     Variant::Plain => "COSBench 0.4.2",
                     Variant::C4 => "COSBench 0.4.2.c4",
+                    Variant::Old => "COSBench 0.3.3",
                 }
                 .to_owned(),
             ),

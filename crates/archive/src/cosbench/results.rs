@@ -1,5 +1,6 @@
-//! `w<N>-<name>.csv`: one line per stage and operation. Sources: CSVWorkloadExporter of COSBench 0.4.2, and of sine-io's
-//! fork, which has two columns more.
+//! `w<N>-<name>.csv`: one line per stage and operation. Sources: CSVWorkloadExporter of COSBench 0.4.2, of 0.3.3, which has no
+//! Avg-ProcTime, of 0.3.0 and 0.3.1, which has one line per operation of all stages, and of sine-io's fork, which has two columns
+//! more.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,8 +16,13 @@ use crate::directory::counts::MOST;
 
 /// How the columns begin that all such tables have behind that of the stage.
 const COMMON: &str = "Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";
+/// How those of 0.3.0 and 0.3.1 begin, which know of no stage, and those of builds between these and 0.3.3, of no name.
+const OLDER: [&str; 2] =
+    ["Op-Type,Op-Count,Byte-Count,Avg-ResTime", "Stage,Op-Type,Op-Count,Byte-Count,Avg-ResTime"];
 /// They begin within so many bytes.
 const MOST_HEAD: usize = 300;
+/// Where Avg-ProcTime stands among the cells from Op-Type on.
+const PROCESSING: usize = 4;
 
 /// Columns before the states: Stage, Op-Name, Op-Type, 13 values, Status.
 const COLUMNS: usize = 17;
@@ -31,26 +37,48 @@ struct Lead {
     before: usize,
     /// Columns behind it.
     behind: usize,
+    /// Whether the mean time to about the first byte follows that of the response.
+    has_processing: bool,
 }
 
 impl Lead {
-    const COSBENCH: Self = Self { before: 0, behind: 0 };
+    const COSBENCH: Self = Self { before: 0, behind: 0, has_processing: true };
 
     fn of(head: &str) -> Option<Self> {
-        let (lead, _) = head.split_once(COMMON)?;
+        let (lead, rest) = head.split_once(COMMON)?;
         let columns: Vec<&str> = lead.strip_suffix(',')?.split(',').collect();
         let before = columns.iter().position(|column| *column == "Stage")?;
-        Some(Self { before, behind: columns.len() - before - 1 })
+        let has_processing = !rest.starts_with(",60%-ResTime");
+        Some(Self { before, behind: columns.len() - before - 1, has_processing })
+    }
+
+    /// Puts what an old table does not say where others have it.
+    fn complete(self, cells: &mut Vec<Cow<'_, str>>) {
+        if !self.has_processing && cells.len() >= PROCESSING {
+            cells.insert(PROCESSING, Cow::Borrowed(NOT_AVAILABLE));
+        }
     }
 }
 
 /// True for a result table.
 pub fn is_at(path: &Path) -> bool {
-    head_of(path, MOST_HEAD).is_some_and(|head| Lead::of(&head).is_some())
+    head_of(path, MOST_HEAD).is_some_and(|head| Lead::of(&head).is_some() || is_older(&head))
 }
 
-/// Reads the table.
-pub fn read(path: &Path) -> Result<Vec<CosbenchStage>, ArchiveError> {
+fn is_older(head: &str) -> bool {
+    OLDER.iter().any(|begin| head.starts_with(*begin))
+}
+
+/// Reads the table; true with it where it has the mean time to about the first byte, as all since 0.4.
+pub fn read(path: &Path) -> Result<(Vec<CosbenchStage>, bool), ArchiveError> {
+    if head_of(path, MOST_HEAD).is_some_and(|head| is_older(&head)) {
+        return Err(ArchiveError::Unreadable {
+            path: path.to_owned(),
+            problem: "a table of a COSBench before 0.3.3, which does not say what each stage did".to_owned(),
+            remedy: "tables of 0.3.3 and later are read; to measure it again, `cosmark run` takes the \
+                     workload-config.xml beside it",
+        });
+    }
     let mut stages = Vec::<CosbenchStage>::new();
     let mut seen = 0_u64;
     let mut effort = Effort::default();
@@ -78,7 +106,7 @@ pub fn read(path: &Path) -> Result<Vec<CosbenchStage>, ArchiveError> {
             remedy: "restore the file from a copy",
         });
     }
-    Ok(stages)
+    Ok((stages, lead.has_processing))
 }
 
 /// The cells of one line, put where they belong.
@@ -97,7 +125,7 @@ impl<'a> Row<'a> {
         let all: Vec<&str> = record.iter().skip(lead.before).collect();
         let fixed = all.iter().position(|cell| is_state(cell)).unwrap_or(all.len());
         let (head, states) = all.split_at(fixed);
-        let columns = COLUMNS + lead.behind;
+        let columns = COLUMNS + lead.behind - usize::from(!lead.has_processing);
         let surplus = head.len().checked_sub(columns).ok_or_else(|| {
             format!("{} cells instead of {columns} before the states; the line was cut short", head.len())
         })?;
@@ -109,7 +137,8 @@ impl<'a> Row<'a> {
             let row = Self::with_commas(head, lead, states, effort);
             return row.ok_or_else(|| effort.problem().unwrap_or_else(|| of_commas(head.len(), columns)));
         }
-        let cells = cells.iter().map(|cell| Cow::Borrowed(*cell)).collect();
+        let mut cells: Vec<Cow<'a, str>> = cells.iter().map(|cell| Cow::Borrowed(*cell)).collect();
+        lead.complete(&mut cells);
         Ok(Self { stage: stage.join(","), label, cells, states: states.to_vec() })
     }
 
@@ -117,9 +146,10 @@ impl<'a> Row<'a> {
     fn with_commas(head: &[&'a str], lead: Lead, states: &[&'a str], effort: &mut Effort) -> Option<Self> {
         let (stage, behind) = head.split_first()?;
         let [label, op, numbers @ .., status] = behind.get(lead.behind..)? else { return None };
-        let numbers = commas::results(numbers, effort)?;
+        let numbers = commas::results(numbers, lead.has_processing, effort)?;
         let cells = [Cow::Borrowed(*op)].into_iter().chain(numbers.into_iter().map(Cow::Owned));
-        let cells = cells.chain([Cow::Borrowed(*status)]).collect();
+        let mut cells: Vec<Cow<'a, str>> = cells.chain([Cow::Borrowed(*status)]).collect();
+        lead.complete(&mut cells);
         Some(Self { stage: (*stage).to_owned(), label, cells, states: states.to_vec() })
     }
 

@@ -1,4 +1,4 @@
-//! `<stage>.csv`, the timeline of a stage as COSBench writes it, read.
+//! `<stage>.csv`, the timeline of a stage as COSBench writes it, read. Before 0.4 it has no Avg-ProcTime.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ const MOST_UNSEEN: usize = 2_000_000;
 
 /// Reads a timeline, COSBench's own included.
 pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveError> {
-    let mut labels = Vec::new();
+    let mut head = Head::default();
     let mut entries = Vec::new();
     let mut seen = 0_u64;
     let mut unseen = 0_usize;
@@ -62,14 +62,17 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
         seen += 1;
         let fields: Vec<&str> = record.iter().collect();
         match seen {
-            1 => check_head(&fields),
+            1 => {
+                head.has_processing = has_processing(&fields)?;
+                Ok(())
+            }
             2 => {
-                labels = labels_of(&fields)?;
+                head.labels = head.labels_of(&fields)?;
                 Ok(())
             }
             _ => {
-                let entry = parse_row(&labels, &fields, &mut effort)?;
-                if fields.len() < labels.len() * TIMELINE_METRICS.len() + 4 {
+                let entry = parse_row(&head, &fields, &mut effort)?;
+                if fields.len() < head.fields_of(head.labels.len()) {
                     unseen = unseen.saturating_add(entry.operations.len());
                 }
                 if unseen > MOST_UNSEEN {
@@ -87,48 +90,76 @@ pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveEr
     Ok(entries)
 }
 
-fn check_head(fields: &[&str]) -> Result<(), String> {
-    let named = fields.iter().filter(|field| !field.is_empty());
-    let expected = ["Timestamp"].iter().chain(&TIMELINE_METRICS).chain(&["Version-Info"]);
-    if named.eq(expected) { Ok(()) } else { Err("not the header of a timeline".to_owned()) }
+/// The metric that tables before 0.4 do not have.
+const PROCESSING: &str = "Avg-ProcTime";
+
+/// Whether the first line of a table has the mean time to about the first byte.
+fn has_processing(fields: &[&str]) -> Result<bool, String> {
+    let named = || fields.iter().filter(|field| !field.is_empty());
+    let has = named().any(|field| *field == PROCESSING);
+    let metrics = TIMELINE_METRICS.iter().filter(|metric| has || **metric != PROCESSING);
+    let expected = ["Timestamp"].iter().chain(metrics).chain(&["Version-Info"]);
+    if named().eq(expected) { Ok(has) } else { Err("not the header of a timeline".to_owned()) }
 }
 
-fn labels_of(fields: &[&str]) -> Result<Vec<String>, String> {
-    let columns = fields.len().saturating_sub(4);
-    if columns == 0 || !columns.is_multiple_of(TIMELINE_METRICS.len()) {
-        return Err(format!("{} columns do not make a timeline", fields.len()));
+/// What the first two lines say.
+#[derive(Default)]
+struct Head {
+    labels: Vec<String>,
+    has_processing: bool,
+}
+
+impl Head {
+    fn metrics(&self) -> usize {
+        TIMELINE_METRICS.len() - usize::from(!self.has_processing)
     }
-    Ok(fields
-        .iter()
-        .skip(1)
-        .take(columns / TIMELINE_METRICS.len())
-        .map(|label| (*label).to_owned())
-        .collect())
+
+    /// How many fields a row of so many operations has: its time, their values, and three versions.
+    fn fields_of(&self, operations: usize) -> usize {
+        operations.saturating_mul(self.metrics()).saturating_add(4)
+    }
+
+    fn labels_of(&self, fields: &[&str]) -> Result<Vec<String>, String> {
+        let columns = fields.len().saturating_sub(4);
+        if columns == 0 || !columns.is_multiple_of(self.metrics()) {
+            return Err(format!("{} columns do not make a timeline", fields.len()));
+        }
+        let labels = fields.iter().skip(1).take(columns / self.metrics());
+        Ok(labels.map(|label| (*label).to_owned()).collect())
+    }
+
+    /// Whether a row of so many operations has shares where they belong, and versions behind them. What was cut off anywhere else
+    /// has other numbers there.
+    fn ends_as(&self, operations: usize, fields: &[&str]) -> bool {
+        let is_share = |cell: &&str| cell.ends_with('%') || [NOT_AVAILABLE, "0"].contains(cell);
+        let is_version = |cell: &&str| cell.parse::<i64>().is_ok();
+        let columns = operations * self.metrics();
+        let shares = fields.get(1 + columns - operations..=columns);
+        fields.len() == self.fields_of(operations)
+            && shares.is_some_and(|shares| shares.iter().all(is_share))
+            && fields.iter().skip(columns + 1).all(is_version)
+    }
+
+    /// The row of so many operations that decimal commas have taken apart.
+    fn joined(&self, operations: usize, fields: &[&str], effort: &mut Effort) -> Option<Vec<String>> {
+        let (time, numbers) = fields.split_first()?;
+        let numbers = commas::timeline(numbers, operations, self.has_processing, effort)?;
+        Some([(*time).to_owned()].into_iter().chain(numbers).collect())
+    }
 }
 
 /// A row of another number of operations than the stage has: COSBench leaves works out that have nothing new to say, as those
 /// whose operations take longer than an interval, and writes `na` of one operation when none has. Without a success it is one
 /// of all operations; with some, nobody can tell of which.
-fn of_some_works(labels: &[String], fields: &[&str]) -> Option<TimelineEntry> {
-    let metrics = TIMELINE_METRICS.len();
-    let columns = fields.len().checked_sub(4)?;
-    let count = columns / metrics;
-    let shares = fields.get(1 + (metrics - 1) * count..=columns)?;
-    let versions = fields.get(columns + 1..)?;
-    // What was cut off anywhere else has numbers there, too.
-    let is_share = |cell: &&str| cell.ends_with('%') || [NOT_AVAILABLE, "0"].contains(cell);
-    let is_version = |cell: &&str| cell.parse::<i64>().is_ok();
-    if count == 0
-        || !columns.is_multiple_of(metrics)
-        || !shares.iter().all(is_share)
-        || !versions.iter().all(is_version)
-    {
+fn of_some_works(head: &Head, fields: &[&str]) -> Option<TimelineEntry> {
+    let count = fields.len().checked_sub(4)? / head.metrics();
+    if count == 0 || !head.ends_as(count, fields) {
         return None;
     }
-    let some = values(&vec![String::new(); count], fields).ok()?;
+    let some = values(&vec![String::new(); count], head.has_processing, fields).ok()?;
     let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
     let operations = if some.iter().all(|value| value.count == 0) {
-        labels.iter().map(nothing).collect()
+        head.labels.iter().map(nothing).collect()
     } else {
         Vec::new()
     };
@@ -139,18 +170,19 @@ fn time_of(fields: &[&str]) -> String {
     fields.first().map(|time| (*time).to_owned()).unwrap_or_default()
 }
 
-fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<TimelineEntry, String> {
-    let expected = labels.len() * TIMELINE_METRICS.len() + 4;
+fn parse_row(head: &Head, fields: &[&str], effort: &mut Effort) -> Result<TimelineEntry, String> {
+    let (labels, expected) = (&head.labels, head.fields_of(head.labels.len()));
+    let entry = |fields: &[&str]| -> Result<TimelineEntry, String> {
+        Ok(TimelineEntry { time: time_of(fields), operations: values(labels, head.has_processing, fields)? })
+    };
     if fields.len() > expected
-        && let [time, numbers @ ..] = fields
-        && let Some(numbers) = commas::timeline(numbers, labels.len(), effort)
+        && let Some(whole) = head.joined(labels.len(), fields, effort)
     {
-        let whole: Vec<&str> = std::iter::once(*time).chain(numbers.iter().map(String::as_str)).collect();
-        return parse_row(labels, &whole, effort);
+        return entry(&whole.iter().map(String::as_str).collect::<Vec<&str>>());
     }
     if fields.len() != expected {
-        if let Some(entry) = of_some_works(labels, fields) {
-            return Ok(entry);
+        if let Some(some) = of_some_works(head, fields) {
+            return Ok(some);
         }
         if let Some(problem) = effort.problem() {
             return Err(problem);
@@ -162,12 +194,13 @@ fn parse_row(labels: &[String], fields: &[&str], effort: &mut Effort) -> Result<
         };
         return Err(format!("{} fields instead of {expected}{why}", fields.len()));
     }
-    Ok(TimelineEntry { time: time_of(fields), operations: values(labels, fields)? })
+    entry(fields)
 }
 
 /// The values of operations with these labels, in a row of as many.
-fn values(labels: &[String], fields: &[&str]) -> Result<Vec<TimelineValue>, String> {
+fn values(labels: &[String], has_processing: bool, fields: &[&str]) -> Result<Vec<TimelineValue>, String> {
     let field = |metric: usize, op: usize| fields.get(1 + metric * labels.len() + op).copied().unwrap_or("");
+    let rates = 3 + usize::from(has_processing);
     let operations = labels.iter().enumerate().map(|(op, label)| {
         let ok = count(field(0, op))?;
         // A rate that is no number is one over no time where there are operations.
@@ -177,10 +210,10 @@ fn values(labels: &[String], fields: &[&str]) -> Result<Vec<TimelineValue>, Stri
             count: ok,
             bytes: count(field(1, op))?,
             response_ms: number(field(2, op))?,
-            processing_ms: number(field(3, op))?,
-            throughput_per_s: number(field(4, op))?.unwrap_or(unknown),
-            bandwidth_bytes_per_s: number(field(5, op))?.unwrap_or(unknown),
-            success_ratio: ratio(field(6, op))?,
+            processing_ms: if has_processing { number(field(3, op))? } else { None },
+            throughput_per_s: number(field(rates, op))?.unwrap_or(unknown),
+            bandwidth_bytes_per_s: number(field(rates + 1, op))?.unwrap_or(unknown),
+            success_ratio: ratio(field(rates + 2, op))?,
         })
     });
     operations.collect()

@@ -321,6 +321,67 @@ fn line_ends_marks_and_decimal_commas_of_other_machines_change_no_figure() {
     }
 }
 
+/// A table as COSBench 0.3.3 writes it: without the mean time to about the first byte.
+fn as_before_0_4(text: &str) -> String {
+    let head: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+    let Some(at) = head.iter().position(|cell| *cell == "Avg-ProcTime") else { return text.to_owned() };
+    // A timeline has a column of each operation.
+    let many = 1 + head.iter().skip(at + 1).take_while(|cell| cell.is_empty()).count();
+    let line = |line: &str| -> String {
+        let cells: Vec<&str> = line.split(',').collect();
+        [&cells[..at], &cells[at + many..]].concat().join(",") + "\n"
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn archives_of_0_3_3_are_read_without_the_time_that_it_does_not_measure() {
+    type Change<'a> = &'a dyn Fn(&str) -> Vec<u8>;
+    let expected = CosbenchRun::open(&kept("w3-mock-full")).unwrap();
+    let mut stages = expected.stages.clone();
+    for operation in stages.iter_mut().flat_map(|stage| &mut stage.operations) {
+        operation.processing_ms = None;
+    }
+    let cases: [(&str, Change); 2] = [
+        ("points", &|text| as_before_0_4(text).into_bytes()),
+        ("decimal commas", &|text| with_commas(&as_before_0_4(text))),
+    ];
+    for (what, change) in cases {
+        let (_home, dir) = changed(change);
+        assert!(CosbenchRun::is_at(&dir), "{what}");
+        let run = CosbenchRun::open(&dir).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!((run.variant, &run.stages), (Variant::Old, &stages), "{what}");
+        assert_eq!(run.record().made_by.as_deref(), Some("COSBench 0.3.3"), "{what}");
+        for stage in &expected.stages {
+            let mut timeline = expected.timeline(stage).unwrap();
+            for value in timeline.iter_mut().flat_map(|entry| &mut entry.operations) {
+                value.processing_ms = None;
+            }
+            assert_eq!(run.timeline(stage).unwrap(), timeline, "{what}: {}", stage.id);
+        }
+    }
+}
+
+#[test]
+fn tables_of_builds_before_0_3_3_are_refused_by_their_version() {
+    let columns = "Op-Count,Byte-Count,Avg-ResTime,60%-ResTime,80%-ResTime,90%-ResTime,95%-ResTime,99%-ResTime,\
+                   100%-ResTime,Throughput,Bandwidth,Succ-Ratio";
+    for (head, row) in [("Op-Type", "read"), ("Stage,Op-Type", "s1,read")] {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("w5-old");
+        fs::create_dir(&dir).unwrap();
+        let text = format!("{head},{columns}\n{row},10,40,1.5,10,10,10,10,10,10,2,8,100%\n");
+        fs::write(dir.join("w5-old.csv"), text).unwrap();
+        assert!(CosbenchRun::is_at(&dir) && CosbenchRun::made(&dir), "{head}");
+        let error = CosbenchRun::open(&dir).unwrap_err().to_string();
+        for part in ["w5-old.csv", "COSBench before 0.3.3", "0.3.3 and later", "workload-config.xml"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        let listed = cosmark_archive::overview(home.path()).unwrap();
+        assert_eq!(listed[0].problem.as_deref(), Some(error.as_str()), "{head}");
+    }
+}
+
 /// A result table with further columns before and behind that of the stage, as sine-io's fork has `Interval` and `Op-Id`.
 fn with_columns(table: &str, run: &CosbenchRun, before: &[&str], behind: &[&str]) -> String {
     let list = |cells: &[&str]| cells.iter().map(|cell| format!("{cell},")).collect::<String>();
