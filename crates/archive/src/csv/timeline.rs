@@ -1,5 +1,6 @@
 //! `<stage>.csv`, the timeline of a stage as COSBench writes it, read. Before 0.4 it has no Avg-ProcTime.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::ArchiveError;
@@ -146,6 +147,13 @@ impl Head {
         let numbers = commas::timeline(numbers, operations, self.has_processing, effort)?;
         Some([(*time).to_owned()].into_iter().chain(numbers).collect())
     }
+
+    /// Numbers of operations that a row of decimal commas may have: of the values of one operation all but its counts may have a
+    /// fraction.
+    fn operations_in(&self, fields: usize) -> RangeInclusive<usize> {
+        let (cells, metrics) = (fields.saturating_sub(4), self.metrics());
+        cells.div_ceil(2 * metrics - 2).max(1)..=cells / metrics
+    }
 }
 
 /// A row of another number of operations than the stage has: COSBench leaves works out that have nothing new to say, as those
@@ -166,6 +174,21 @@ fn of_some_works(head: &Head, fields: &[&str]) -> Option<TimelineEntry> {
     Some(TimelineEntry { time: time_of(fields), operations })
 }
 
+/// The same of a row with decimal commas, where these leave one number of operations only.
+fn of_some_works_with_commas(head: &Head, fields: &[&str], effort: &mut Effort) -> Option<TimelineEntry> {
+    let mut found = None;
+    for operations in head.operations_in(fields.len()).filter(|count| *count != head.labels.len()) {
+        if let Some(whole) = head.joined(operations, fields, effort) {
+            if found.is_some() {
+                return None;
+            }
+            found = Some(whole);
+        }
+    }
+    let whole = found?;
+    of_some_works(head, &whole.iter().map(String::as_str).collect::<Vec<&str>>())
+}
+
 fn time_of(fields: &[&str]) -> String {
     fields.first().map(|time| (*time).to_owned()).unwrap_or_default()
 }
@@ -180,10 +203,14 @@ fn parse_row(head: &Head, fields: &[&str], effort: &mut Effort) -> Result<Timeli
     {
         return entry(&whole.iter().map(String::as_str).collect::<Vec<&str>>());
     }
-    if fields.len() != expected {
-        if let Some(some) = of_some_works(head, fields) {
+    // With commas a row of fewer works may have as many fields as one of all.
+    if !head.ends_as(labels.len(), fields) {
+        let plain = if fields.len() == expected { None } else { of_some_works(head, fields) };
+        if let Some(some) = plain.or_else(|| of_some_works_with_commas(head, fields, effort)) {
             return Ok(some);
         }
+    }
+    if fields.len() != expected {
         if let Some(problem) = effort.problem() {
             return Err(problem);
         }

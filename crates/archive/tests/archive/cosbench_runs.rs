@@ -636,6 +636,29 @@ fn an_interval_in_which_a_work_had_nothing_new_to_say_costs_no_other() {
     }
 }
 
+#[test]
+fn works_that_had_nothing_to_say_are_left_out_of_rows_with_decimal_commas_as_well() {
+    let (_home, dir) = copied("w3-mock-full");
+    let file = dir.join("s4-two.csv");
+    let text = fs::read_to_string(&file).unwrap();
+    let expected = CosbenchRun::open(&dir).unwrap();
+    let expected = expected.timeline(&expected.stages[3]).unwrap();
+    // With its commas the first has as many cells as a row of all works.
+    let two = "18:54:50,40,41,800,820,2.5,2.65,2.5,2.6,8.1,8.2,162,164,100%,98.12%,6,6,6";
+    let one = "18:54:55,40,800,2.57,N/A,8.14,162.8,99.5%,7,7,7";
+    assert_eq!(
+        two.split(',').count() + two.matches('.').count(),
+        text.lines().nth(1).unwrap().split(',').count()
+    );
+    fs::write(&file, with_commas(&format!("{text}{two}\n{one}\n"))).unwrap();
+    let run = CosbenchRun::open(&dir).unwrap();
+    let timeline = run.timeline(&run.stages[3]).unwrap();
+    let (whole, some) = timeline.split_at(expected.len());
+    assert_eq!(whole, expected);
+    let some: Vec<_> = some.iter().map(|entry| (entry.time.as_str(), entry.operations.len())).collect();
+    assert_eq!(some, [("18:54:50", 0), ("18:54:55", 0)]);
+}
+
 /// Whatever its tables hold, a run of COSBench is listed, and read or refused with the file that is damaged.
 #[test]
 fn changed_tables_of_cosbench_are_read_or_named() {
