@@ -183,10 +183,10 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     let mut warnings = warnings(a, b);
     let mut rows = Vec::new();
     let mut unmatched = Vec::new();
-    let Some(first) = a.first() else { return Drafts { rows, warnings, unmatched } };
-    let mut done = BTreeSet::new();
-    for stage in &first.stages {
-        if !done.iter().any(|(name, _)| *name == stage.name) {
+    let (mut seen, mut done) = (BTreeSet::new(), BTreeSet::new());
+    // Repetitions may have other stages and operations than the first of them.
+    for stage in a.iter().flat_map(|run| &run.stages) {
+        if seen.insert(stage.name.as_str()) {
             warnings.extend(unlike_clients(&stage.name, a, b));
         }
         for operation in &stage.operations {
@@ -208,7 +208,8 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
             if let Some(text) = &barrier {
                 warnings.push(format!("{} {}: {text}", stage.name, operation.name));
             }
-            for (side, of) in [("first", &of_a), ("second", &of_b)] {
+            for (side, runs, of) in [("first", a, &of_a), ("second", b, &of_b)] {
+                warnings.extend(not_in_all(&stage.name, &operation.name, side, runs));
                 let drifts = of.iter().find_map(start_up);
                 warnings.extend(
                     drifts.map(|text| format!("{} {}, {side} side: {text}", stage.name, operation.name)),
@@ -233,6 +234,13 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
 
 /// What prepares a measurement and clears up after it.
 const SETUP: [&str; 5] = ["init", "prepare", "mprepare", "cleanup", "dispose"];
+
+/// What is told of an operation that some runs of a side lack.
+fn not_in_all(stage: &str, operation: &str, side: &str, runs: &[Loaded]) -> Option<String> {
+    let (all, has) =
+        (runs.len(), runs.iter().filter(|run| find(run, stage, operation).next().is_some()).count());
+    (has < all).then(|| format!("{stage} {operation}: only in {has} of {all} runs of the {side} side"))
+}
 
 /// Containers are made once; there is nothing to compare.
 pub fn has_figures(operation: &LoadedOperation) -> bool {

@@ -338,6 +338,34 @@ fn what_only_later_runs_have_stands_among_the_values_beside_the_first() {
 }
 
 #[test]
+fn a_stage_that_not_every_repetition_has_is_compared_and_said() {
+    let mut random = Random::new(29);
+    let mut side = || -> Vec<Loaded> { (0..2).map(|_| run(&mut random, 20, 60.0, 10.0, 0.0)).collect() };
+    let (mut first, mut second) = (side(), side());
+    let more = |run: &Loaded| {
+        let mut stage = run.stages[0].clone();
+        stage.name = "more".into();
+        stage
+    };
+    // Of the first side not in the run that is named first.
+    for run in second.iter_mut().chain(first.last_mut()) {
+        let own = more(run);
+        run.stages.push(own);
+    }
+    let of = |comparison: &Comparison| comparison.rows().filter(|row| row.stage == "more").count();
+    let comparison = compare(&[first.clone(), second.clone()], &Options::default());
+    assert!(of(&comparison) > 3, "{comparison:?}");
+    let warnings = &comparison.pairs[0].warnings;
+    let said = |text: &str| warnings.iter().filter(|warning| warning.as_str() == text).count();
+    assert_eq!(said("more read: only in 1 of 2 runs of the first side"), 1, "{warnings:?}");
+    assert_eq!(warnings.iter().filter(|warning| warning.contains("only in")).count(), 1, "{warnings:?}");
+    // And where the other side does not have it at all it cannot be tested.
+    second.iter_mut().for_each(|run| run.stages.truncate(1));
+    let (_, untested) = gate(&[first, second], &["p95 +5%"], false);
+    assert!(untested.contains(&"p95 of more read: only on the first side".to_owned()), "{untested:?}");
+}
+
+#[test]
 fn a_stage_of_whatever_name_is_text_in_markdown() {
     let mut random = Random::new(9);
     let mut a = run(&mut random, 60, 60.0, 10.0, 0.0);
