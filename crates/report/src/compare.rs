@@ -11,6 +11,7 @@ mod load;
 mod rows;
 mod show;
 mod values;
+mod works;
 
 use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::{METRICS, Metric, Statistic, Unit};
@@ -342,6 +343,8 @@ const SAME_ADVICE: f64 = 1.5;
 /// Compares the first side with each of the others; a side is one run or several repetitions of it.
 #[must_use]
 pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
+    let alike = works::named_alike(sides);
+    let sides = alike.as_deref().unwrap_or(sides);
     let Some((first, others)) = sides.split_first() else {
         return Comparison {
             confidence: options.confidence,

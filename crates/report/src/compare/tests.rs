@@ -338,6 +338,44 @@ fn what_only_later_runs_have_stands_among_the_values_beside_the_first() {
 }
 
 #[test]
+fn an_operation_is_compared_also_where_one_run_has_further_works_beside_its_own() {
+    let mut random = Random::new(37);
+    let mut of = |works: &[&str]| -> Vec<Loaded> {
+        let mut one = run(&mut random, 20, 60.0, 10.0, 0.0);
+        let operation = one.stages[0].operations.remove(0);
+        for work in works {
+            let mut own = operation.clone();
+            // As they are called when they are loaded.
+            own.name = if works.len() > 1 { format!("{work} read") } else { "read".to_owned() };
+            own.published.work = (*work).to_owned();
+            one.stages[0].operations.push(own);
+        }
+        let costs =
+            LoadedOperation { name: "store".into(), op: "store".into(), ..LoadedOperation::default() };
+        one.stages[0].operations.push(costs);
+        vec![one]
+    };
+    let compared_of = |sides: &[Vec<Loaded>]| {
+        let comparison = compare(sides, &Options::default());
+        let rows = comparison.rows().filter(|row| row.metric.names.compare == "mean");
+        rows.map(|row| row.operation.clone()).collect::<Vec<String>>()
+    };
+    let (front, both) = (of(&["front"]), of(&["front", "back"]));
+    assert_eq!(compared_of(&[front.clone(), both.clone()]), ["front read"]);
+    assert_eq!(compared_of(&[both.clone(), front.clone()]), ["front read"]);
+    assert_eq!(compared_of(&[front.clone(), front.clone(), both.clone()]), ["front read", "front read"]);
+    let text = normalised(&compare(&[front.clone(), both.clone()], &Options::default()));
+    assert!(
+        text.contains("main front read mean: 1.000  ") && text.contains("main back read mean: -  "),
+        "{text}"
+    );
+    // Works of other names are compared by their operations where each is alone, and the name alone says it there.
+    let renamed = of(&["behind"]);
+    assert_eq!(compared_of(&[front.clone(), renamed.clone()]), ["read"]);
+    assert_eq!(compared_of(&[front, renamed, both]), ["read"]);
+}
+
+#[test]
 fn a_stage_that_not_every_repetition_has_is_compared_and_said() {
     let mut random = Random::new(29);
     let mut side = || -> Vec<Loaded> { (0..2).map(|_| run(&mut random, 20, 60.0, 10.0, 0.0)).collect() };

@@ -1,0 +1,48 @@
+//! What operations are called where some runs have one work in a stage and others several: a name alone in the former, work and
+//! name in the latter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::load::{Loaded, LoadedStage};
+
+/// What a stage cost the machines of the store is an operation of no work.
+const COSTS: &str = "store";
+
+fn works(stage: &LoadedStage) -> BTreeSet<&str> {
+    let own = stage.operations.iter().filter(|operation| operation.op != COSTS);
+    own.map(|operation| operation.published.work.as_str()).collect()
+}
+
+/// By stage, the work that is alone in some runs and one of several in others. Left out are stages whose only works have other
+/// names: these stay comparable by their operations.
+fn alone_and_among(sides: &[Vec<Loaded>]) -> BTreeMap<String, String> {
+    let (mut alone, mut among) = (BTreeMap::new(), BTreeMap::new());
+    for stage in sides.iter().flatten().flat_map(|run| &run.stages) {
+        let works = works(stage);
+        let of: &mut BTreeMap<&str, BTreeSet<&str>> = if works.len() > 1 { &mut among } else { &mut alone };
+        of.entry(stage.name.as_str()).or_default().extend(works);
+    }
+    let one = |(stage, works): (&str, BTreeSet<&str>)| {
+        let work = works.first().copied().filter(|work| works.len() == 1 && !work.is_empty())?;
+        let is_among = among.get(stage).is_some_and(|works| works.contains(work));
+        is_among.then(|| (stage.to_owned(), work.to_owned()))
+    };
+    alone.into_iter().filter_map(one).collect()
+}
+
+/// The runs with operations called after their works in all of them; `None` where nothing has to be called otherwise.
+pub fn named_alike(sides: &[Vec<Loaded>]) -> Option<Vec<Vec<Loaded>>> {
+    let alone = alone_and_among(sides);
+    if alone.is_empty() {
+        return None;
+    }
+    let mut sides = sides.to_vec();
+    for stage in sides.iter_mut().flatten().flat_map(|run| &mut run.stages) {
+        let is_alone = works(stage).len() == 1;
+        let Some(work) = alone.get(&stage.name).filter(|_| is_alone) else { continue };
+        for operation in stage.operations.iter_mut().filter(|operation| operation.op != COSTS) {
+            operation.name = format!("{work} {}", operation.name);
+        }
+    }
+    Some(sides)
+}
