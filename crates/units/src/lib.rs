@@ -1,15 +1,17 @@
 //! Times, sizes, rates and numbers as people write them, and back: the one reader and the one writer of each, for workloads
-//! and for the keys of adaptors. Pure, and without a dependency.
+//! and for the keys of adaptors; and how wide a text is. Pure, and without a dependency.
 //!
 //! Every reader gives a [`Complaint`] that says what is wrong and how to write it; what a writer writes, its reader reads
 //! back exactly.
 
+mod columns;
 mod duration;
 mod number;
 mod rate;
 mod size;
 mod speed;
 
+pub use columns::columns_of;
 pub use duration::{
     MAX_DURATION, Plain, duration_text, has_no_unit, parse_duration, parse_duration_as, unit_hint,
 };

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use cosmark_metrics::{FaultFigure, FaultResult, SlotResult};
 use cosmark_stats::proportions::clopper_pearson;
 use cosmark_stats::slots::figures;
+use cosmark_workload::units::columns_of;
 use serde::Serialize;
 
 use super::Loaded;
@@ -303,14 +304,14 @@ impl FaultsBeside {
     pub(super) fn table(&self) -> String {
         let grid = self.grid();
         let columns = grid.first().map_or(0, Vec::len);
-        let length = |text: &String| text.chars().count();
+        let length = |text: &String| columns_of(text);
         let width = |at: usize| grid.iter().filter_map(|row| row.get(at)).map(length).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut out = format!("{HEAD}\n");
         for row in &grid {
             let mut line = String::new();
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let pad = " ".repeat(width - cell.chars().count());
+                let pad = " ".repeat(width - columns_of(cell));
                 let _ = if at < 2 { write!(line, "{cell}{pad}  ") } else { write!(line, "{pad}{cell}  ") };
             }
             let _ = writeln!(out, "{}", line.trim_end());

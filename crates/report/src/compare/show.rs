@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use cosmark_workload::units::signed_text;
+use cosmark_workload::units::{columns_of, signed_text};
 
 use super::{Comparison, Outcome, Pair, Row, Within, unit};
 use crate::escape;
@@ -148,7 +148,7 @@ fn lines_of(pair: &Pair, room: Room) -> Vec<String> {
         Room::Bare => cells(&Row { a_bounds: None, b_bounds: None, ..row.clone() }),
         _ => cells(row),
     }));
-    let width = |at: usize| grid.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let width = |at: usize| grid.iter().map(|row| columns_of(&row[at])).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
     let mut lines = Vec::new();
     let mut last: Option<(String, String)> = None;
@@ -164,7 +164,7 @@ fn lines_of(pair: &Pair, room: Room) -> Vec<String> {
         let mut line = if room == Room::Whole { String::new() } else { "  ".to_owned() };
         let gap = if room == Room::Bare { " " } else { "  " };
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate().filter(|(at, _)| room.has(*at)) {
-            let pad = " ".repeat(width - cell.chars().count());
+            let pad = " ".repeat(width - columns_of(cell));
             let right = (3..8).contains(&column);
             let _ = if right { write!(line, "{pad}{cell}{gap}") } else { write!(line, "{cell}{pad}{gap}") };
         }
@@ -179,7 +179,7 @@ fn lines_of(pair: &Pair, room: Room) -> Vec<String> {
 pub fn table(comparison: &Comparison, columns: Option<usize>) -> String {
     let mut out = String::new();
     let fits = |room: &Room| {
-        let widest = |pair: &Pair| lines_of(pair, *room).iter().map(|line| line.chars().count()).max();
+        let widest = |pair: &Pair| lines_of(pair, *room).iter().map(|line| columns_of(line)).max();
         columns
             .is_none_or(|columns| comparison.pairs.iter().filter_map(widest).all(|widest| widest <= columns))
     };

@@ -4,6 +4,7 @@ use cosmark_metrics::results::{Bound, Cause, Spread};
 use cosmark_metrics::{Latencies, Latency, OperationResult};
 use cosmark_stats::batches::Batches;
 use cosmark_stats::bootstrap::Random;
+use cosmark_workload::units::columns_of;
 
 use super::load::{LoadedOperation, LoadedStage};
 use super::*;
@@ -410,6 +411,26 @@ fn a_stage_of_whatever_name_is_text_in_markdown() {
     a.stages[0].name = "[m](javascript:x)|<b>".into();
     let text = markdown(&compare(&[vec![a.clone()], vec![a]], &Options::default()));
     assert!(text.contains("| \\[m](javascript:x)\\|\\<b> | read | p95 ms |"), "{text}");
+}
+
+#[test]
+fn names_of_any_script_leave_the_columns_of_a_table_where_they_are() {
+    let mut random = Random::new(21);
+    let mut side = || {
+        let mut side = run(&mut random, 60, 60.0, 10.0, 0.0);
+        let mut other = side.stages[0].clone();
+        (other.name, other.operations[0].name) =
+            ("\u{8a66}\u{9a13}\u{53f0}".into(), "e\u{301}crit \u{1f680}".into());
+        side.stages.push(other);
+        vec![side]
+    };
+    let text = table(&compare(&[side(), side()], &Options::default()), None);
+    // The first row of each operation has its names.
+    let begins = |line: &str| line.split("throughput op/s").next().map(columns_of);
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("throughput op/s")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].starts_with("main ") && rows[1].starts_with('\u{8a66}'), "{text}");
+    assert_eq!(begins(rows[0]), begins(rows[1]), "{text}");
 }
 
 #[test]
