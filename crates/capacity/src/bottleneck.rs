@@ -31,6 +31,8 @@ pub const PREDICTED_FROM: f64 = 0.6;
 pub const MEETS: f64 = 0.10;
 /// A unit that is less busy than this at the plateau does not limit it.
 pub const BUSY: f64 = 0.9;
+/// A thread that never sleeps may wait for its processor for the rest of the time, beside others that need it now and then.
+const READY: f64 = 0.8;
 /// Where more of the operations fail, the throughput of those that succeed says nothing of resources.
 pub const FAILED: f64 = 0.02;
 /// A machine of which the client itself uses more than this is no machine of the store's alone.
@@ -381,7 +383,7 @@ fn candidate(
     }
     match busy_at_plateau {
         None => against.push(Against::NotMeasured),
-        Some(busy) if busy < BUSY => against.push(Against::NotBusy),
+        Some(busy) if busy < BUSY && !(never_sleeps && busy >= READY) => against.push(Against::NotBusy),
         Some(busy) if busy < FULL && waits != Waits::Grows && !never_sleeps => against.push(Against::NotFull),
         Some(_) => {}
     }

@@ -717,26 +717,58 @@ const OF_ONE_WORKER: [(f64, f64, f64, f64); 14] = [
     (32.0, 301.1, 0.91, 0.093),
 ];
 
+/// The ladder of `OF_ONE_WORKER`.
+fn of_one_worker(rows: &[(f64, f64, f64, f64)]) -> Ladder {
+    let step = |&(in_flight, rate, ran, ready): &(f64, f64, f64, f64)| Step {
+        throughput_per_s: rate,
+        in_flight,
+        service_s: in_flight / rate,
+        client_clear: true,
+        usage: vec![Usage { busy: Some(ran), waiting: Some(Waiting::Share(ready)), ..Usage::default() }],
+        ..Step::default()
+    };
+    let (node, role, name) = ("s1".into(), "proxy".into(), "swift-proxy/7".into());
+    let unit = Unit { node, role, kind: Kind::Thread, name };
+    Ladder { units: vec![unit], idle: vec![Some(0.001)], steps: rows.iter().map(step).collect() }
+}
+
+/// Another run of the same, in which throughput fell again at the highest loads.
+const OF_ONE_WORKER_TIRED: [(f64, f64, f64, f64); 14] = [
+    (0.17, 20.0, 0.12, 0.03),
+    (0.32, 40.0, 0.22, 0.03),
+    (0.56, 70.0, 0.35, 0.04),
+    (0.67, 100.2, 0.47, 0.048),
+    (1.17, 130.1, 0.62, 0.058),
+    (1.86, 159.9, 0.69, 0.087),
+    (1.93, 185.0, 0.78, 0.055),
+    (2.0, 194.3, 0.78, 0.085),
+    (4.0, 231.7, 0.86, 0.103),
+    (8.0, 279.7, 0.90, 0.10),
+    (12.0, 289.5, 0.89, 0.106),
+    (16.0, 298.4, 0.89, 0.108),
+    (24.0, 275.6, 0.90, 0.096),
+    (32.0, 241.6, 0.87, 0.127),
+];
+
+#[test]
+fn a_thread_that_waits_for_its_processor_for_the_rest_of_the_time_is_full() {
+    let named = |found: &Answer| matches!(found, Answer::Named { units, .. } if units == &[0]);
+    let found = diagnose(&of_one_worker(&OF_ONE_WORKER_TIRED));
+    assert!(named(&found.answer), "{found:?}");
+    // One that sleeps now and then has time left, and one that waits for most of the time lacks a processor.
+    for (ran, ready) in [(0.89, 0.04), (0.5, 0.49)] {
+        let rows = OF_ONE_WORKER_TIRED.map(|(load, rate, own, waits)| match load >= 8.0 {
+            true => (load, rate, ran, ready),
+            false => (load, rate, own.min(ran), waits),
+        });
+        let found = diagnose(&of_one_worker(&rows));
+        assert!(!named(&found.answer), "{ran}: {found:?}");
+    }
+}
+
 #[test]
 fn one_lucky_step_behind_many_at_which_a_thread_is_full_and_throughput_level_hides_no_limit() {
-    let of = |rows: &[(f64, f64, f64, f64)]| {
-        let step = |&(in_flight, rate, ran, ready): &(f64, f64, f64, f64)| Step {
-            throughput_per_s: rate,
-            in_flight,
-            service_s: in_flight / rate,
-            client_clear: true,
-            usage: vec![Usage { busy: Some(ran), waiting: Some(Waiting::Share(ready)), ..Usage::default() }],
-            ..Step::default()
-        };
-        let unit = Unit {
-            node: "s1".into(),
-            role: "proxy".into(),
-            kind: Kind::Thread,
-            name: "swift-proxy/7".into(),
-        };
-        Ladder { units: vec![unit], idle: vec![Some(0.001)], steps: rows.iter().map(step).collect() }
-    };
-    let ladder = of(&OF_ONE_WORKER);
+    let ladder = of_one_worker(&OF_ONE_WORKER);
     let found = diagnose(&ladder);
     assert!(
         matches!(&found.answer, Answer::Named { units, confidence: Confidence::Medium } if units == &[0]),
@@ -750,7 +782,7 @@ fn one_lucky_step_behind_many_at_which_a_thread_is_full_and_throughput_level_hid
     let mut few = OF_ONE_WORKER.to_vec();
     few.drain(10..12);
     for rows in [two.to_vec(), few] {
-        assert!(matches!(diagnose(&of(&rows)).answer, Answer::NotReached(_)), "{rows:?}");
+        assert!(matches!(diagnose(&of_one_worker(&rows)).answer, Answer::NotReached(_)), "{rows:?}");
     }
 }
 
