@@ -274,7 +274,7 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
             return Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared };
         }
         return match found.answer {
-            Answer::Unexplained => in_turn::named(ladder, found, plateau, &level),
+            Answer::Unexplained => in_turn::named(ladder, found, plateau, &steps),
             _ => found,
         };
     }

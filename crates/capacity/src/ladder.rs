@@ -29,6 +29,17 @@ pub struct Usage {
     /// Of a machine: share of the time in which neither the client nor the store's daemons nor interrupts kept it busy; `None`
     /// where that is not known.
     pub by_others: Option<f64>,
+    /// Share of the time, of that in which it was busy, that a hypervisor gave to somebody else.
+    pub stolen: f64,
+}
+
+impl Usage {
+    /// How many times as much it would have let through with what a hypervisor took from it: 1 where nothing was taken.
+    #[must_use]
+    pub(crate) fn undisturbed(&self) -> f64 {
+        let busy = self.busy.unwrap_or(0.0);
+        if self.stolen > 0.0 && busy > self.stolen { busy / (busy - self.stolen) } else { 1.0 }
+    }
 }
 
 /// One load and what it led to.

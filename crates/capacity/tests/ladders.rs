@@ -376,6 +376,13 @@ fn a_limit_that_waits_in_turn_with_its_device_is_named_where_the_same_part_of_it
         let refute = say(&ladder, &found).refute.unwrap();
         assert!(refute.contains("twice the limit") && refute.contains("about 46."), "{refute}");
     }
+    // Another run, in which throughput crept up and only the last three loads count as level.
+    let mut crept = IN_TURN;
+    for (row, rate) in crept[7..].iter_mut().zip([25.1, 25.4, 26.2, 25.7, 26.6, 27.7, 27.9]) {
+        row.1 = rate;
+    }
+    let found = diagnose(&of_turns(&crept, 0.4, None));
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
     // Other shares of other limits.
     for (share, per_s) in [(0.9, 1.0), (0.95, 40.0), (0.85, 200.0)] {
         let rows = IN_TURN.map(|(load, rate, busy)| (load, rate * per_s, busy * share / 0.83));
@@ -399,6 +406,15 @@ fn a_limit_that_is_used_in_part_is_not_named_where_anything_else_may_be_the_limi
         ("spins", of_turns(&IN_TURN.map(|(l, r, b)| (l, r, if l < 2.0 { b / 2.0 } else { b })), 0.4, None)),
         // A handful of loads that are hardly more than the first.
         ("short", of_turns(&IN_TURN[..9], 0.4, None)),
+        // The same part of it is used at each, and an operation costs it ever less.
+        (
+            "creeps",
+            of_turns(
+                &IN_TURN.map(|(l, r, b)| (l, if l < 2.0 { r } else { 20.0 * l.powf(0.12) }, b)),
+                0.4,
+                None,
+            ),
+        ),
     ] {
         let found = diagnose(&ladder);
         assert!(!matches!(found.answer, Answer::Named { .. } | Answer::Several(_)), "{what}: {found:?}");
@@ -749,6 +765,39 @@ const OF_ONE_WORKER_TIRED: [(f64, f64, f64, f64); 14] = [
     (24.0, 275.6, 0.90, 0.096),
     (32.0, 241.6, 0.87, 0.127),
 ];
+
+/// What `make bottleneck` measured of a store of one thread on a machine whose hypervisor gave much to others at two loads: operations
+/// under way, rate, how much of the time the thread ran or was kept from it by the hypervisor, how much of that the latter was, and how
+/// much it was ready to run.
+const OF_STOLEN: [(f64, f64, f64, f64, f64); 12] = [
+    (1.0, 132.8, 0.206, 0.0, 0.024),
+    (2.0, 261.8, 0.396, 0.0, 0.048),
+    (3.0, 367.8, 0.556, 0.0, 0.060),
+    (4.0, 458.5, 0.670, 0.0, 0.066),
+    (6.0, 563.8, 0.875, 0.052, 0.081),
+    (8.0, 672.5, 0.904, 0.007, 0.077),
+    (12.0, 506.5, 0.964, 0.171, 0.086),
+    (16.0, 531.2, 0.952, 0.138, 0.102),
+    (24.0, 670.5, 0.922, 0.005, 0.081),
+    (32.0, 782.2, 0.933, 0.0, 0.067),
+    (48.0, 725.8, 0.937, 0.0, 0.063),
+    (64.0, 790.8, 0.934, 0.0, 0.065),
+];
+
+#[test]
+fn a_load_at_which_a_hypervisor_kept_a_thread_from_running_is_none_at_which_it_was_full_with_less() {
+    let of = |stolen: bool| {
+        let rows = OF_STOLEN.map(|(load, rate, ran, _, ready)| (load, rate, ran, ready));
+        let mut ladder = of_one_worker(&rows);
+        for (step, row) in ladder.steps.iter_mut().zip(OF_STOLEN) {
+            step.usage[0].stolen = if stolen { row.3 } else { 0.0 };
+        }
+        diagnose(&ladder)
+    };
+    let found = of(true);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+    assert_eq!(of(false).answer, Answer::Unexplained);
+}
 
 #[test]
 fn a_thread_that_waits_for_its_processor_for_the_rest_of_the_time_is_full() {

@@ -210,8 +210,7 @@ fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
             name: name.to_owned(),
         };
         let measured = node.units.iter().map(move |unit| {
-            let usage =
-                Usage { busy: Some(unit.busy), waiting: unit.waiting, by_client: None, by_others: None };
+            let usage = Usage { busy: Some(unit.busy), waiting: unit.waiting, ..Usage::default() };
             (named(unit.kind, &unit.name), usage)
         });
         let unmeasured = quotas_of_unknown_use(node).map(move |(name, waiting)| {
@@ -304,7 +303,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         let idle = |unit: &Unit| {
             let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
             let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
-            Usage { busy, waiting: None, by_client: None, by_others: None }
+            Usage { busy, ..Usage::default() }
         };
         let of_threads: BTreeMap<&str, f64> =
             nodes.iter().map(|node| (node.name.as_str(), least_stolen(node))).collect();
@@ -314,7 +313,8 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         };
         let of = |unit: &Unit| {
             let own = seen.get(unit).copied().unwrap_or_else(|| idle(unit));
-            Usage { busy: own.busy.map(|busy| (busy + taken(unit, busy)).min(1.0)), ..own }
+            let stolen = own.busy.map_or(0.0, |busy| taken(unit, busy).min(1.0 - busy).max(0.0));
+            Usage { busy: own.busy.map(|busy| busy + stolen), stolen, ..own }
         };
         units.iter().map(of).collect()
     };

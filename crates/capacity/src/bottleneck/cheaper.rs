@@ -7,7 +7,7 @@
 //! period has work left at the end of nearly every period. Source: Linux kernel, scheduler/sched-bwc.rst.
 
 use super::{Against, BUSY, Candidate, IDLE, MEETS, family};
-use crate::ladder::{FULL, Kind, Ladder, Step, Unit};
+use crate::ladder::{FULL, Kind, Ladder, Step, Unit, Usage};
 use crate::number::real;
 use crate::saturation::{LEAST_THROTTLED, STOPPED, Waits, awake, stopped};
 
@@ -61,7 +61,10 @@ pub(super) fn at_plateau(
     let is_stopped = |step: &Step| stops && stopped(one.unit, &[step]).any(|share| share >= STOPPED);
     let mut full =
         steps.iter().filter(|step| is_stopped(step) || busy(step).is_some_and(|busy| busy >= FULL));
-    let is_level = full.all(|step| step.throughput_per_s >= once_full);
+    // What a hypervisor took from it at one load it would have let through there.
+    let let_through =
+        |step: &Step| step.throughput_per_s * step.usage.get(one.unit).map_or(1.0, Usage::undisturbed);
+    let is_level = full.all(|step| let_through(step) >= once_full);
     // Of one that is stopped what is left of the slices is used by nobody.
     let used = if stops { 1.0 } else { one.busy_at_plateau? };
     let own = (used - one.demand.idle).max(0.0);
