@@ -54,11 +54,14 @@ pub struct OfUrl {
 /// One sentence without the password.
 pub fn target_of_url(text: &str, insecure: bool) -> Result<OfUrl, String> {
     let store = Store::parse(text, insecure)?;
-    let url = Url::parse(text).ok();
+    let (first, others) = hosts_apart(text);
+    let url = Url::parse(&first).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or("local");
     let port = url.as_ref().and_then(Url::port).map(|port| format!(":{port}")).unwrap_or_default();
+    let first = format!("{host}{port}");
+    let host = std::iter::once(first.as_str()).chain(others).collect::<Vec<_>>().join(",");
     let yaml = element("auth", &store.auth) + &element("storage", &store.storage);
-    Ok(OfUrl { yaml, host: format!("{host}{port}"), container: store.container })
+    Ok(OfUrl { yaml, host, container: store.container })
 }
 
 /// User and password of a URL, decoded.
@@ -149,6 +152,43 @@ fn is_cut(text: &str) -> bool {
     rest.split_once(['/', '?', '#']).is_some_and(|(host, after)| !host.contains('@') && after.contains('@'))
 }
 
+/// The address with the first of its hosts alone, and the others: gateways of one store, separated by commas.
+fn hosts_apart(text: &str) -> (String, Vec<&str>) {
+    let from = text.find("://").map_or(0, |at| at + "://".len());
+    let end = text[from..].find(['/', '?', '#']).map_or(text.len(), |at| from + at);
+    let from = text[from..end].rfind('@').map_or(from, |at| from + at + 1);
+    let mut hosts = text[from..end].split(',');
+    let first = hosts.next().unwrap_or_default();
+    let others: Vec<&str> = hosts.collect();
+    // What is cut may be a secret.
+    if others.is_empty() || is_cut(text) {
+        return (text.to_owned(), Vec::new());
+    }
+    (format!("{}{first}{}", &text[..from], &text[end..]), others)
+}
+
+/// The hosts beside that of `url`, each as `host` or `host:port`.
+fn beside(url: &Url, others: &[&str]) -> Result<Vec<String>, String> {
+    if !others.is_empty() && !(url.scheme().starts_with("s3+") || url.scheme() == "rados") {
+        return Err("only s3 and rados take several hosts".to_owned());
+    }
+    others.iter().map(|other| host_beside(url, other)).collect()
+}
+
+fn host_beside(url: &Url, other: &str) -> Result<String, String> {
+    let other = Url::parse(&format!("{}://{other}", url.scheme())).map_err(|cause| {
+        if cause == url::ParseError::InvalidPort { NO_PORT.to_owned() } else { cause.to_string() }
+    })?;
+    let Some(host) = other.host_str().filter(|host| !host.is_empty()) else {
+        return Err("nothing stands beside a comma".to_owned());
+    };
+    // A port behind the last host may be meant for all; monitors of Ceph are found without one.
+    if url.scheme() != "rados" && other.port().is_some() != url.port().is_some() {
+        return Err("several hosts have a port each, or none".to_owned());
+    }
+    Ok(format!("{}{}", decode(host), other.port().map(|port| format!(":{port}")).unwrap_or_default()))
+}
+
 /// A part of the address that nobody reads was meant for something: another directory, another store.
 fn nothing_is_passed_over(kind: &str, url: &Url) -> Result<(), String> {
     if let Some(host) = url.host_str().filter(|host| kind == "file" && !host.is_empty()) {
@@ -170,7 +210,8 @@ fn nothing_is_passed_over(kind: &str, url: &Url) -> Result<(), String> {
 impl Store {
     fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_login(text));
-        let url = Url::parse(text).map_err(|cause| {
+        let (first, others) = hosts_apart(text);
+        let url = Url::parse(&first).map_err(|cause| {
             if is_cut(text) {
                 bad(ESCAPES)
             } else if cause == url::ParseError::InvalidPort {
@@ -187,6 +228,7 @@ impl Store {
         if kind == "s3" && is_cut(text) {
             return Err(bad(ESCAPES));
         }
+        let others = beside(&url, &others).map_err(|why| bad(&why))?;
         let login = Login::of(&url);
         let mut store = Self { secrets: vec![login.password.clone()], ..Self::default() };
         if kind == "file" {
@@ -194,7 +236,7 @@ impl Store {
             return Ok(store);
         }
         if kind == "rados" && transport.is_empty() {
-            store.storage = rados(&url, login.user, login.password).map_err(bad)?;
+            store.storage = rados(&url, &others, login).map_err(bad)?;
             return Ok(store);
         }
         if !matches!(transport, "http" | "https") {
@@ -204,7 +246,11 @@ impl Store {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let base = format!("{transport}://{host}{port}");
         match kind {
-            "s3" => store.set_s3(&url, base, login).map_err(bad)?,
+            "s3" => {
+                let others = others.iter().map(|other| format!("{transport}://{other}"));
+                let endpoints: Vec<String> = std::iter::once(base).chain(others).collect();
+                store.set_s3(&url, endpoints.join(","), login).map_err(bad)?;
+            }
             "swift" => store.set_swift(&url, &base, login),
             "dav" | "webdav" => store.set_webdav(&format!("{base}{}", url.path()), login),
             other => return Err(bad(&format!("`{other}` is not s3, swift, dav, rados or file"))),
@@ -283,8 +329,10 @@ impl Store {
     }
 }
 
-/// `rados://USER:KEY@MON:PORT/POOL?keyring=FILE&conf=FILE`: a namespace of its own in that pool.
-fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, String)>, &'static str> {
+/// `rados://USER:KEY@MON:PORT/POOL?keyring=FILE&conf=FILE`: a namespace of its own in that pool; `others` are monitors beside
+/// the first.
+fn rados(url: &Url, others: &[String], login: Login) -> Result<Vec<(&'static str, String)>, &'static str> {
+    let Login { user, password: key } = login;
     let pool = decode(url.path().trim_matches('/'));
     if pool.is_empty() {
         return Err("no pool: write rados://USER@MON:PORT/POOL?keyring=FILE");
@@ -292,7 +340,10 @@ fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, Stri
     let mut storage = vec![("type", "librados".into()), ("pool", pool)];
     if let Some(host) = url.host_str().filter(|host| !host.is_empty()) {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        storage.push(("endpoint", format!("{}{port}", decode(host))));
+        let first = format!("{}{port}", decode(host));
+        let monitors: Vec<&str> =
+            std::iter::once(first.as_str()).chain(others.iter().map(String::as_str)).collect();
+        storage.push(("endpoint", monitors.join(",")));
     }
     storage
         .extend([("accesskey", user), ("secretkey", key)].into_iter().filter(|(_, text)| !text.is_empty()));
@@ -457,146 +508,4 @@ fn parse_mix(text: &str) -> Result<Vec<(String, f64)>, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_are_taken_apart() {
-        let store = Store::parse("s3+http://k%2F1:s%40x@127.0.0.1:9000/b7", false).unwrap();
-        assert!(
-            store.storage.contains(&("accesskey", "k/1".into()))
-                && store.storage.contains(&("secretkey", "s@x".into()))
-        );
-        assert_eq!(store.container.as_deref(), Some("b7"));
-        let wrong = Store::parse("s3+http://key:wJalrXU/bPx@127.0.0.1:9000/b", false).err().unwrap();
-        assert!(wrong.contains("written %2F") && !wrong.contains("bPx"), "{wrong}");
-        let store = Store::parse("swift+https://test%3Atester:testing@h/auth/v1.0", true).unwrap();
-        assert!(
-            store.auth.contains(&("username", "test:tester".into()))
-                && store.auth.contains(&("insecure", "true".into()))
-        );
-    }
-
-    #[test]
-    fn a_ceph_pool_is_named_by_its_monitor_and_a_keyring() {
-        let has =
-            |store: &Store, key: &'static str, value: &str| store.storage.contains(&(key, value.to_owned()));
-        let store = Store::parse("rados://bench@mon.a:3300/data?keyring=/etc/ceph/k", false).unwrap();
-        assert!(
-            has(&store, "type", "librados")
-                && has(&store, "pool", "data")
-                && has(&store, "accesskey", "bench")
-        );
-        assert!(has(&store, "endpoint", "mon.a:3300") && has(&store, "keyring", "/etc/ceph/k"));
-        assert!(store.container.is_none());
-        let store = Store::parse("rados:///data?conf=c.conf", false).unwrap();
-        assert!(has(&store, "conf", "c.conf") && !store.storage.iter().any(|(key, _)| *key == "endpoint"));
-        for bad in ["rados://bench@mon", "rados://bench@mon/p?keyrign=k"] {
-            assert!(Store::parse(bad, false).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_url_without_protocol_or_transport_is_answered_by_what_is_missing() {
-        for (text, said) in [
-            ("s3://key:geheim@host", "s3+https:// or s3+http://"),
-            ("https://key:geheim@host", "s3+https://, swift+https://"),
-            ("host:9000", "begin with s3+http://"),
-            ("127.0.0.1", "begin with s3+http://"),
-            ("target.yaml", "--target FILE"),
-        ] {
-            let wrong = Store::parse(text, false).err().unwrap();
-            assert!(wrong.contains(said) && !wrong.contains("geheim"), "{text}: {wrong}");
-        }
-    }
-
-    #[test]
-    fn no_part_of_an_address_is_passed_over() {
-        for (text, said) in [
-            ("file://mnt/nfs/a", "three slashes before a directory: file:///mnt/nfs/a"),
-            ("file:///mnt/nfs#1", "written %2F, a ? %3F, a # %23"),
-            ("s3+http://k:geheim@host/bucket/prefix", "only a bucket may follow"),
-            ("s3+http://k:geheim@host/bucket?region=x", "nothing may follow ?"),
-            ("s3+http://k:12#geheim@host/bucket", "a # %23"),
-            ("s3+http://k:12?geheim@host/bucket", "a ? %3F"),
-            ("s3+http://k:ab#geheim@host/bucket", "a # %23"),
-            ("swift+http://a:geheim@host/auth/v1.0?contaner=x", "only container= may follow ?"),
-            ("dav+http://a:geheim@host/path#x", "nothing may follow #"),
-            ("rados://u:geheim@mon/pool#x", "a # %23"),
-        ] {
-            let wrong = Store::parse(text, false).err().unwrap_or_else(|| panic!("{text} is taken"));
-            assert!(wrong.contains(said) && !wrong.contains("geheim"), "{text}: {wrong}");
-        }
-        for text in [
-            "file:///mnt/nfs",
-            "file://localhost/mnt/nfs",
-            "s3+http://k:s%23@host/bucket/",
-            "swift+http://a:k@host/auth/v1.0?container=x",
-            "rados://u:k@mon/pool?conf=/etc/ceph/ceph.conf",
-        ] {
-            assert_eq!(Store::parse(text, false).err(), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_bad_url_is_refused_without_showing_its_password() {
-        for text in
-            ["ftp://u:hunter2@h", "rados://u:hunter2@h", "s3+http://u:hunter2@", "s3+gopher://u:hunter2@h"]
-        {
-            let error = Store::parse(text, false).err().unwrap();
-            assert!(!error.contains("hunter2"), "{error}");
-        }
-        // Without the protocol, or without the host.
-        for (text, said) in [
-            ("k:hunter2@h:9000", "***@h:9000: begin with s3+http://"),
-            ("k:hunter2@[::1]:9000", "***@[::1]:9000: begin with s3+http://"),
-            ("k:hunter2@s3+http://h", "***@s3+http://h: begin with s3+http://"),
-            ("k:hunter2", "***: begin with s3+http://"),
-            ("s3+http://k:hunter2", "s3+http://***: what stands behind : is no port"),
-            ("s3+http://k:hunter2/bucket", "s3+http://***: what stands behind : is no port"),
-            ("[::1]:9000", "[::1]:9000: begin with s3+http://"),
-            (
-                "swift+http://a:k@h/auth/v1.0?token=hunter2",
-                "swift+http://***@h/auth/v1.0?token=***: only container=",
-            ),
-        ] {
-            let error = Store::parse(text, false).err().unwrap();
-            assert!(error.starts_with(said) && !error.contains("hunter2"), "{text}: {error}");
-        }
-        // A secret of digits alone looks like a port, of a / in it what follows looks like a bucket.
-        for (text, said) in [
-            ("s3+http://k:77001/bucket/x", "s3+http://***: what stands behind : is no port"),
-            ("s3+http://k:7700/bucket/x", "s3+http://k:***/bucket/x: "),
-            (
-                "s3+http://k:7700/hunter2@h:9000",
-                "s3+http://***@h:9000: a / in a key or secret is written %2F",
-            ),
-            (
-                "s3+http://k:7700/hunter2@h:9000/b",
-                "s3+http://***@h:9000/b: a / in a key or secret is written %2F",
-            ),
-        ] {
-            let error = Store::parse(text, false).err().unwrap();
-            assert!(
-                error.starts_with(said) && !error.contains("7700") && !error.contains("hunter2"),
-                "{error}"
-            );
-        }
-        // How others write such an address is answered with how it is written here.
-        for text in ["s3://k:hunter2@h/b", "http://k:hunter2@h:9000/b", "h:9000"] {
-            let error = Store::parse(text, false).err().unwrap();
-            assert!(error.contains("s3+https://") && !error.contains("hunter2"), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_mix_with_an_unknown_operation_or_weight_is_refused() {
-        assert_eq!(
-            parse_mix("read=80, write=20").unwrap(),
-            [("read".to_owned(), 80.0), ("write".to_owned(), 20.0)]
-        );
-        for bad in ["reed=1", "read=x", "read=0", ""] {
-            assert!(parse_mix(bad).is_err(), "{bad}");
-        }
-    }
-}
+mod tests;
