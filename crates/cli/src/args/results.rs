@@ -100,6 +100,9 @@ pub struct LookArgs {
     /// Size of the text in points; default: 9.2, below a width of 12 cm 8
     #[arg(long, value_name = "PT", value_parser = points)]
     pub font_size: Option<f64>,
+    /// Font of all text, a file .ttf or .otf; once more for its bold face
+    #[arg(long = "font", value_name = "FILE")]
+    pub fonts: Vec<PathBuf>,
     /// Dots per inch of PNG
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(36..=2400))]
     pub dpi: u16,

@@ -1,9 +1,13 @@
 //! `cosmark plot`: pictures of runs.
 
 use std::fs;
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use cosmark_report::plot::{AxisWish, Drawn, PlotError, PlotRun, Sheet, Wishes, named, pictures};
+use cosmark_report::plot::{
+    AxisWish, Drawn, PlotError, PlotRun, Sheet, Typeface, Wishes, named, pictures, typeface_of,
+};
 
 use crate::args::{AxisName, Bounds, LookArgs, PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
@@ -44,6 +48,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
         only_fit: args.only_fit,
         no_title: look.no_title,
         title: look.title.clone(),
+        typeface: typeface(&look.fonts)?,
         x: axis(AxisName::X, look.xlim, &look.xlabel),
         y: axis(AxisName::Y, look.ylim, &look.ylabel),
     };
@@ -110,6 +115,32 @@ fn check_limits(option: &str, bounds: Option<Bounds>, is_log: bool) -> Result<()
             "{option}: an axis in decades never reaches {end}; give ends above 0, or leave out the one that is not"
         ))),
     }
+}
+
+/// No font is larger.
+const MOST_FONT_BYTES: u64 = 128 << 20;
+
+/// The typeface that `--font` gives.
+fn typeface(fonts: &[PathBuf]) -> Result<Option<Arc<Typeface>>, Problem> {
+    if fonts.is_empty() {
+        return Ok(None);
+    }
+    let mut files = Vec::new();
+    for path in fonts {
+        let cannot = |why: String| Problem::usage(format!("--font {}: {why}", path.display()));
+        let file = fs::File::open(path).map_err(|cause| cannot(format!("cannot read it: {cause}")))?;
+        let mut bytes = Vec::new();
+        file.take(MOST_FONT_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|cause| cannot(format!("cannot read it: {cause}")))?;
+        if bytes.len() as u64 > MOST_FONT_BYTES {
+            return Err(cannot("larger than any font".to_owned()));
+        }
+        files.push(bytes);
+    }
+    let typeface = typeface_of(files)
+        .map_err(|why| Problem::usage(format!("--font: {why}; give files .ttf or .otf")))?;
+    Ok(Some(Arc::new(typeface)))
 }
 
 /// Narrower pictures have smaller text, unless a size is given.

@@ -19,10 +19,13 @@ mod scale;
 mod source;
 mod svg;
 mod table;
+#[cfg_attr(not(feature = "raster"), expect(dead_code, reason = "without the renderer no font is read"))]
+mod typeface;
 #[cfg(not(feature = "raster"))]
 mod undrawn;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use cosmark_archive::ArchiveError;
 use cosmark_metrics::results::Metric;
@@ -30,8 +33,11 @@ use cosmark_metrics::results::Metric;
 pub use draw::Sheet;
 pub use metric::{drawn, named, of_interval};
 #[cfg(feature = "raster")]
-pub use png::png;
+pub use png::{png, typeface_of};
 pub use source::{Distribution, PlotOperation, PlotRun, PlotStage};
+pub use typeface::Typeface;
+#[cfg(not(feature = "raster"))]
+pub use undrawn::png::typeface_of;
 
 use chart::Chart;
 use table::TextTable;
@@ -139,6 +145,8 @@ pub struct Wishes {
     pub no_title: bool,
     /// In the place of every title.
     pub title: Option<String>,
+    /// For all words, in the place of our own.
+    pub typeface: Option<Arc<Typeface>>,
     /// The horizontal axis.
     pub x: AxisWish,
     /// The vertical one, where there are two the left one.
@@ -189,6 +197,7 @@ pub struct Picture {
     pub csv: Option<String>,
     /// What it shows, where that is more than the points of its chart.
     shown: Option<Shown>,
+    typeface: Option<Arc<Typeface>>,
     body: Body,
 }
 
@@ -217,6 +226,9 @@ pub enum PlotError {
     /// Too many pictures.
     #[error("{0} pictures are more than {MOST_PICTURES}; choose with --kind, --metric, --stage or --op")]
     TooMany(usize),
+    /// What was to be the typeface is none.
+    #[error("{0}")]
+    Typeface(String),
     /// This program was built without the renderer.
     #[error(
         "this binary was built without pictures as {0} (`make build` makes one with them); --format svg needs nothing"
@@ -237,19 +249,23 @@ pub enum PlotError {
 
 impl Picture {
     fn chart(name: String, chart: Chart) -> Self {
-        Self { name: safe(&name), csv: None, shown: None, body: Body::Chart(Box::new(chart)) }
+        Self { name: safe(&name), csv: None, shown: None, typeface: None, body: Body::Chart(Box::new(chart)) }
     }
 
     fn table(name: String, table: TextTable, csv: String) -> Self {
-        Self { name, csv: Some(csv), shown: None, body: Body::Table(table) }
+        Self { name, csv: Some(csv), shown: None, typeface: None, body: Body::Table(table) }
     }
 
     /// As SVG 1.1, the same bytes for the same runs.
     #[must_use]
     pub fn svg(&self, sheet: Sheet) -> String {
-        match &self.body {
+        let svg = match &self.body {
             Body::Chart(chart) => draw::draw(chart, sheet),
             Body::Table(table) => table::draw(table, sheet),
+        };
+        match &self.typeface {
+            Some(typeface) => typeface.set(&svg),
+            None => svg,
         }
     }
 
@@ -265,7 +281,7 @@ impl Picture {
     /// # Errors
     /// When that is too large.
     pub fn png(&self, sheet: Sheet, dpi: f32) -> Result<Vec<u8>, PlotError> {
-        png::png(&self.name, &self.svg(sheet), dpi)
+        png::png_in(&self.name, &self.svg(sheet), self.typeface.as_deref(), dpi)
     }
 
     /// As PDF of one page, words as outlines.
@@ -277,7 +293,7 @@ impl Picture {
             Body::Chart(chart) => &chart.title,
             Body::Table(table) => &table.title,
         };
-        pdf::pdf(&self.name, title, &self.svg(sheet))
+        pdf::pdf(&self.name, title, &self.svg(sheet), self.typeface.as_deref())
     }
 
     /// What it shows, as CSV.
@@ -353,6 +369,7 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Dra
     }
     tell_apart(&mut all);
     for picture in &mut all {
+        picture.typeface.clone_from(&wishes.typeface);
         if let Body::Chart(chart) = &mut picture.body {
             wishes.x.apply(&mut chart.x);
             let is_sum = chart.series.iter().any(|series| series.mark == chart::Mark::Stacked);

@@ -11,6 +11,7 @@ use resvg::usvg::{FillRule, Group, LineCap, LineJoin, Node, Paint, Path, Stroke}
 
 use super::PlotError;
 use super::png::tree_of;
+use super::typeface::Typeface;
 
 /// Units of SVG's `px` are 1/96 inch, those of PDF 1/72.
 const PT_PER_PX: f32 = 0.75;
@@ -21,9 +22,9 @@ const DEEPEST: usize = 64;
 ///
 /// # Errors
 /// When the renderer cannot read it.
-pub fn pdf(name: &str, title: &str, svg: &str) -> Result<Vec<u8>, PlotError> {
+pub fn pdf(name: &str, title: &str, svg: &str, typeface: Option<&Typeface>) -> Result<Vec<u8>, PlotError> {
     let failed = |problem: String| PlotError::Render { name: name.to_owned(), problem };
-    let tree = tree_of(name, svg)?;
+    let tree = tree_of(name, svg, typeface)?;
     let (width, height) = (tree.size().width() * PT_PER_PX, tree.size().height() * PT_PER_PX);
     let mut page = Page::default();
     // PDF counts from below.
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_page_has_its_size_and_every_object_lies_where_the_table_says() {
-        let bytes = pdf("x", "Über (p99)", SVG).unwrap();
+        let bytes = pdf("x", "Über (p99)", SVG, None).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.starts_with("%PDF-1.5") && text.trim_end().ends_with("%%EOF"));
         assert!(
@@ -265,12 +266,12 @@ mod tests {
             let place: usize = line.split(' ').next().unwrap().parse().unwrap();
             assert!(bytes[place..].starts_with(format!("{} 0 obj\n", number + 1).as_bytes()), "{line}");
         }
-        assert_eq!(bytes, pdf("x", "Über (p99)", SVG).unwrap(), "the same drawing, the same bytes");
+        assert_eq!(bytes, pdf("x", "Über (p99)", SVG, None).unwrap(), "the same drawing, the same bytes");
     }
 
     #[test]
     fn words_lines_and_what_is_cut_are_on_the_page() {
-        let tree = tree_of("x", SVG).unwrap();
+        let tree = tree_of("x", SVG, None).unwrap();
         let mut page = Page::default();
         page.group(tree.root(), DEEPEST);
         let count = |what: &str| page.text.lines().filter(|line| line.ends_with(what)).count();

@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb};
+use resvg::usvg::{Node, Options, Tree, fontdb};
 
 use super::PlotError;
+use super::svg::{FONTS, width_of};
+use super::typeface::Typeface;
 
 /// No picture of ours is larger.
 const MOST_PIXELS: u32 = 20_000;
 /// Units of SVG's `px` in an inch (CSS).
 const PX_PER_INCH: f32 = 96.0;
 
-/// The drawing as a tree, its words as outlines of DejaVu Sans.
-pub(super) fn tree_of(name: &str, svg: &str) -> Result<Tree, PlotError> {
+/// The drawing as a tree, its words as outlines of DejaVu Sans or of `typeface`, whose family it names.
+pub(super) fn tree_of(name: &str, svg: &str, typeface: Option<&Typeface>) -> Result<Tree, PlotError> {
     let mut fonts = fontdb::Database::new();
+    for file in typeface.into_iter().flat_map(|typeface| &typeface.files) {
+        fonts.load_font_data(file.clone());
+    }
     fonts.load_font_data(dejavu::sans::regular().to_vec());
     fonts.load_font_data(dejavu::sans::bold().to_vec());
     let options =
@@ -23,13 +28,67 @@ pub(super) fn tree_of(name: &str, svg: &str) -> Result<Tree, PlotError> {
         .map_err(|error| PlotError::Render { name: name.to_owned(), problem: error.to_string() })
 }
 
+/// About as long as the words of a picture, and as many kinds of letters.
+const SAMPLE: &str = "Response time, throughput in 1/s";
+const SAMPLE_SIZE: f64 = 100.0;
+
+/// The typeface of these files of fonts, of which the first says the family.
+///
+/// # Errors
+/// When one of them is no font, or has another family.
+pub fn typeface_of(files: Vec<Vec<u8>>) -> Result<Typeface, PlotError> {
+    let mut family = String::new();
+    for file in &files {
+        let mut fonts = fontdb::Database::new();
+        fonts.load_font_data(file.clone());
+        let own: Vec<&str> =
+            fonts.faces().flat_map(|face| &face.families).map(|(name, _)| name.as_str()).collect();
+        let Some(first) = own.first() else {
+            return Err(PlotError::Typeface("no font in TrueType or OpenType".to_owned()));
+        };
+        if family.is_empty() {
+            family = (*first).to_owned();
+        } else if !own.contains(&family.as_str()) {
+            let said = format!("a font of another family: {first} beside {family}");
+            return Err(PlotError::Typeface(said));
+        }
+    }
+    let typeface = Typeface::new(&family, files, 1.0);
+    let width = width_in(&typeface)? / width_of(SAMPLE, SAMPLE_SIZE);
+    Ok(Typeface::new(&family, typeface.files, width))
+}
+
+/// How wide the sample is.
+fn width_in(typeface: &Typeface) -> Result<f64, PlotError> {
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9000\" height=\"200\" font-family=\"{FONTS}\">\
+         <text x=\"0\" y=\"150\" font-size=\"{SAMPLE_SIZE}\">{SAMPLE}</text></svg>"
+    );
+    let tree = tree_of("sample", &typeface.set(&svg), Some(typeface))?;
+    let widths = tree.root().children().iter().map(|node| match node {
+        Node::Text(text) => f64::from(text.bounding_box().width()),
+        _ => 0.0,
+    });
+    Ok(widths.sum())
+}
+
 /// Renders the drawing `svg` of the picture `name` with so many dots per inch of paper.
 ///
 /// # Errors
 /// When the renderer cannot read it, or it is too large.
 pub fn png(name: &str, svg: &str, dpi: f32) -> Result<Vec<u8>, PlotError> {
+    png_in(name, svg, None, dpi)
+}
+
+/// The same with words in a typeface.
+pub(super) fn png_in(
+    name: &str,
+    svg: &str,
+    typeface: Option<&Typeface>,
+    dpi: f32,
+) -> Result<Vec<u8>, PlotError> {
     let failed = |problem: String| PlotError::Render { name: name.to_owned(), problem };
-    let tree = tree_of(name, svg)?;
+    let tree = tree_of(name, svg, typeface)?;
     let (size, scale) = (tree.size(), dpi / PX_PER_INCH);
     #[expect(
         clippy::cast_possible_truncation,
@@ -78,4 +137,42 @@ fn crc(bytes: &[u8]) -> u32 {
         }
     }
     !code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"300\" height=\"40\" \
+        font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\"><text x=\"5\" y=\"20\" font-size=\"13\">p99 → 5 ms</text></svg>";
+
+    #[test]
+    fn words_are_in_the_typeface_that_was_given_and_no_wider_than_their_room() {
+        let serif =
+            typeface_of(vec![dejavu::serif::regular().to_vec(), dejavu::serif::bold().to_vec()]).unwrap();
+        let set = serif.set(SVG);
+        assert!(set.contains("font-family=\"'DejaVu Serif', DejaVu Sans, Verdana"), "{set}");
+        let (own, other) = (png("x", SVG, 96.0).unwrap(), png_in("x", &set, Some(&serif), 96.0).unwrap());
+        assert!(other.starts_with(b"\x89PNG") && own != other, "the words look different");
+        // Each of its letters is as wide as the widest of others: smaller text.
+        let mono = typeface_of(vec![dejavu::sans_mono::regular().to_vec()]).unwrap();
+        let set = mono.set(SVG);
+        let size: f64 = set.split("font-size=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        assert!((10.0..12.9).contains(&size), "{set}");
+        assert!(set.ends_with(">p99 → 5 ms</text></svg>"), "{set}");
+        assert!(width_in(&mono).unwrap() <= width_of(SAMPLE, SAMPLE_SIZE) * 1.01);
+    }
+
+    #[test]
+    fn what_is_no_font_or_of_another_family_is_refused() {
+        let serif = || dejavu::serif::regular().to_vec();
+        for (files, said) in [
+            (vec![b"no font".to_vec()], "no font in TrueType"),
+            (vec![serif(), b"%PDF-1.5".to_vec()], "no font in TrueType"),
+            (vec![serif(), dejavu::sans::bold().to_vec()], "another family: DejaVu Sans beside DejaVu Serif"),
+        ] {
+            let wrong = typeface_of(files).err().unwrap().to_string();
+            assert!(wrong.contains(said), "{wrong}");
+        }
+    }
 }

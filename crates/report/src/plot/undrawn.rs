@@ -2,24 +2,34 @@
 
 pub mod png {
     use crate::plot::PlotError;
+    use crate::plot::typeface::Typeface;
 
     /// Says that it is not there.
     ///
     /// # Errors
     /// Always.
-    pub fn png(_: &str, _: &str, _: f32) -> Result<Vec<u8>, PlotError> {
+    pub fn png_in(_: &str, _: &str, _: Option<&Typeface>, _: f32) -> Result<Vec<u8>, PlotError> {
         Err(PlotError::NoRenderer("PNG"))
+    }
+
+    /// Says that fonts cannot be read.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn typeface_of(_: Vec<Vec<u8>>) -> Result<Typeface, PlotError> {
+        Err(PlotError::Typeface("this binary cannot read fonts (`make build` makes one that can)".to_owned()))
     }
 }
 
 pub mod pdf {
     use crate::plot::PlotError;
+    use crate::plot::typeface::Typeface;
 
     /// Says that it is not there.
     ///
     /// # Errors
     /// Always.
-    pub fn pdf(_: &str, _: &str, _: &str) -> Result<Vec<u8>, PlotError> {
+    pub fn pdf(_: &str, _: &str, _: &str, _: Option<&Typeface>) -> Result<Vec<u8>, PlotError> {
         Err(PlotError::NoRenderer("PDF"))
     }
 }

@@ -1,9 +1,11 @@
 //! Every kind of picture from archives of both kinds: drawn, labelled with units, well formed, always the same.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cosmark_report::plot::{
     AxisWish, KINDS, Picture, PlotError, PlotRun, Sheet, Wishes, named as figure, of_interval, pictures, png,
+    typeface_of,
 };
 
 use crate::support::{READS, cosbench, failed, ours, ours_of_sizes};
@@ -413,6 +415,20 @@ fn a_column_of_a_paper_has_its_width_text_and_resolution() {
     assert!(width.abs_diff(2008) <= 1, "8.5 cm at 600 dots per inch: {width}");
     let resolution = png.windows(4).position(|part| part == b"pHYs").unwrap();
     assert_eq!(u32::from_be_bytes(png[resolution + 4..resolution + 8].try_into().unwrap()), 23_622);
+}
+
+#[test]
+fn words_of_every_picture_are_in_the_typeface_that_was_asked_for() {
+    let (_home, runs) = mixed();
+    let serif = typeface_of(vec![dejavu::serif::regular().to_vec()]).unwrap();
+    let wishes = Wishes { typeface: Some(Arc::new(serif)), ..Wishes::default() };
+    let drawn = |wishes: &Wishes| pictures(&runs[..1], &["ecdf", "percentiles"], wishes).unwrap().pictures;
+    for (own, set) in drawn(&Wishes::default()).iter().zip(&drawn(&wishes)) {
+        let svg = set.svg(Sheet::default());
+        assert!(svg.contains("font-family=\"'DejaVu Serif', DejaVu Sans, "), "{svg}");
+        assert_ne!(own.pdf(Sheet::default()).unwrap(), set.pdf(Sheet::default()).unwrap(), "{}", set.name);
+        assert_eq!(own.data(), set.data());
+    }
 }
 
 #[test]
