@@ -286,6 +286,25 @@ fn a_workload_that_is_printed_holds_no_secret_of_the_environment() {
 }
 
 #[test]
+fn a_quick_run_of_less_than_a_minute_has_a_point_each_second() {
+    let directory = tempfile::tempdir().unwrap();
+    let has = |options: &[&str]| {
+        let quick: &[&str] = &["quick", "s3+http://k:s@127.0.0.1:9", "--print"];
+        let output = run(directory.path(), &[quick, options].concat());
+        let text = stdout(&output);
+        assert!(text.contains("runtime:"), "{text}{}", stderr(&output));
+        text.contains("interval: 1s")
+    };
+    for runtime in ["10s", "30", "0.5m", "59999ms"] {
+        assert!(has(&["--runtime", runtime]), "{runtime}");
+    }
+    // Trials of a search decide by themselves when they know enough.
+    for options in ["--runtime 1m", "--runtime 5m", "", "--search p95<=5ms --runtime 10s"] {
+        assert!(!has(&options.split_whitespace().collect::<Vec<_>>()), "{options}");
+    }
+}
+
+#[test]
 fn quick_takes_the_login_that_amazons_tools_would_find() {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("home");

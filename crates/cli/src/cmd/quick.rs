@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -16,7 +17,7 @@ use crate::registry::CATALOG;
 use cosmark_controller::Settle;
 use cosmark_metrics::results::Statistic;
 use cosmark_workload::threshold::Threshold;
-use cosmark_workload::units::has_no_unit;
+use cosmark_workload::units::{has_no_unit, parse_duration};
 
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
@@ -453,6 +454,9 @@ fn search(args: &QuickArgs) -> String {
     )
 }
 
+/// Shorter runs have a point each second, or their charts and what is judged over time would have a few.
+const SHORT: Duration = Duration::from_secs(60);
+
 /// Objects 1..n are prepared and read; n+1..2n are written and deleted, so that no read can miss.
 fn main_stage(args: &QuickArgs, mix: &[(String, f64)]) -> String {
     let objects = args.objects;
@@ -469,6 +473,10 @@ fn main_stage(args: &QuickArgs, mix: &[(String, f64)]) -> String {
         workers(args),
         quoted(&format!("{runtime}{unit}"))
     );
+    let is_short = args.runtime.is_some() && parse_duration(runtime).is_ok_and(|time| time < SHORT);
+    if is_short && args.search.is_empty() {
+        text += "        interval: 1s\n";
+    }
     if !args.search.is_empty() && args.over == "rate" {
         text += "        rate: {shape: poisson, rate: 1/s}\n";
     }
