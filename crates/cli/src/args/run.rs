@@ -137,7 +137,7 @@ pub struct RunArgs {
 
 URLs (percent-encode special characters; KEY and SECRET may come from AWS_ACCESS_KEY_ID and \
 AWS_SECRET_ACCESS_KEY, from the profile of AWS_PROFILE in ~/.aws/credentials, or from ST_USER and ST_KEY):
-  s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..; several gateways of one store: @a:9000,b:9000
+  s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..; several gateways: @a:9000,b:9000
   swift+http://ACCOUNT%3AUSER:KEY@host:port/auth/v1.0[?container=NAME]
   dav+http://USER:PASSWORD@host:port/path       file:///directory
   rados://USER@monitor:port/POOL?keyring=FILE   or USER:KEY@; ?conf=/etc/ceph/ceph.conf instead of the monitor
