@@ -14,7 +14,7 @@ pub struct Seconds {
     pub failed: Vec<f64>,
     /// Body bytes of successes.
     pub bytes: Vec<f64>,
-    /// Response times of successes.
+    /// Response times of successes; of a closed loop without pacing they are service times.
     response: Vec<SparseLatency>,
 }
 
@@ -46,7 +46,8 @@ impl Seconds {
         }
         let middle = usize::try_from((start_ns / 2 + end_ns / 2) / SECOND).unwrap_or(usize::MAX);
         if let Some(times) = self.response.get_mut(middle) {
-            times.add(&op.response);
+            // Without pacing the two are the same, and a snapshot has them once.
+            times.add(op.response_or_service());
         }
     }
 

@@ -96,6 +96,22 @@ fn what_three_equal_slots_cost_is_what_was_planted() {
     assert_eq!((quiet.stretches, quiet.dips), (1, 0));
 }
 
+/// A closed loop without pacing has service times alone: with 5 s of 500 ms in a slot of 60 s, of 100 operations each.
+#[test]
+fn response_times_of_a_closed_loop_are_its_service_times() {
+    let mut seconds = Seconds::default();
+    for at in 0..400_u64 {
+        let mut op = second(100, 0, if (105..110).contains(&at) { 500 } else { 10 });
+        std::mem::swap(&mut op.response, &mut op.service);
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &op);
+    }
+    let played = Played { heal_s: Some(115.0), healed_s: Some(115.0), ..played(100.0) };
+    let result = results(&[spec(stall(), 30)], &[vec![played]], &seconds, LOAD, false).remove(0);
+    let slot = &result.slots[0];
+    assert_eq!((slot.void.as_ref(), slot.dip, slot.beyond_limit_s), (None, Some(false), Some(5.0)));
+    assert!(slot.p99_ms.is_some_and(|p99| (495.0..505.0).contains(&p99)), "{slot:?}");
+}
+
 #[test]
 fn a_void_slot_says_nothing_and_why_and_is_in_no_mean() {
     let void = Played { void: Some("nothing proves it".into()), ..played(200.0) };
