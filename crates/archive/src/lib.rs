@@ -66,7 +66,9 @@ pub use output::write_output;
 pub use readback::{ReadBackFiles, ReadBackProgress, add_durability};
 pub use record::containers::ContainersRecord;
 pub use record::durability::{DurabilityFinding, DurabilityRecord};
-pub use record::events::{EventKind, EventRecord, FAULT_HEALED, FAULT_LANDED, FAULT_VOID};
+pub use record::events::{
+    EventKind, EventRecord, FAULT_HEALED, FAULT_LANDED, FAULT_NOTICED, FAULT_VOID, FAULT_WHOLE,
+};
 pub use record::fio::{FioJobRecord, FioRecord, FioTimes};
 pub use record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};

@@ -18,6 +18,6 @@ mod thresholds;
 pub use archive_writer::{ArchiveListener, ArchiveWriter, Measured};
 pub use job::{EndClass, FaultNews, FaultsPlayed, NodesOfRun, ReadsBack, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
-pub use recover::recover;
+pub use recover::{JudgesFaults, recover};
 pub use run::{Ended, Unwritten, run_workload};
 pub use settle::Settle;

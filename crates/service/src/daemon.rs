@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum_server::Handle;
 use cosmark_archive::HostRecord;
 use cosmark_cluster::nats::Bus;
+use cosmark_controller::JudgesFaults;
 use cosmark_driver::{Catalog, Permit};
 use cosmark_workload::Environment;
 use tokio::sync::{mpsc, watch};
@@ -80,6 +81,8 @@ pub struct Setup {
     pub stores: Arc<Stores>,
     /// Has the faults of runs played.
     pub faults: PlaysFaults,
+    /// Judges the faults of runs that were cut off.
+    pub judges: JudgesFaults,
     /// Where studies are, and whether they may be started from here.
     pub studies: StudiesSetup,
     /// The command that lets a driver of another machine join, as pages show it; without secrets and places on this machine.
@@ -240,7 +243,7 @@ fn queue_of(
     reader: Arc<Reader>,
 ) -> (Arc<RunQueue>, mpsc::Receiver<End>) {
     let (archive, host, stores) = (setup.archive.clone(), setup.host.clone(), Arc::clone(&setup.stores));
-    let faults = setup.faults;
+    let (faults, judges) = (setup.faults, setup.judges);
     RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
         reader,
         pool,
@@ -248,6 +251,7 @@ fn queue_of(
         host,
         stores,
         faults,
+        judges,
         changed: Arc::new(move |id| {
             if let Some(queue) = queue.upgrade() {
                 queue.tell_run(id);

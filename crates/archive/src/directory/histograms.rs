@@ -388,7 +388,7 @@ impl HistogramLog {
     }
 
     /// The next line whose tag is wanted; the others are not even decoded.
-    pub(crate) fn next_wanted(
+    pub fn next_wanted(
         &mut self,
         wanted: &mut dyn FnMut(&str) -> bool,
     ) -> Option<Result<LoggedHistogram, ArchiveError>> {

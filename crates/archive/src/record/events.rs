@@ -18,6 +18,10 @@ pub const LONGEST_EVENT: usize = 4_000;
 pub const FAULT_LANDED: &str = "it is there: ";
 /// The same: it is healed; by whom, and why, follows where that was not the run when it was time.
 pub const FAULT_HEALED: &str = "healed";
+/// The same: the store's own state showed it.
+pub const FAULT_NOTICED: &str = "the store has noticed";
+/// The same: what it had cost of redundancy is whole again.
+pub const FAULT_WHOLE: &str = "redundancy is whole again";
 /// The same: nothing can be said of its slot, and why.
 pub const FAULT_VOID: &str = "void: ";
 

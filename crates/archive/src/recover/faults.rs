@@ -1,12 +1,14 @@
 //! What is known of the faults of a stage that was cut: what its timeline says of each slot, and what is still written down as in
-//! force. What they cost went with the process.
+//! force. What they cost is not judged here.
 
 use cosmark_metrics::{FaultFigure, FaultResult, SLOT_FIGURES, SlotResult};
 use cosmark_workload::model::Stage;
 use cosmark_workload::model::faults::{FaultKind, FaultSpec};
 use jiff::Timestamp;
 
-use crate::record::events::{EventKind, EventRecord, FAULT_HEALED, FAULT_LANDED, FAULT_VOID};
+use crate::record::events::{
+    EventKind, EventRecord, FAULT_HEALED, FAULT_LANDED, FAULT_NOTICED, FAULT_VOID, FAULT_WHOLE,
+};
 use crate::{FaultInForce, StageRecord};
 
 /// How it is said of a fault that its agent was asked whether it is healed.
@@ -112,6 +114,7 @@ fn slot_of(
     let end_s = from_s + spec.slot.as_secs_f64();
     let was_made = !matches!(spec.kind, FaultKind::None)
         && steps.first().is_some_and(|(_, text)| !text.starts_with(FAULT_VOID));
+    let after = |beginning: &str| found(beginning).map(|(at_s, _)| (at_s - from_s).max(0.0));
     let cut = (end_s > cut_s)
         .then(|| format!("cut {:.0} s before its end: the process that ran it was killed", end_s - cut_s));
     let mut slot = SlotResult {
@@ -123,6 +126,8 @@ fn slot_of(
         heal_s: healed.and_then(|(at_s, by)| healed_at(at_s, by)),
         healed_s: healed.and_then(|(at_s, by)| healed_at(at_s, by)),
         to_s: end_s.min(cut_s).max(from_s),
+        noticed_after_s: after(FAULT_NOTICED),
+        whole_after_s: after(FAULT_WHOLE),
         ..SlotResult::default()
     };
     let why = slot.void.clone().unwrap_or_else(|| UNKNOWN.to_owned());
@@ -184,7 +189,9 @@ mod tests {
             (5, EventKind::Fault, "gone 1: a on this machine"),
             (6, EventKind::Fault, "gone 1: it is there: c ended with 0"),
             (7, EventKind::Command, "gone 1: healed, says a command"),
+            (8, EventKind::Fault, "gone 1: the store has noticed"),
             (15, EventKind::Fault, "gone 1: healed"),
+            (40, EventKind::Fault, "gone 1: redundancy is whole again HEALTH_OK"),
             (35, EventKind::Fault, "gone 2: void: it was there before it was made"),
             (65, EventKind::Fault, "gone 3: a on this machine"),
             (66, EventKind::Fault, "gone 3: it is there: c ended with 0"),
@@ -211,6 +218,8 @@ mod tests {
             (None, Some("c ended with 0"), 35.0)
         );
         assert_eq!(first.unknown["depth"], UNKNOWN);
+        assert_eq!((first.noticed_after_s, first.whole_after_s), (Some(3.0), Some(35.0)));
+        assert_eq!((second.noticed_after_s, second.whole_after_s), (None, None));
         assert_eq!(second.void.as_deref(), Some("it was there before it was made"));
         assert!(
             third.void.as_ref().is_some_and(|why| why.starts_with("cut 25 s before its end")),
@@ -228,7 +237,7 @@ mod tests {
         );
 
         // Nobody has healed it, or nobody knows.
-        let events = &events[..9];
+        let events = &events[..11];
         let mut noted = FaultInForce::made_here("w1", "s1-main", "gone 3", "a", Heal::Itself);
         noted.since = at(65);
         for (left, words) in [

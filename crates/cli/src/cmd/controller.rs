@@ -89,6 +89,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         anonymous_loopback: args.anonymous_loopback,
         stores: Arc::new(stores(&args.nodes)?),
         faults: by_agents,
+        judges: cosmark_faults::judge_cut,
         studies: studies(args),
         join: None,
     };

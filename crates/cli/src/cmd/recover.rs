@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cosmark_archive::{Archive, killed_runs, open_run};
 use cosmark_controller::recover;
-use cosmark_faults::Agents;
+use cosmark_faults::{Agents, judge_cut};
 
 use crate::args::RecoverArgs;
 use crate::cmd::remote::agents_of;
@@ -84,7 +84,7 @@ fn one(directory: &Path, force: bool, asking: Option<&Asking>) -> Result<(), Pro
             eprintln!("cosmark: {problem}");
         }
     }
-    let Some(record) = recover(&archive, &directory, None, force)? else {
+    let Some(record) = recover(&archive, &directory, None, force, judge_cut)? else {
         println!("{}: the run is over and complete", directory.display());
         return Ok(());
     };

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use cosmark_archive::{FAULT_NOTICED, FAULT_WHOLE};
 use cosmark_workload::model::faults::FaultSpec;
 
 use super::{Ends, Played, Stage};
@@ -73,7 +74,7 @@ impl Stage<'_> {
             let mut unheard = None;
             match one.question.ask(&|| self.now_s() < last_s && !self.is_ended(ends)) {
                 Answer::Yes(said) => {
-                    self.tell(&format!("{}: redundancy is whole again {}", one.name, first_line(&said)));
+                    self.tell(&format!("{}: {FAULT_WHOLE} {}", one.name, first_line(&said)));
                     if let Some(played) = self.shared.state().slot_mut(one.of) {
                         played.whole_s = Some(self.now_s());
                     }
@@ -184,7 +185,7 @@ impl Stage<'_> {
             match question.ask(&holds) {
                 Answer::Yes(said) => {
                     played.noticed_s = Some(self.now_s());
-                    self.tell(&format!("{name}: the store has noticed {}", first_line(&said)));
+                    self.tell(&format!("{name}: {FAULT_NOTICED} {}", first_line(&said)));
                     return;
                 }
                 Answer::CannotTell(why) => {
@@ -230,11 +231,7 @@ impl Stage<'_> {
             match question.ask(&wanted) {
                 Answer::Yes(said) => {
                     played.whole_s = Some(self.now_s());
-                    self.tell(&format!(
-                        "{} {number}: redundancy is whole again {}",
-                        spec.name,
-                        first_line(&said)
-                    ));
+                    self.tell(&format!("{} {number}: {FAULT_WHOLE} {}", spec.name, first_line(&said)));
                     return None;
                 }
                 Answer::CannotTell(why) => {

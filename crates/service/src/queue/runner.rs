@@ -10,7 +10,7 @@ use cosmark_archive::{
 };
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{
-    ArchiveWriter, EndClass, Ended, FaultsPlayed, NodesOfRun, StopLevel, Unwritten, recover,
+    ArchiveWriter, EndClass, Ended, FaultsPlayed, JudgesFaults, NodesOfRun, StopLevel, Unwritten, recover,
 };
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_driver::{cosbench_xml, native_yaml};
@@ -52,6 +52,8 @@ pub struct Runner {
     pub stores: Arc<Stores>,
     /// Has the faults of runs played.
     pub faults: PlaysFaults,
+    /// Judges the faults of runs that were cut off.
+    pub judges: JudgesFaults,
     /// Called when the summary of a run has changed.
     pub changed: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -346,7 +348,8 @@ impl Runner {
     /// Ends a run whose process is gone, with its report; `None` when it was over.
     fn recover(&self, dir: &Path, reason: Option<&str>) -> Result<Option<RunRecord>, String> {
         let archive = Archive::open(&self.archive).map_err(|error| error.to_string())?;
-        let ended = recover(&archive, dir, reason, reason.is_some()).map_err(|error| error.to_string())?;
+        let ended = recover(&archive, dir, reason, reason.is_some(), self.judges)
+            .map_err(|error| error.to_string())?;
         if ended.is_some() && cosmark_report::html::page_is_built_in() {
             // It can be made at any time; that it could not be made now costs nothing.
             drop(cosmark_report::html::write(dir, None));
