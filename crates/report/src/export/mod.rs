@@ -4,6 +4,7 @@
 mod consistency;
 pub mod encode;
 mod events;
+mod faults;
 mod fill;
 mod history;
 mod influx;
@@ -115,6 +116,13 @@ pub const FORMATS: &[Format] = &[
         ending: "csv",
         binary: false,
         write: events::table,
+    },
+    Format {
+        name: "faults",
+        what: "what faults cost as a table (RFC 4180): every figure of every slot, and means with intervals (needs faults:)",
+        ending: "csv",
+        binary: false,
+        write: faults::table,
     },
     Format {
         name: "consistency",

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use cosmark_archive::{Run, open_run};
 use cosmark_metrics::results::Bound;
+use cosmark_metrics::{FaultFigure, FaultResult, SlotResult};
 use cosmark_report::export::encode::remote_write;
 use cosmark_report::export::{ExportError, FORMATS, Format, run_points};
 use serde_json::Value;
@@ -56,6 +57,54 @@ fn what_probers_did_is_a_history_for_others_and_a_run_without_them_says_so() {
     run.path = run.path.join("elsewhere");
     let refused = Format::named("history-edn").unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
     assert!(refused.contains("probes.csv") && refused.contains("consistency:"), "{refused}");
+}
+
+#[test]
+fn what_each_slot_of_a_fault_cost_is_a_table_with_what_is_not_known_and_why() {
+    let (_home, mut run) = run();
+    let heads_only = text(&run, "faults");
+    assert_eq!(heads_only.lines().count(), 1, "{heads_only}");
+    let first = SlotResult {
+        number: 1,
+        from_s: 60.5,
+        landed_s: Some(61.0),
+        depth: Some(0.8),
+        lost_operations: Some(800.0),
+        unknown: BTreeMap::from([("p99_ms".to_owned(), "too few, as said".to_owned())]),
+        ..SlotResult::default()
+    };
+    let void =
+        SlotResult { number: 2, from_s: 120.0, void: Some("=it was there".into()), ..SlotResult::default() };
+    let mean = FaultFigure {
+        figure: "depth".into(),
+        unit: "share".into(),
+        mean: Some(0.8),
+        low: Some(0.75),
+        slots: 1,
+        ..FaultFigure::default()
+    };
+    run.record.stages[0].faults = vec![FaultResult {
+        name: "gone".into(),
+        kind: "command".into(),
+        what: "a on this machine".into(),
+        slots: vec![first, void],
+        figures: vec![mean],
+        ..FaultResult::default()
+    }];
+    let stage = run.record.stages[0].id.clone();
+    let table = text(&run, "faults");
+    let has = |line: &str| {
+        let line = format!("{stage},gone,command,a on this machine,{line}");
+        assert!(table.lines().any(|one| one == line), "{line}\n{table}");
+    };
+    has("1,60.5,,depth,share,0.8,,,,");
+    has("1,60.5,,lost_operations,count,800,,,,");
+    has("1,60.5,,landed_after_s,s,0.5,,,,");
+    has("1,60.5,,p99_ms,ms,,,,,\"too few, as said\"");
+    has("all,,,depth,share,0.8,0.75,,1,");
+    // A spreadsheet computes nothing of what a store or a script has said.
+    assert!(!table.contains(",=it was there"), "{table}");
+    assert!(table.contains("it was there,depth,share,,,,,"), "{table}");
 }
 
 #[test]
