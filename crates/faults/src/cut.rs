@@ -113,7 +113,7 @@ impl Counts {
         let (ok, bytes) = self.of.entry(line.tag.clone()).or_default();
         *ok = ok.saturating_add(line.ok);
         *bytes = bytes.saturating_add(line.bytes);
-        let failed = OpSnapshot { failed: line.failed, ..OpSnapshot::default() };
+        let failed = OpSnapshot { failed: line.failed, errors: line.sums().errors, ..OpSnapshot::default() };
         seconds.add(nanos(line.start_s), nanos(line.end_s), &failed);
     }
 
@@ -251,6 +251,7 @@ fn forget_failures(result: &mut FaultResult, coarse_s: f64) {
     for slot in &mut result.slots {
         slot.first_error_after_s = None;
         slot.failed_operations = None;
+        slot.errors.clear();
         if slot.void.is_some() {
             continue;
         }

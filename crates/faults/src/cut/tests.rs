@@ -3,7 +3,7 @@
 use std::fs;
 
 use cosmark_archive::{Archive, EventRecord, HostRecord, NewRun, StageState, open_run};
-use cosmark_metrics::{Latency, Phase, Snapshot};
+use cosmark_metrics::{Latency, Outcome, Phase, Snapshot};
 use cosmark_workload::{Environment, Format, parse_what_is_there};
 
 use super::*;
@@ -32,7 +32,8 @@ fn second(at: u32) -> OpSnapshot {
     };
     let (response, service) = (times(), times());
     let ok = u64::from(ok);
-    OpSnapshot { ok, failed, bytes: ok * 1000, response, service, ..OpSnapshot::default() }
+    let errors = (failed > 0).then_some((Outcome::failed("http_503"), failed)).into_iter().collect();
+    OpSnapshot { ok, failed, bytes: ok * 1000, response, service, errors, ..OpSnapshot::default() }
 }
 
 fn slots() -> Vec<SlotResult> {
@@ -111,6 +112,7 @@ fn a_slot_that_was_over_when_its_run_was_killed_costs_what_it_would_have() {
     assert_eq!((slot.void.as_ref(), slot.dip, slot.depth), (None, Some(true), Some(0.8)));
     assert_eq!((slot.lost_operations, slot.lost_bytes), (Some(800.0), Some(800_000.0)));
     assert_eq!((slot.first_error_after_s, slot.failed_operations), (Some(0.0), Some(30)));
+    assert_eq!(slot.errors, BTreeMap::from([("http_503".to_owned(), 30)]));
     assert_eq!((slot.back_after_s, slot.beyond_limit_s), (Some(10.0), Some(10.0)));
     assert_eq!((slot.noticed_after_s, slot.whole_after_s), (Some(4.0), Some(15.0)));
     assert_eq!((slot.manual_steps, slot.landed_s, slot.healed_s), (Some(1), Some(60.2), Some(70.0)));
@@ -138,6 +140,7 @@ fn failures_that_were_written_down_by_longer_intervals_are_in_no_second() {
         (None, None, None),
         "{slot:?}"
     );
+    assert!(slot.errors.is_empty(), "{slot:?}");
     for figure in ["first_error_after_s", "failed_operations", "beyond_limit_s"] {
         assert!(slot.unknown[figure].contains("known by 5 s only"), "{figure}: {slot:?}");
     }

@@ -1,6 +1,8 @@
 //! What a stage did in each second of its load, all its works and drivers together.
 
-use cosmark_metrics::{Latency, OpSnapshot, SparseLatency};
+use std::collections::BTreeMap;
+
+use cosmark_metrics::{Latency, OpSnapshot, Outcome, SparseLatency};
 
 /// More seconds are not kept: a day and a bit.
 const MOST_SECONDS: usize = 100_000;
@@ -16,6 +18,8 @@ pub struct Seconds {
     pub bytes: Vec<f64>,
     /// Response times of successes; of a closed loop without pacing they are service times.
     response: Vec<SparseLatency>,
+    /// Failures by class, of the seconds that have any.
+    errors: BTreeMap<usize, BTreeMap<Outcome, f64>>,
 }
 
 impl Seconds {
@@ -42,6 +46,9 @@ impl Seconds {
                 if let Some(sum) = series.get_mut(at) {
                     *sum += count as f64 * share;
                 }
+            }
+            for (class, count) in &op.errors {
+                *self.errors.entry(at).or_default().entry(*class).or_default() += *count as f64 * share;
             }
         }
         let middle = usize::try_from((start_ns / 2 + end_ns / 2) / SECOND).unwrap_or(usize::MAX);
@@ -78,6 +85,17 @@ impl Seconds {
         self.failed.truncate(seconds);
         self.bytes.truncate(seconds);
         self.response.truncate(seconds);
+        drop(self.errors.split_off(&seconds));
+    }
+
+    /// Failures of the seconds `from..to` by class.
+    #[must_use]
+    pub fn errors(&self, from: usize, to: usize) -> BTreeMap<String, f64> {
+        let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+        for (class, count) in self.errors.range(from..to.max(from)).flat_map(|(_, of)| of) {
+            *sums.entry(class.label()).or_default() += *count;
+        }
+        sums
     }
 
     /// Response times of the seconds `from..to` together.

@@ -107,6 +107,8 @@ impl Basis<'_> {
         unknown.add("dip_after_s", slot.dip_after_s.is_none(), Some("the rate did not fall"));
         let failed = self.seconds.failed.get(from..to).unwrap_or_default();
         slot.failed_operations = Some(count(failed.iter().sum()));
+        let errors = self.seconds.errors(from, to).into_iter().map(|(class, sum)| (class, count(sum)));
+        slot.errors = errors.filter(|(_, failed)| *failed > 0).collect();
         let first = failed.iter().position(|failed| *failed > healthy.failed);
         slot.first_error_after_s = first.map(|at| (real(from + at) - played.from_s).max(0.0));
         unknown.add(

@@ -1,9 +1,10 @@
 //! Slots whose truth is known.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cosmark_archive::{MissingRecord, PauseRecord};
-use cosmark_metrics::{Latency, OpSnapshot};
+use cosmark_metrics::{Latency, OpSnapshot, Outcome};
 use cosmark_workload::model::faults::{FaultAt, ProxyFault};
 
 use super::*;
@@ -34,7 +35,8 @@ fn stall() -> FaultKind {
 fn second(ok: u64, failed: u64, ms: u64) -> OpSnapshot {
     let mut response = Latency::preallocated();
     response.record_many(ms * 1_000_000, u32::try_from(ok).unwrap());
-    OpSnapshot { ok, failed, bytes: ok * 1000, response, ..OpSnapshot::default() }
+    let errors = (failed > 0).then_some((Outcome::failed("http_503"), failed)).into_iter().collect();
+    OpSnapshot { ok, failed, bytes: ok * 1000, response, errors, ..OpSnapshot::default() }
 }
 
 /// 100/s; from 100, 200 and 300 on ten seconds of 20/s with failures and 500 ms, then 60/s for five.
@@ -79,6 +81,7 @@ fn what_three_equal_slots_cost_is_what_was_planted() {
         assert_eq!(slot.lost_operations, Some(1000.0), "{slot:?}");
         assert_eq!(slot.lost_bytes, Some(1_000_000.0));
         assert_eq!((slot.depth, slot.failed_operations), (Some(0.8), Some(30)));
+        assert_eq!(slot.errors, BTreeMap::from([("http_503".to_owned(), 30)]));
         assert_eq!((slot.first_error_after_s, slot.dip_after_s), (Some(0.0), Some(0.0)));
         assert_eq!((slot.back_after_s, slot.beyond_limit_s), (Some(15.0), Some(15.0)));
         assert_eq!((slot.below_tenth_s, slot.manual_steps), (Some(0.0), Some(1)));

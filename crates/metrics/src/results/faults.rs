@@ -98,6 +98,9 @@ pub struct SlotResult {
     pub made_up_operations: Option<f64>,
     /// Operations that failed.
     pub failed_operations: Option<u64>,
+    /// These by class, as in an operation; none where that is not known.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
     /// Seconds with less than a tenth of the level.
     pub below_tenth_s: Option<f64>,
     /// Seconds in which the 99th percentile of the response time was beyond `limit`, more than 1 % of operations

@@ -39,24 +39,32 @@ fn rows(fault: &FaultResult) -> Vec<[String; 10]> {
     of_slots.chain(fault.figures.iter().map(of_figure)).collect()
 }
 
-/// Every figure of a slot; one that is not known has its reason.
+/// Every figure of a slot, and its failures by class; a figure that is not known has its reason.
 fn of_slot(slot: &SlotResult) -> impl Iterator<Item = [String; 10]> {
-    SLOT_FIGURES.iter().map(move |row| {
+    let figures = SLOT_FIGURES.iter().map(move |row| {
         let value = (row.of)(slot);
         let why = slot.unknown.get(row.figure).filter(|_| value.is_none());
-        [
-            slot.number.to_string(),
-            slot.from_s.to_string(),
-            slot.void.clone().unwrap_or_default(),
-            row.figure.to_owned(),
-            row.unit.to_owned(),
-            number(value),
-            String::new(),
-            String::new(),
-            String::new(),
-            why.cloned().unwrap_or_default(),
-        ]
-    })
+        row_of(slot, row.figure, row.unit, number(value), why.cloned().unwrap_or_default())
+    });
+    let errors = slot.errors.iter().map(move |(class, count)| {
+        row_of(slot, &format!("errors.{class}"), "count", count.to_string(), String::new())
+    });
+    figures.chain(errors)
+}
+
+fn row_of(slot: &SlotResult, figure: &str, unit: &str, value: String, why: String) -> [String; 10] {
+    [
+        slot.number.to_string(),
+        slot.from_s.to_string(),
+        slot.void.clone().unwrap_or_default(),
+        figure.to_owned(),
+        unit.to_owned(),
+        value,
+        String::new(),
+        String::new(),
+        String::new(),
+        why,
+    ]
 }
 
 /// The mean of a figure and its interval.

@@ -70,6 +70,7 @@ fn what_each_slot_of_a_fault_cost_is_a_table_with_what_is_not_known_and_why() {
         landed_s: Some(61.0),
         depth: Some(0.8),
         lost_operations: Some(800.0),
+        errors: BTreeMap::from([("http_503".to_owned(), 30)]),
         unknown: BTreeMap::from([("p99_ms".to_owned(), "too few, as said".to_owned())]),
         ..SlotResult::default()
     };
@@ -101,6 +102,7 @@ fn what_each_slot_of_a_fault_cost_is_a_table_with_what_is_not_known_and_why() {
     has("1,60.5,,lost_operations,count,800,,,,");
     has("1,60.5,,landed_after_s,s,0.5,,,,");
     has("1,60.5,,p99_ms,ms,,,,,\"too few, as said\"");
+    has("1,60.5,,errors.http_503,count,30,,,,");
     has("all,,,depth,share,0.8,0.75,,1,");
     // A spreadsheet computes nothing of what a store or a script has said.
     assert!(!table.contains(",=it was there"), "{table}");
