@@ -428,7 +428,7 @@ pub fn text(record: &RunRecord) -> String {
                 format!("{} {which}: void: {why}", fault.name)
             },
         ));
-        said.extend(errors_of(fault).map(|errors| format!("{}: failed in its slots: {errors}", fault.name)));
+        said.extend(fault.failed_as().map(|failed| format!("{}: {failed}", fault.name)));
         said.extend(fault.remarks.iter().map(|remark| format!("{}: {remark}", fault.name)));
     }
     lines.push(fit::table(&columns, &rows, |_, _| Ink::Plain));
@@ -441,16 +441,6 @@ pub fn text(record: &RunRecord) -> String {
     said.dedup();
     lines.extend(said);
     lines.join("\n")
-}
-
-/// Failures by class in the slots that count; `None` where nothing failed.
-fn errors_of(fault: &FaultResult) -> Option<String> {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for (class, count) in fault.slots.iter().flat_map(|slot| &slot.errors) {
-        *sums.entry(class).or_default() += count;
-    }
-    let all: Vec<String> = sums.iter().map(|(class, count)| format!("{count} {class}")).collect();
-    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn shown(figure: &FaultFigure) -> String {

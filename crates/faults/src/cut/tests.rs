@@ -13,7 +13,7 @@ storage: {type: mock}
 stages:
 - name: main
   faults: [{name: gone, type: command, inject: a, heal: b, proof: c, at: 60s, hold: 10s, slot: 60s, keep: 30s, limit: 200ms, repeats: 3}]
-  works: [{name: w, workers: 9, runtime: 300s, interval: 1s, rate: {rate: 100/s}, operations: [{type: read, containers: c(1), objects: c(1)}]}]
+  works: [{name: w, workers: 9, runtime: 300s, interval: 1s, rate: {rate: 100/s, when_full: drop}, operations: [{type: read, containers: c(1), objects: c(1)}]}]
 ";
 /// The run was killed then: in the second slot, and before the third one.
 const KILLED_S: u32 = 130;

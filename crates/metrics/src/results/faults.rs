@@ -256,10 +256,49 @@ pub const SLOT_FIGURES: &[SlotFigure] = &[
     row("manual_steps", "steps to heal it", "count", |slot| slot.manual_steps.map(f64::from)),
 ];
 
+impl FaultResult {
+    /// As what operations failed in the slots that count, most often first; `None` where none did, or that is not known.
+    #[must_use]
+    pub fn failed_as(&self) -> Option<String> {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        let counted = self.slots.iter().filter(|slot| slot.void.is_none());
+        for (class, count) in counted.flat_map(|slot| &slot.errors) {
+            let sum = sums.entry(class).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        let mut all: Vec<(&str, u64)> = sums.into_iter().filter(|(_, count)| *count > 0).collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let said: Vec<String> = all.iter().map(|(class, count)| format!("{class} ({count})")).collect();
+        (!said.is_empty()).then(|| format!("operations failed in its slots as {}", said.join(", ")))
+    }
+}
+
 impl SlotResult {
     /// The figure of this name; `None` where it is not known, or there is none of the name.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         SLOT_FIGURES.iter().find(|row| row.figure == name).and_then(|row| (row.of)(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_summed_by_class_over_the_slots_that_count() {
+        let slot = |void: Option<&str>, errors: &[(&str, u64)]| SlotResult {
+            void: void.map(str::to_owned),
+            errors: errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect(),
+            ..SlotResult::default()
+        };
+        let of = |slots: Vec<SlotResult>| FaultResult { slots, ..FaultResult::default() }.failed_as();
+        let slots = vec![
+            slot(None, &[("http_503", 3), ("timeout", 7)]),
+            slot(Some("x"), &[("reset", 99)]),
+            slot(None, &[("http_503", 5)]),
+        ];
+        assert_eq!(of(slots).as_deref(), Some("operations failed in its slots as http_503 (8), timeout (7)"));
+        assert_eq!(of(vec![slot(None, &[]), slot(None, &[("timeout", 0)])]), None);
     }
 }

@@ -66,7 +66,7 @@ pub fn fault(fault: &FaultResult) -> FaultData {
                 time(proxy.max_us)
             )
         }),
-        remarks: fault.remarks.clone(),
+        remarks: fault.failed_as().into_iter().chain(fault.remarks.iter().cloned()).collect(),
     }
 }
 
