@@ -436,7 +436,25 @@ fn grown_back(quantity: &Quantity, before: f64, now: f64) -> (f64, bool) {
     }
 }
 
+/// What is asked for in every second reading, and said again in those between ([`crate::links::EVERY`]).
+static IN_TURNS: &[&Quantity] =
+    &[&q::QUEUE_SEND_DROPS, &q::QUEUE_RECEIVE_DROPS, &q::QUEUE_HELD, &q::QUEUE_REQUEUES, &q::QUEUE_SENT];
+
+/// Of such a number its first and its last point, where these say what was true at the reading before: else what it grew by is
+/// of a second more or less than its time, of four.
+fn renewed_ends<'a>(quantity: &Quantity, points: &'a [(u64, f64)]) -> &'a [(u64, f64)] {
+    let is_said_again = |pair: &[(u64, f64)]| pair[0].1 == pair[1].1;
+    let is_one = IN_TURNS.iter().any(|row| row.id == quantity.id) && points.len() > 3;
+    if !is_one || !points.windows(2).any(is_said_again) {
+        return points;
+    }
+    let from = usize::from(!is_said_again(&points[..2]));
+    let to = points.len() - usize::from(is_said_again(&points[points.len() - 2..]));
+    &points[from..to]
+}
+
 fn counter(quantity: &Quantity, points: &[(u64, f64)], resets: &mut usize) -> Option<(f64, f64)> {
+    let points = renewed_ends(quantity, points);
     let whole = span_s(points);
     if whole <= 0.0 {
         return None;

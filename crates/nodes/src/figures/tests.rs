@@ -415,6 +415,28 @@ fn a_queue_that_counts_more_headers_than_its_device_is_full_at_what_it_counts() 
 }
 
 #[test]
+fn what_a_queue_says_in_every_second_reading_only_is_no_more_or_less_than_it_sent() {
+    // Two readings a second, of 4 s or a little less; the queue is asked in the even or the odd ones.
+    for (first, count) in [(0, 9), (1, 9), (0, 8), (1, 8), (0, 4), (1, 5)] {
+        let read: Vec<Reading> = (first..first + count)
+            .map(|turn: u32| {
+                let mut reading = Reading { at_ns: u64::from(turn) * 500_000_000, samples: Vec::new() };
+                reading.add(&q::NETWORK_SENT, "lo", f64::from(turn) * 2.4e6);
+                reading.add(&q::SEND_LIMIT, "lo", 5e6);
+                reading.add(&q::QUEUE_SENT, "lo", f64::from(turn / 2) * 5e6);
+                reading.add(&q::QUEUE_HELD, "lo", f64::from(turn / 2) * 300.0);
+                reading
+            })
+            .collect();
+        let found = over(&read, ALL.0, ALL.1);
+        let link = found.units.iter().find(|unit| unit.kind == Kind::NetworkTransmit).unwrap();
+        let held = found.quantities.iter().find(|one| one.quantity == q::QUEUE_HELD.id).unwrap();
+        assert!((link.busy - 1.0).abs() < 1e-9, "{first} {count}: {link:?}");
+        assert!((held.mean - 300.0).abs() < 1e-6, "{first} {count}: {held:?}");
+    }
+}
+
+#[test]
 fn what_can_be_full_is_a_unit_and_a_link_without_a_speed_is_none() {
     let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
     for (at, reading) in read.iter_mut().enumerate() {
