@@ -96,12 +96,7 @@ fn simulate(store: &Store, shares: &[f64], workers: usize, operations: usize, se
         client_clear: true,
         usage: busy
             .iter()
-            .map(|busy| Usage {
-                busy: Some(busy / 1e3 / window_s),
-                waiting: None,
-                by_client: None,
-                by_others: None,
-            })
+            .map(|busy| Usage { busy: Some(busy / 1e3 / window_s), waiting: None, ..Usage::default() })
             .collect(),
     }
 }
@@ -310,12 +305,7 @@ fn twice_the_processes_of_a_daemon_are_limited_by_the_machine_next() {
     for load in &mut loads {
         let thread = load.usage[0];
         load.usage = vec![
-            Usage {
-                busy: thread.busy.map(|busy| busy * 0.7),
-                waiting: None,
-                by_client: None,
-                by_others: None,
-            },
+            Usage { busy: thread.busy.map(|busy| busy * 0.7), waiting: None, ..Usage::default() },
             thread,
         ];
     }

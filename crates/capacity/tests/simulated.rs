@@ -157,8 +157,7 @@ fn ladder_of(store: &Store, units: Vec<Unit>, seed: u64) -> Ladder {
                 .map(|(busy, queue)| Usage {
                     busy: Some(*busy),
                     waiting: Some(Waiting::Queue(*queue)),
-                    by_client: None,
-                    by_others: None,
+                    ..Usage::default()
                 })
                 .collect(),
             ..Step::default()
@@ -710,8 +709,7 @@ fn never_idle_under_load(kind: Kind, slots: usize, seconds: f64, waits: f64) -> 
         usage: vec![Usage {
             busy: Some(busy * (1.0 - waits)),
             waiting: Some(Waiting::Share(if kind == Kind::Thread { busy * waits } else { busy.powi(4) })),
-            by_client: None,
-            by_others: None,
+            ..Usage::default()
         }],
         ..Step::default()
     };

@@ -310,14 +310,14 @@ pub fn bound_to() -> Option<[u64; 4]> {
 
 fn parse_bound(status: &str, online: &str) -> Option<[u64; 4]> {
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    let (allowed, online) = (parse_processors(allowed)?, parse_processors(online)?);
+    let (allowed, online) = (parse_list(allowed)?, parse_list(online)?);
     let mut own = allowed;
     own.iter_mut().zip(online).for_each(|(own, online)| *own &= online);
     (own != online && own != [0; 4]).then_some(own)
 }
 
 /// `0-3,8`; `None` where there are more than the bits can say.
-fn parse_processors(list: &str) -> Option<[u64; 4]> {
+fn parse_list(list: &str) -> Option<[u64; 4]> {
     let mut found = [0_u64; 4];
     for part in list.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -248,7 +248,7 @@ fn sampled(at: usize, station: &Station, seen: &Seen) -> Vec<(Unit, Usage)> {
     let own = &seen.sums[at];
     let share = |time: f64| time / seen.window_s;
     let busy = |used: f64| Some(station.background + (1.0 - station.background) * used);
-    let usage = |used: f64, waiting| Usage { busy: busy(used), waiting, by_client: None, by_others: None };
+    let usage = |used: f64, waiting| Usage { busy: busy(used), waiting, ..Usage::default() };
     let all = seen.used(at, station.servers);
     let waited = share(own.waiting);
     let any = share(own.more_than[0]);

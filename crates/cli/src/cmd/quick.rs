@@ -170,7 +170,7 @@ fn hosts_apart(text: &str) -> (String, Vec<&str>) {
 
 /// The hosts beside that of `url`, each as `host` or `host:port`.
 fn beside(url: &Url, others: &[&str]) -> Result<Vec<String>, String> {
-    if !others.is_empty() && !(url.scheme().starts_with("s3+") || url.scheme() == "rados") {
+    if !(others.is_empty() || url.scheme().starts_with("s3+") || url.scheme() == "rados") {
         return Err("only s3 and rados take several hosts".to_owned());
     }
     others.iter().map(|other| host_beside(url, other)).collect()

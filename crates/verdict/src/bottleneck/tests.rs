@@ -281,14 +281,17 @@ fn memory_that_was_short_at_the_highest_load_is_said_where_it_may_be_the_limit()
     }
 }
 
+/// A quantity, and what it comes to at so many workers.
+type Figure = (&'static str, fn(f64) -> f64);
+
 /// A server whose queue of connections is short, or a link on the way that nobody looks at and that drops what is too much.
 #[test]
 fn connections_and_segments_that_are_dropped_at_the_highest_load_are_said_where_nothing_is_named() {
-    let text = |figures: &[(&str, fn(f64) -> f64)], by_client: fn(f64) -> f64, has_disk: bool| {
+    let text = |figures: &[Figure], by_client: fn(f64) -> f64, has_disk: bool| {
         let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
         for stage in &mut stages {
             let workers = load_of(stage).unwrap().1;
-            let figure = |(quantity, of): &(&str, fn(f64) -> f64)| {
+            let figure = |(quantity, of): &Figure| {
                 let mean = of(workers);
                 QuantityResult { quantity: (*quantity).to_owned(), unit: String::new(), mean, highest: mean }
             };
@@ -303,9 +306,9 @@ fn connections_and_segments_that_are_dropped_at_the_highest_load_are_said_where_
         }
         bottlenecks(&run(stages))[0].text.clone()
     };
-    let drops: (&str, fn(f64) -> f64) = ("tcp_listen_drops", |workers| 0.75 * workers);
-    let sent: (&str, fn(f64) -> f64) = ("tcp_segments_sent", |_| 1000.0);
-    let resent: (&str, fn(f64) -> f64) = ("tcp_segments_resent", |workers| 2.0 * workers);
+    let drops: Figure = ("tcp_listen_drops", |workers| 0.75 * workers);
+    let sent: Figure = ("tcp_segments_sent", |_| 1000.0);
+    let resent: Figure = ("tcp_segments_resent", |workers| 2.0 * workers);
     let said = text(&[drops], |_| 0.0, false);
     assert!(said.contains("12/s on s1 (storage): look at its length (backlog)"), "{said}");
     assert!(!said.contains("sent again"), "{said}");
@@ -317,8 +320,8 @@ fn connections_and_segments_that_are_dropped_at_the_highest_load_are_said_where_
     let said = text(&[], |workers| 200.0 * workers, false);
     assert!(said.contains("segments were sent again, 3.2 % of those of the client"), "{said}");
     // As many at any load, too few, or beside a name.
-    let always: (&str, fn(f64) -> f64) = ("tcp_listen_drops", |_| 12.0);
-    let few: (&str, fn(f64) -> f64) = ("tcp_segments_resent", |workers| 0.5 * workers);
+    let always: Figure = ("tcp_listen_drops", |_| 12.0);
+    let few: Figure = ("tcp_segments_resent", |workers| 0.5 * workers);
     for (figures, has_disk) in
         [(vec![always], false), (vec![sent, few], false), (vec![drops, sent, resent], true)]
     {
