@@ -268,15 +268,7 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     }
     queued::name(ladder, &mut found, plateau, &level);
     if full.is_empty() {
-        let is_open = matches!(found.answer, Answer::Unexplained | Answer::TooFewSteps);
-        let shared = if is_open { batching::named(ladder, &all, &steps) } else { None };
-        if let Some(shared) = shared.filter(|shared| batching::is_counted(ladder, shared)) {
-            return Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared };
-        }
-        return match found.answer {
-            Answer::Unexplained => in_turn::named(ladder, found, plateau, &steps),
-            _ => found,
-        };
+        return by_a_limit(ladder, found, plateau, &all, &steps);
     }
     // Where throughput is not level, nothing else is named than what has been full since half of that load.
     let Answer::Named { units, confidence } = &mut found.answer else { return unreached() };
@@ -291,6 +283,21 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     }
     *confidence = Confidence::Medium.min(*confidence);
     found
+}
+
+/// Where throughput is level and nothing was named: a limit of input and output that ever more operations share, or for which they
+/// wait in turn with its device.
+fn by_a_limit(ladder: &Ladder, found: Diagnosis, plateau: f64, all: &[&Step], steps: &[&Step]) -> Diagnosis {
+    let is_open = matches!(found.answer, Answer::Unexplained | Answer::TooFewSteps);
+    let shared = if is_open { batching::named(ladder, all, steps) } else { None };
+    if let Some(shared) = shared.filter(|shared| batching::is_counted(ladder, shared)) {
+        let skewed = found.skewed;
+        return Diagnosis { plateau_per_s: Some(plateau), skewed, still_grew: None, ..shared };
+    }
+    match found.answer {
+        Answer::Unexplained => in_turn::named(ladder, found, plateau, steps),
+        _ => found,
+    }
 }
 
 /// The first of the level steps may still be on its way there.

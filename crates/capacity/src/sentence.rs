@@ -41,25 +41,7 @@ pub fn say(ladder: &Ladder, diagnosis: &Diagnosis) -> Sentence {
 fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     let plateau = diagnosis.plateau_per_s.map(rate).unwrap_or_default();
     match &diagnosis.answer {
-        Answer::Named { units, confidence } => {
-            let least = diagnosis.candidates.iter().find(|one| units.contains(&one.unit));
-            let plateau_per_s = diagnosis.plateau_per_s.unwrap_or_default();
-            let numbers = least.map(|one| numbers(ladder, one, plateau_per_s)).unwrap_or_default();
-            let name = name(ladder, units);
-            let mut why = diagnosis.still_grew.map(still_grew).unwrap_or_default();
-            if least.is_some_and(|one| is_in_turn(ladder, one)) {
-                why.push_str(IN_TURN);
-            }
-            match confidence {
-                Confidence::Low => format!(
-                    "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured{why}"
-                ),
-                Confidence::Medium => {
-                    format!("{name}: the bottleneck {numbers}, with medium confidence{why}")
-                }
-                Confidence::High => format!("{name}: the bottleneck {numbers}"),
-            }
-        }
+        Answer::Named { units, confidence } => named(ladder, diagnosis, units, *confidence),
         Answer::Several(units) => {
             let names: Vec<String> = units.iter().map(|unit| name(ladder, &[*unit])).collect();
             format!(
@@ -108,6 +90,27 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Answer::NothingMeasured => {
             "no machine of the store was measured: list them under `nodes:`".to_owned()
         }
+    }
+}
+
+/// The units that are named, and by which numbers.
+fn named(ladder: &Ladder, diagnosis: &Diagnosis, units: &[usize], confidence: Confidence) -> String {
+    let least = diagnosis.candidates.iter().find(|one| units.contains(&one.unit));
+    let plateau_per_s = diagnosis.plateau_per_s.unwrap_or_default();
+    let numbers = least.map(|one| numbers(ladder, one, plateau_per_s)).unwrap_or_default();
+    let name = name(ladder, units);
+    let mut why = diagnosis.still_grew.map(still_grew).unwrap_or_default();
+    if least.is_some_and(|one| is_in_turn(ladder, one)) {
+        why.push_str(IN_TURN);
+    }
+    match confidence {
+        Confidence::Low => {
+            format!(
+                "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured{why}"
+            )
+        }
+        Confidence::Medium => format!("{name}: the bottleneck {numbers}, with medium confidence{why}"),
+        Confidence::High => format!("{name}: the bottleneck {numbers}"),
     }
 }
 

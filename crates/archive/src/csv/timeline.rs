@@ -198,10 +198,13 @@ fn parse_row(head: &Head, fields: &[&str], effort: &mut Effort) -> Result<Timeli
     let entry = |fields: &[&str]| -> Result<TimelineEntry, String> {
         Ok(TimelineEntry { time: time_of(fields), operations: values(labels, head.has_processing, fields)? })
     };
-    if fields.len() > expected
-        && let Some(whole) = head.joined(labels.len(), fields, effort)
-    {
-        return entry(&whole.iter().map(String::as_str).collect::<Vec<&str>>());
+    if fields.len() > expected {
+        if let Some(whole) = head.joined(labels.len(), fields, effort) {
+            return entry(&whole.iter().map(String::as_str).collect::<Vec<&str>>());
+        }
+        if let Some(problem) = effort.problem() {
+            return Err(problem);
+        }
     }
     // With commas a row of fewer works may have as many fields as one of all.
     if !head.ends_as(labels.len(), fields) {

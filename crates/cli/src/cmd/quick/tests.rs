@@ -1,3 +1,5 @@
+//! Addresses and mixes of `quick`, right and wrong ones.
+
 use super::*;
 
 #[test]
