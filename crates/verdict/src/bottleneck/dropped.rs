@@ -73,8 +73,8 @@ fn again(node: &NodeResult) -> (f64, f64) {
 /// The same of the connections of all clients to the store.
 fn again_by_clients(stage: &StageRecord) -> (f64, f64) {
     let known = || stage.clients.iter().filter(|one| one.seconds > 0.0);
-    let resent: u64 = known().filter_map(|one| one.tcp_retransmitted).sum();
-    let sent: u64 = known().filter_map(|one| one.tcp_segments_out).sum();
+    let resent: f64 = known().filter_map(|one| one.tcp_retransmitted).map(real).sum();
+    let sent: f64 = known().filter_map(|one| one.tcp_segments_out).map(real).sum();
     let per_s = known().map(|one| real(one.tcp_retransmitted.unwrap_or(0)) / one.seconds).sum();
-    (real(resent) / real(sent.max(1)), per_s)
+    (resent / sent.max(1.0), per_s)
 }
