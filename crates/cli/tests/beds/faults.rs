@@ -161,7 +161,7 @@ fn swift_keeps_all_that_it_acknowledged_while_a_device_is_replaced_in_its_rings(
     // One that an earlier test has replaced is filled first.
     let is_lost =
         || swift(&["lose", "node.4"]).status.success() || stdout(&swift(&["list"])).contains("node.4.lose");
-    assert!(within(240, is_lost), "{:?}", swift(&["lose", "node.4"]));
+    assert!(within(600, is_lost), "{:?}", swift(&["lose", "node.4"]));
     let (lost, proof, twice) = (devices(), swift(&["proof", "lose", "node.4"]), swift(&["lose", "node.3"]));
     let (healed, back) = (swift(&["healall"]), devices());
     let bed = repository().join("testbeds/swift");
