@@ -222,6 +222,14 @@ fn numbers(ladder: &Ladder, one: &Candidate, plateau_per_s: f64) -> String {
     if one.when_full.is_some() && ladder.units[one.unit].kind == Kind::Disk {
         return format!("({busy}{plateau} observed; {})", by_its_queue(one));
     }
+    if one.when_full.is_some() && is_in_turn(ladder, one) {
+        return format!(
+            "({busy}{plateau} observed; an operation costs it {} at the steps below 60 %, by which it would let {} through if nothing else \
+             was waited for)",
+            duration(one.demand.seconds),
+            rate(one.demand.ceiling_per_s())
+        );
+    }
     if let Some(seconds) = one.when_full {
         return format!(
             "({busy}an operation costs it {}; {}, {plateau} observed; a limit that nobody looked at may lie not far above)",

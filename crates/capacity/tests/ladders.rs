@@ -815,6 +815,47 @@ fn a_thread_that_waits_for_its_processor_for_the_rest_of_the_time_is_full() {
     }
 }
 
+/// A third run, whose low loads let expect that an operation costs ever less up to 341/s, and it did not.
+const OF_ONE_WORKER_UNFALLEN: [(f64, f64, f64, f64); 14] = [
+    (0.146, 20.0, 0.10288, 0.0174),
+    (0.29, 40.0, 0.20043, 0.0407),
+    (0.512, 70.0, 0.34107, 0.0613),
+    (0.643, 100.0, 0.44932, 0.0298),
+    (0.781, 130.0, 0.53958, 0.0366),
+    (1.086, 159.9, 0.62701, 0.0462),
+    (1.434, 185.1, 0.73873, 0.0519),
+    (1.998, 182.6, 0.8154, 0.0827),
+    (3.997, 219.4, 0.8558, 0.1095),
+    (7.997, 249.4, 0.90452, 0.0911),
+    (11.997, 273.5, 0.91514, 0.0858),
+    (15.997, 259.9, 0.9149, 0.0851),
+    (23.997, 239.8, 0.90708, 0.0927),
+    (31.997, 270.8, 0.88972, 0.11),
+];
+
+#[test]
+fn a_thread_that_is_full_is_named_though_its_costs_stopped_to_fall() {
+    let of = |most_per_s: f64| {
+        let rows =
+            OF_ONE_WORKER_UNFALLEN.map(|(load, rate, ran, ready)| (load, rate.min(most_per_s), ran, ready));
+        let mut ladder = of_one_worker(&rows);
+        ladder.idle = vec![Some(0.010_86)];
+        for step in &mut ladder.steps {
+            step.counted = Some((step.throughput_per_s * 10.0) as u64);
+        }
+        diagnose(&ladder)
+    };
+    let found = of(1000.0);
+    assert!(
+        matches!(&found.answer, Answer::Named { units, confidence: Confidence::Medium } if units == &[0]),
+        "{found:?}"
+    );
+    assert!(found.candidates[0].demand.waking > 0.0 && found.candidates[0].demand.ceiling_per_s() > 300.0);
+    // Below what it can do at the costs of the lowest loads it is full with something else.
+    let found = of(150.0);
+    assert!(!matches!(found.answer, Answer::Named { .. }), "{found:?}");
+}
+
 #[test]
 fn one_lucky_step_behind_many_at_which_a_thread_is_full_and_throughput_level_hides_no_limit() {
     let ladder = of_one_worker(&OF_ONE_WORKER);

@@ -40,7 +40,9 @@ pub(super) fn at_plateau(
     let ceiling = one.demand.ceiling_per_s();
     let stops = unit.kind == Kind::CpuQuota && stops_where_full(one.unit, steps, last);
     let most = if stops { MOST_OF_STOPPED } else { MOST };
-    let is_cheaper = (1.0 - MEETS..=most).contains(&(plateau / ceiling));
+    // Costs that seem to fall with the load may stop to.
+    let unfallen = (1.0 - one.demand.idle) / (one.demand.seconds + one.demand.waking);
+    let is_cheaper = plateau >= unfallen.min(ceiling) * (1.0 - MEETS) && plateau <= ceiling * most;
     let is_far = plateau > MOST * ceiling;
     // A group that is stopped in every period is full, though a part of each processor's slice may be left.
     let is_excused = |why: &Against| by_prediction.contains(why) || (stops && *why == Against::NotFull);

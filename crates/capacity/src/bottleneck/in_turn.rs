@@ -40,8 +40,8 @@ pub(super) fn named(ladder: &Ladder, mut found: Diagnosis, plateau: f64, steps: 
     let confidence = if is_waited_for { Confidence::Medium } else { Confidence::Low };
     for one in found.candidates.iter_mut().filter(|one| units.contains(&one.unit)) {
         let is_met = !one.against.contains(&Against::CeilingElsewhere);
-        let own = one.busy_at_plateau.map(|busy| (busy - one.demand.idle) / plateau);
-        one.when_full = own.filter(|_| !is_met);
+        // What it may be used is all that it lets through.
+        one.when_full = (!is_met).then_some((1.0 - one.demand.idle) / plateau);
         one.against.clear();
     }
     Diagnosis { answer: Answer::Named { units, confidence }, ..found }
