@@ -12,12 +12,14 @@ const DEPTH: &str = "depth";
 pub fn figures<'a>(slots: impl Iterator<Item = &'a SlotResult> + Clone) -> Vec<FaultFigure> {
     let figure = |row: &SlotFigure| {
         let counted = slots.clone().filter(|slot| slot.void.is_none());
+        let why = match counted.clone().next() {
+            Some(_) => "it was not asked in these slots",
+            None => "there is no slot that counts",
+        };
         let values: Vec<f64> = counted.filter_map(row.of).collect();
         let (low, high) = interval_of_mean(&values).unzip();
         let mut reasons = slots.clone().filter_map(|slot| slot.unknown.get(row.figure));
-        let reason = values
-            .is_empty()
-            .then(|| reasons.next().cloned().unwrap_or_else(|| "there is no slot that counts".to_owned()));
+        let reason = values.is_empty().then(|| reasons.next().cloned().unwrap_or_else(|| why.to_owned()));
         FaultFigure {
             figure: row.figure.to_owned(),
             title: row.title.to_owned(),
@@ -45,6 +47,18 @@ fn real(count: usize) -> f64 {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_slot_was_asked_is_not_said_to_be_for_want_of_slots() {
+        let reason = |slots: &[SlotResult]| {
+            let all = figures(slots.iter());
+            let landed = all.iter().find(|one| one.figure == "landed_after_s").unwrap();
+            (landed.mean, landed.reason.clone().unwrap())
+        };
+        let void = SlotResult { void: Some("no load".to_owned()), ..SlotResult::default() };
+        assert_eq!(reason(&[void]), (None, "there is no slot that counts".to_owned()));
+        assert_eq!(reason(&[SlotResult::default()]), (None, "it was not asked in these slots".to_owned()));
+    }
 
     #[test]
     fn nothing_below_0_and_no_more_than_the_whole_rate_is_said_to_be_lost() {

@@ -658,6 +658,8 @@ const CASES: &[Case] = &[
         Status::Fail,
         "the store stood still or was gone",
     ),
+    ("V8", healthy, |e| lull(e, 20..25, 0.0), Status::Fail, "a closed loop sends nothing meanwhile"),
+    ("V8", open, |e| lull(e, 20..25, 0.0), Status::Fail, "what came due meanwhile waited or was dropped"),
     (
         "V8",
         healthy,

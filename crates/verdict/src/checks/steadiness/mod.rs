@@ -358,8 +358,16 @@ fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch], stalls: &[
     let paused = paused_through(evidence, series, silences, &lost_s);
     let is_apart = |silence: &Stretch| stalls.iter().any(|stall| stall.holds(silence.from));
     let of = if silences.iter().all(is_apart) { Of::Stretches } else { Of::Course };
-    let of_store = "the store stood still or was gone; a closed loop sends nothing meanwhile, so neither rate nor percentiles show \
-                    how bad it was";
+    let of_store = match evidence.pacing_of(&series.work) {
+        Some(Pacing::Open) => {
+            "the store stood still or was gone; what came due meanwhile waited or was dropped, which response times and counts of \
+             arrivals show, and service times do not"
+        }
+        _ => {
+            "the store stood still or was gone; a closed loop sends nothing meanwhile, so neither rate nor percentiles show how bad \
+             it was"
+        }
+    };
     Symptom {
         value: without as f64 / series.rate_per_s.len().max(1) as f64,
         warn: 0.0,
