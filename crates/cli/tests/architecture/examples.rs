@@ -44,7 +44,7 @@ fn examples_are_looked_for_where_there_are_some() {
     assert!(wrong(&[manifest("a", ""), manifest("b", none), manifest("c", "")], &bad).is_empty());
 }
 
-/// What only a library alone has, compiled without its tests, nobody lints (scripts/linted.sh).
+/// What only a library or a program alone has, compiled without its tests, nobody lints (scripts/linted.sh).
 fn left_out(manifests: &[(String, String)], sources: &[Source]) -> Vec<String> {
     let is_apart = |source: &&Source| {
         source.path.contains("/src/") && source.text.lines().any(|line| line.contains("cfg(not(test))"))
