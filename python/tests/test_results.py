@@ -122,7 +122,8 @@ def test_sums_over_the_series_are_those_of_the_record(archive: Path) -> None:
                 window = series.where(phase="window")
                 assert sum(window["count"]) == one.count > 0
                 assert sum(window["failures"]) == one.failures
-                assert any(value is not None for value in series["response_p50_ms"]), (name, one)
+                # A median is known exactly where ten times lie beyond it: on a slow machine lists come to no more.
+                assert all((row["response_p50_ms"] is not None) == (row["count"] >= 20) for row in series), (name, one)
                 # No time is lost or counted in another interval.
                 binned = run._by_bin(one, "response", [(r["start_s"], r["end_s"], r["phase"]) for r in series])
                 counts = {key: len(histogram) for key, histogram in binned.items()}
