@@ -361,7 +361,7 @@ fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch], stalls: &[
     let of_store = match evidence.pacing_of(&series.work) {
         Some(Pacing::Open) => {
             "the store stood still or was gone; what came due meanwhile waited or was dropped, which response times and counts of \
-             arrivals show, and service times do not"
+             arrivals show, and service times only of what was under way"
         }
         _ => {
             "the store stood still or was gone; a closed loop sends nothing meanwhile, so neither rate nor percentiles show how bad \
