@@ -338,7 +338,8 @@ mod tests {
                 (format!("touch {}", file.display()), format!("ls {} 2>&1", file.display()));
             Commands::of(&inject, heal, Some(&proof), within).unwrap()
         };
-        let mut lies = hand("echo done; true", Duration::from_secs(2));
+        // Longer than a busy machine takes for each of its commands.
+        let mut lies = hand("echo done; true", Duration::from_secs(6));
         lies.inject(&mut |_| {}).unwrap();
         let why = lies.heal().unwrap_err();
         assert!(why.contains("it is still there after it was healed") && why.contains("there"), "{why}");

@@ -332,22 +332,23 @@ mod tests {
     fn it_heals_what_nobody_else_does_and_nothing_that_it_need_not() {
         let directory = tempfile::tempdir().unwrap();
         let archive = Archive::open(directory.path()).unwrap();
-        let terms = Terms { hold: Duration::ZERO, longest: Duration::from_millis(300) };
-        // Who made it is gone; what it is told before nobody says anything more; how often it heals; whether it stays noted.
-        for (is_gone, orders, times, stays) in [
-            (true, "beat\nmade\n", 1, false),
+        // Who made it is gone; what it is told before nobody says anything more; how many seconds the fault may last,
+        // in which that is read; how often it heals; whether it stays noted.
+        for (is_gone, orders, longest_s, times, stays) in [
+            (true, "beat\nmade\n", 600, 1, false),
             // It was killed while it made it, and a command of its own may go on.
-            (true, "beat\n", 2, false),
-            (true, "over\n", 0, true),
-            (false, "beat\nmade\nover\n", 0, true),
-            (false, "made\n", 1, false),
+            (true, "beat\n", 600, 2, false),
+            (true, "over\n", 600, 0, true),
+            (false, "beat\nmade\nover\n", 600, 0, true),
+            (false, "made\n", 4, 1, false),
             // It stands in being made, and may be made afterwards.
-            (false, "beat\n", 3, true),
+            (false, "beat\n", 0, 3, true),
         ] {
+            let terms = Terms { hold: Duration::ZERO, longest: Duration::from_secs(longest_s) };
             let heals = directory.path().join("heals");
             drop(std::fs::remove_file(&heals));
             let words = ["sh", "-c", "echo x >> heals"].map(str::to_owned).to_vec();
-            let within = Duration::from_secs(2);
+            let within = Duration::from_secs(6);
             let heal = Heal::Command { words, directory: directory.path().to_owned(), within, proof: None };
             let mut fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
             if is_gone {
@@ -398,11 +399,12 @@ mod tests {
         // Another process may have that number by now: it is left alone.
         let orders = |start: &str| format!("beat\nmaking {} {start}\n", child.id());
         let (before, now) = (orders("1"), orders(start));
-        let second = Duration::from_secs(1);
-        let (ended, said, _) = orphaned(directory.path(), "true", second, &before);
+        // Longer than a busy machine takes for a command.
+        let within = Duration::from_secs(6);
+        let (ended, said, _) = orphaned(directory.path(), "true", within, &before);
         assert_eq!(ended, Ok(()), "{said}");
         assert_eq!(child.try_wait().unwrap(), None);
-        let (ended, said, stays) = orphaned(directory.path(), "true", second, &now);
+        let (ended, said, stays) = orphaned(directory.path(), "true", within, &now);
         assert_eq!((ended, stays), (Ok(()), false), "{said}");
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
         let log = std::fs::read_to_string(directory.path().join(".faults/guardian.log")).unwrap();
@@ -425,19 +427,18 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let there = directory.path().join("there");
             let makes_it = heal.starts_with("rm").then(|| {
-                let (there, heals) = (there.clone(), directory.path().join("heals"));
+                let (there, healed) = (there.clone(), directory.path().join("healed"));
                 std::thread::spawn(move || {
                     // Behind the first healing, and long before the second one.
                     let until = Instant::now() + Duration::from_secs(60);
-                    while !heals.exists() && Instant::now() < until {
+                    while !healed.exists() && Instant::now() < until {
                         std::thread::sleep(Duration::from_millis(20));
                     }
-                    std::thread::sleep(Duration::from_millis(900));
                     std::fs::write(there, "").unwrap();
                 })
             });
-            let command = format!("echo x >>heals; {heal}");
-            let (ended, said, stays) = orphaned(directory.path(), &command, Duration::from_secs(4), "beat\n");
+            let command = format!("echo x >>heals; {heal}; code=$?; touch healed; exit $code");
+            let (ended, said, stays) = orphaned(directory.path(), &command, Duration::from_secs(6), "beat\n");
             makes_it.into_iter().for_each(|thread| thread.join().unwrap());
             let healed = std::fs::read_to_string(directory.path().join("heals")).unwrap().lines().count();
             assert_eq!((ended.is_ok(), stays, healed), (is_healed, !is_healed, times), "{heal}: {said}");
