@@ -197,10 +197,18 @@ fn a_program_that_hangs_or_has_no_end_is_ended() {
         ("exit 3", "exit status: 3"),
     ] {
         tc(&root, script);
-        let began = Instant::now();
-        let said = said_by(&root.join("usr/sbin/tc"), &[]);
-        assert!(said.as_ref().is_err_and(|why| why.contains(words)), "{script}: {said:?}");
-        assert!(began.elapsed() < Duration::from_secs(20), "{script}");
+        // What does not hang may be late once where the machine is busy. What is not told apart is late each time.
+        let asked = || {
+            let began = Instant::now();
+            let said = said_by(&root.join("usr/sbin/tc"), &[]);
+            assert!(began.elapsed() < Duration::from_secs(20), "{script}");
+            said
+        };
+        let is_said = |said: &Result<String, String>| said.as_ref().is_err_and(|why| why.contains(words));
+        let is_late =
+            |said: &Result<String, String>| said.as_ref().is_err_and(|why| why.contains("no answer in"));
+        let said = (0..9).map(|_| asked()).find(|said| is_said(said) || !is_late(said)).unwrap_or_else(asked);
+        assert!(is_said(&said), "{script}: {said:?}");
     }
     assert!(said_by(&root.join("gone"), &[]).is_err());
     fs::remove_dir_all(&root).unwrap();
@@ -219,12 +227,16 @@ fn many_links_of_which_each_is_slow_hold_no_reading_up() {
         .collect();
     tc(&root, "case $3 in (qdisc) cat q;; (*) echo x >>asked; sleep 0.7;; esac");
     fs::write(root.join("usr/sbin/q"), format!("[{}]", rows.join(","))).unwrap();
-    let mut reader = LocalReader::below(&root, Vec::new());
-    let began = Instant::now();
-    reader.read();
-    let took = began.elapsed();
-    let asked = fs::read_to_string(root.join("usr/sbin/asked")).unwrap().lines().count();
-    assert!((1..=3).contains(&asked) && took < Duration::from_secs(30), "{asked} in {took:?}");
+    // On a machine that is busy the list of them may be late, and none is asked for: then once more.
+    let asked = (0..10).find_map(|_| {
+        let mut reader = LocalReader::below(&root, Vec::new());
+        let began = Instant::now();
+        reader.read();
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        fs::read_to_string(root.join("usr/sbin/asked")).ok()
+    });
+    let asked = asked.unwrap().lines().count();
+    assert!((1..=3).contains(&asked), "{asked}");
     fs::remove_dir_all(&root).unwrap();
 }
 
