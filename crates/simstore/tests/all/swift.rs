@@ -58,7 +58,7 @@ fn tokens_are_checked_expire_and_belong_to_their_account() {
         [204, 204, 401]
     );
 
-    let (_handle, mut s) = with_container("swift: {token_lifetime_ms: 1000}");
+    let (_handle, mut s) = with_container("swift: {token_lifetime_ms: 4000}");
     while s.ask("HEAD /con").status != 401 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }

@@ -78,7 +78,7 @@ fn a_head_answer_has_no_body_and_one_that_has_spoils_only_its_own_connection() {
             let answer = connection.exchange(request, Take::Discard, &mut marks).await.unwrap();
             assert_eq!(answer, Answer { status: 200, body_bytes: 0, content_length: Some(length) });
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        server.until_over(1).await;
         assert_eq!(get(&mut connection, &mut marks).await.unwrap().body_bytes, 2);
         assert_eq!((marks.connections, marks.body_bytes), (2, 2));
     });
