@@ -106,7 +106,7 @@ mod tests {
     fn soon<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
         let (to, from) = mpsc::sync_channel(1);
         std::thread::spawn(move || to.send(look()));
-        from.recv_timeout(Duration::from_secs(20)).unwrap()
+        from.recv_timeout(Duration::from_secs(60)).unwrap()
     }
 
     #[test]

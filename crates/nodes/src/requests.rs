@@ -234,7 +234,7 @@ pub(crate) mod tests {
         let pipe = File::open(&path).unwrap();
         fs::remove_file(&path).unwrap();
         let following = Following::of(Requests::of(pipe, None)).unwrap();
-        let until = std::time::Instant::now() + Duration::from_secs(20);
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         let requests = text.lines().filter(|line| crate::lbn::issued(line).is_some()).count() as u64;
         let all = |disks: &[(String, Distances)]| disks.iter().map(|disk| disk.1.requests).sum::<u64>();
         while all(&following.disks().unwrap()) < requests && std::time::Instant::now() < until {
@@ -260,7 +260,7 @@ pub(crate) mod tests {
         // A directory can be opened and gives nothing.
         let pipe = File::open(std::env::temp_dir()).unwrap();
         let following = Following::of(Requests::of(pipe, None)).unwrap();
-        let until = std::time::Instant::now() + Duration::from_secs(20);
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         while following.disks().is_ok() && std::time::Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }

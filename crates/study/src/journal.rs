@@ -391,7 +391,7 @@ mod tests {
         let (to, from) = std::sync::mpsc::sync_channel(1);
         let place = directory.path().to_owned();
         std::thread::spawn(move || to.send((is_held(&place), steps(&place), Journal::open(&place).err())));
-        let found = from.recv_timeout(Duration::from_secs(20));
+        let found = from.recv_timeout(Duration::from_secs(60));
         let Ok((false, Err(read), Some(opened))) = &found else { panic!("{found:?}") };
         assert!(read.contains("no regular file") && opened.contains("no regular file"), "{read}, {opened}");
     }

@@ -124,11 +124,11 @@ async fn a_pipe_or_directory_under_an_objects_name_is_an_error_not_a_hang() {
     for mode in ["true", "false"] {
         let mut client = client(root.path(), &[("atomic", mode)]);
         for object in ["pipe", "dir"] {
-            let read = tokio::time::timeout(Duration::from_secs(20), get(client.as_mut(), name("c", object)));
+            let read = tokio::time::timeout(Duration::from_secs(60), get(client.as_mut(), name("c", object)));
             assert_eq!(read.await.unwrap().unwrap_err().kind(), ErrorKind::LocalIo, "{object}");
             if mode == "false" {
                 let write = put(client.as_mut(), name("c", object), b"x");
-                let write = tokio::time::timeout(Duration::from_secs(20), write).await;
+                let write = tokio::time::timeout(Duration::from_secs(60), write).await;
                 assert_eq!(write.unwrap().unwrap_err().kind(), ErrorKind::LocalIo, "{object}");
             }
         }

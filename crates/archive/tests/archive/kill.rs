@@ -48,7 +48,7 @@ fn child_waits_to_be_killed() {
         log.sender().send(batch).unwrap();
     }
     let part = run.path().join("operations.part-00001.parquet");
-    for _ in 0..6000 {
+    for _ in 0..18_000 {
         if part.exists() {
             break;
         }

@@ -271,7 +271,7 @@ async fn damage_on_the_way_is_found_by_the_questions_about_content() {
         assert!(no.contains_key(wanted), "{rule}: {no:?}");
     }
     let certificate =
-        asked("stale: {window_ms: 400, op: get}", &["any.overwrite", "any.delete", "any.read-back"]).await;
+        asked("stale: {window_ms: 60000, op: get}", &["any.overwrite", "any.delete", "any.read-back"]).await;
     let no: Vec<String> = not_right(&certificate, Answer::No).into_keys().collect();
     assert_eq!(no, ["any.delete", "any.delete-many", "any.overwrite"]);
 }

@@ -297,7 +297,7 @@ mod tests {
         let pid = std::fs::read_to_string(&file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());
         let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while !gone() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }

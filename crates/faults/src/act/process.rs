@@ -198,7 +198,7 @@ mod tests {
             unsafe { libc::kill(libc::pid_t::try_from(number).unwrap(), libc::SIGKILL) };
         }
         parent.wait().unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while state_of(alone[0]).is_some() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -137,7 +137,7 @@ mod tests {
         let mut starts = of(&again, Duration::from_secs(60));
         lies.inject(&mut |_| {}).unwrap();
         child.wait().unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while lies.landed().unwrap().is_none() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -40,7 +40,7 @@ fn a_look_that_costs_much_is_rare_and_readings_go_on_meanwhile() {
         assert_eq!(rest_after(milliseconds(cost)), milliseconds(rest), "{cost} ms");
     }
     let began = processor_time();
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while processor_time() <= began && Instant::now() < until {
         std::hint::spin_loop();
     }
