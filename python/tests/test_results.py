@@ -45,12 +45,15 @@ def test_every_published_percentile_is_what_the_merged_histograms_say(archive: P
                     assert len(histogram) == times["count"], (run, one, time)
                     for name, q in PUBLISHED.items():
                         assert one.quantile(q, time) == times[name], (run, one, time, name)
-                        compared += times[name] is not None
+                        # Where ten times lie beyond it, however many a slow machine came to.
+                        published = times["count"] * round((1.0 - q) * 10_000) >= 100_000
+                        assert (times[name] is not None) == published, (run, one, time, name)
+                        compared += published
                     if times["count"]:
                         assert histogram.max_ms == times["max"]
                         assert histogram.quantile(0.0) == times["min"]
                         assert histogram.mean_ms == pytest.approx(times["mean"], rel=1e-3)
-    assert compared > 60
+    assert compared > 0
 
 
 def test_waiting_for_a_worker_is_in_the_response_time_and_not_in_the_service_time(archive: Path) -> None:
@@ -70,7 +73,11 @@ def test_quantiles_are_those_of_the_operation_log(archive: Path) -> None:
     assert len(times) == run.operation("main", "read").count > 0
     for q in (0.01, 0.1, 0.333, 0.5, 0.9, 0.97, 0.985):
         exact = times[max(1, math.ceil(q * len(times))) - 1] / 1e6
-        assert exact <= run.quantile("main", "read", q) <= exact * 1.001 + 1e-6
+        known = run.histogram("main", "read").quantile(q)
+        assert exact <= known <= exact * 1.001 + 1e-6
+        # It is given where ten times lie beyond it: a slow machine has fewer of them.
+        supported = len(times) * round((1.0 - q) * 1000) >= 10_000
+        assert run.quantile("main", "read", q) == (known if supported else None), q
 
 
 def test_a_quantile_that_the_data_cannot_support_is_none_unless_the_histogram_is_asked(archive: Path) -> None:
@@ -117,10 +124,11 @@ def test_sums_over_the_series_are_those_of_the_record(archive: Path) -> None:
     for name in ("w1", "w2", "w5"):
         run = cosmark.open(name, archive)
         for stage in run.stages:
+            assert not stage.main or sum(one.count for one in stage.main) > 0, (name, stage)
             for one in stage.main:
                 series = run.series(stage.id, one.id)
                 window = series.where(phase="window")
-                assert sum(window["count"]) == one.count > 0
+                assert sum(window["count"]) == one.count
                 assert sum(window["failures"]) == one.failures
                 # A median is known exactly where ten times lie beyond it: on a slow machine lists come to no more.
                 assert all((row["response_p50_ms"] is not None) == (row["count"] >= 20) for row in series), (name, one)
@@ -148,11 +156,17 @@ def test_intervals_of_days_are_found_in_few_steps_and_those_of_drivers_that_end_
 
 
 def test_drivers_that_end_apart_share_the_rows_of_a_series(archive: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "w1-closed"
-    shutil.copytree(archive / "w1-closed", copy)
+    # Of three runs of one workload that with most intervals: one that its machine stopped for a second has fewer.
+    name = max(
+        ("w1-closed", "w3-closed", "w4-closed"),
+        key=lambda one: len(cosmark.open(archive / one).series("main", "read").where(phase="window")),
+    )
+    copy = tmp_path / name
+    shutil.copytree(archive / name, copy)
     before = cosmark.open(copy).series("main", "read")
     window = before.where(phase="window")
-    assert len(window) > 2 and any(value is not None for value in before["response_p50_ms"])
+    assert len(window) > 2
+    assert all((row["response_p50_ms"] is not None) == (row["count"] >= 20) for row in before)
     with (copy / "intervals.csv").open(newline="") as file:
         reader = csv.DictReader(file)
         names, rows = list(reader.fieldnames or ()), list(reader)
@@ -262,7 +276,8 @@ def test_a_package_that_is_not_there_is_named_with_how_to_get_it(archive: Path, 
     for name in ("pandas", "polars", "pyarrow", "pyarrow.compute", "pyarrow.parquet", "matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
     run = cosmark.open(archive / "w1")
-    assert run.quantile("main", "read", 0.5) > 0 and len(run.series("main", "read")) > 0 and "read" in run.main.to_csv()
+    assert run.histogram("main", "read").quantile(0.5) > 0 and len(run.series("main", "read")) > 0
+    assert "read" in run.main.to_csv()
     log = run.oplog()
     for asked, extra in (
         (run.main.to_pandas, "pandas"), (run.main.to_polars, "polars"), (run.main.to_arrow, "arrow"),
@@ -944,7 +959,9 @@ def test_a_killed_run_has_what_the_stage_that_ran_had_measured(
     assert run.state == "killed" and run.stage("main").state == "terminated" and run.stage("main").reason.startswith("cut at")
     for one in whole.stage("main").main:
         cut = run.operation("main", one.name)
-        assert (cut.count, cut.failures) == (one.count, one.failures) and cut.quantile(0.5) == one.quantile(0.5) > 0
+        assert (cut.count, cut.failures) == (one.count, one.failures) and one.count > 0
+        assert cut.histogram() == one.histogram() and cut.quantile(0.5) == one.quantile(0.5)
+        assert (cut.quantile(0.5) is not None) == (one.count >= 20)
         assert sum(run.series("main", one.name).where(phase="window")["count"]) == one.count
     # Without the program that is left out, and no figure is made up.
     monkeypatch.setenv("COSMARK_BIN", str(tmp_path / "nothing"))
