@@ -51,15 +51,16 @@ stages:
     for rate, workers in ((100, 4), (400, 4), (450, 1))
 )
 
-# Two works whose operations have one name, and a matrix whose last axis is not the load.
+# Two works whose operations have one name, and a matrix whose last axis is not the load: as many operations as their
+# percentiles need, however long a busy machine takes for them.
 WORKS = """
 name: works
 storage: {type: mock, delay: 1ms}
 stages:
   - name: main
     works:
-      - {name: small, workers: 2, runtime: 1s, operations: [{type: read, containers: c(1), objects: "u(1,100)"}]}
-      - {name: large, workers: 4, runtime: 1s, operations: [{type: read, containers: c(1), objects: "u(1,100)"}]}
+      - {name: small, workers: 2, total_ops: 200, operations: [{type: read, containers: c(1), objects: "u(1,100)"}]}
+      - {name: large, workers: 4, total_ops: 400, operations: [{type: read, containers: c(1), objects: "u(1,100)"}]}
 """
 MATRIX = """
 name: matrix
@@ -70,7 +71,7 @@ stages:
     works:
       - name: main
         workers: ${{ matrix.workers }}
-        runtime: 2s
+        total_ops: 200
         operations: [{type: write, containers: c(1), objects: "u(1,100)", sizes: "c(${{ matrix.size }})"}]
 """
 

@@ -51,10 +51,17 @@ def test_a_timeline_has_a_point_per_interval(archive: Path, tmp_path: Path) -> N
 
 def test_a_knee_has_a_point_per_load(archive: Path, tmp_path: Path) -> None:
     run = cosmark.open(archive / "w2")
-    figure = plot.knee(run, "response_ms.p90")
-    _saved(figure, tmp_path)
-    line = figure.axes[0].get_lines()[0]
-    assert len(line.get_xdata()) == 3 and list(line.get_xdata())[0] == pytest.approx(100, rel=0.2)
+    for name in ("mean", "p90"):
+        figures = [(stage.throughput_per_s, stage.main[0].record["response_ms"][name]) for stage in run.stages]
+        # A p90 needs a hundred operations, and a machine that stood still for a second came to fewer.
+        known = [(rate, ms) for rate, ms in figures if ms is not None]
+        assert len(known) == sum(name == "mean" or stage.main[0].count >= 100 for stage in run.stages), figures
+        if not known:
+            continue
+        figure = plot.knee(run, f"response_ms.{name}")
+        _saved(figure, tmp_path)
+        line = figure.axes[0].get_lines()[0]
+        assert sorted(zip(line.get_xdata(), line.get_ydata())) == sorted(known)
 
 
 def test_a_timeline_marks_what_happened_in_its_stage(archive: Path, tmp_path: Path) -> None:
@@ -98,17 +105,19 @@ def test_a_knee_of_a_matrix_has_a_line_per_size_and_one_of_a_ladder_a_single_one
         size, workers = stage.name.split("-")[2], stage.operations[0].record["workers"]
         stage.name = f"main-{size}-workers{workers}"
     assert sorted(_lines(plot.knee(matrix, "response_ms.p50")).values()) == [3, 3], "workers at the end"
-    assert _lines(plot.knee(cosmark.open(archive / "w2"), "response_ms.p90")) == {"ladder": 3}
+    assert _lines(plot.knee(cosmark.open(archive / "w2"), "response_ms.mean")) == {"ladder": 3}
 
 
 def test_trials_of_one_load_of_a_search_are_one_point_with_its_interval(archive: Path) -> None:
     run = cosmark.open(archive / "w2")
     for stage, name in zip(run.stages, ("main-rate100", "main-rate400", "main-rate400-confirm1")):
         stage.name = name
-    figure = plot.knee(run, "response_ms.p90")
+    figure = plot.knee(run, "response_ms.mean")
     assert _lines(figure) == {"ladder": 2}
     mean = sum(stage.throughput_per_s for stage in run.stages[1:]) / 2
-    assert list(figure.axes[0].get_lines()[0].get_xdata())[1] == pytest.approx(mean)
+    # In which order depends on what was in flight.
+    drawn = sorted(figure.axes[0].get_lines()[0].get_xdata())
+    assert drawn == pytest.approx(sorted([run.stages[0].throughput_per_s, mean]))
     assert figure.axes[0].collections, "an interval"
 
 
@@ -136,8 +145,10 @@ def test_a_timeline_draws_any_percentile_of_any_time(archive: Path) -> None:
     run = cosmark.open(archive / "w1")
     for metric, time, share in (("response_p75_ms", "response", 0.75), ("service_p50_ms", "service", 0.5)):
         drawn = plot.timeline(run, "main", ["read"], metric).axes[0].get_lines()[0].get_ydata()
-        wanted = run.series("main", "read", (share,), time)[metric]
-        assert [None if y != y else y for y in drawn] == wanted and any(y is not None for y in wanted)
+        series = run.series("main", "read", (share,), time)
+        assert [None if y != y else y for y in drawn] == series[metric]
+        # Each interval has it where ten times lie beyond.
+        assert all((row[metric] is not None) == (row["count"] * (1.0 - share) >= 10.0) for row in series), metric
     assert plot.timeline(run, "main", metric="first_byte_p99_9_ms").axes
     with pytest.raises(CosmarkError):
         plot.timeline(run, "main", metric="response_p995_ms")
@@ -267,7 +278,7 @@ def test_names_that_would_be_formulas_or_hide_from_the_legend_are_shown(archive:
     run = cosmark.open(copy)
     for figure in (
         plot.bars({formula: run, "_b": run}), plot.bars({"_b": run, formula: run}), plot.timeline(run, "main"), plot.cdf(run),
-        plot.knee(run), plot.violin(run), plot.time_spent(run),
+        plot.knee(run, "response_ms.mean"), plot.violin(run), plot.time_spent(run),
     ):
         _saved(figure, tmp_path)
     for figure, expected in ((plot.bars({formula: run, "_b": run}), ["a\\$\\frac{\\$", " _b"]), (plot.cdf(run), [" _hidden", "a\\$\\frac{\\$"])):
@@ -289,8 +300,9 @@ def test_violins_have_the_quantiles_of_their_histograms_by_operation_and_size(ar
     run = cosmark.open(archive / "w1")
     sizes = run.operation("main", "write").histograms_by_size()
     classes = run.operation("main", "write").record["size_classes"]
-    assert list(sizes) == [one["label"] for one in classes] and len(sizes) >= 3
+    assert list(sizes) == [one["label"] for one in classes] and len(sizes) > 1
     assert [len(one) for one in sizes.values()] == [one["count"] for one in classes]
+    assert sum(map(len, sizes.values())) == run.operation("main", "write").count
     assert run.operation("main", "read").histograms_by_size() == {}
     figure = plot.violin(run, "main")
     _saved(figure, tmp_path)
