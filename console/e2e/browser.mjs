@@ -12,7 +12,7 @@ export const PATIENCE_MS = Number(process.env.COSMARK_PATIENCE_MS ?? 120_000);
 /** For runs, maybe some that come before: their own time is as long as ever, and all that goes with it grows. */
 export const RUNS_MS = 4 * PATIENCE_MS;
 /** A part waits for many things, and for some without a limit of their own: a frozen page answers no question. */
-const PART_MS = 8 * PATIENCE_MS;
+const PART_MS = 12 * PATIENCE_MS;
 const CLOSING_MS = 15_000;
 
 export const problems = [];
@@ -52,9 +52,9 @@ export async function open(browser, base, name, options = {}) {
   page.setDefaultNavigationTimeout(PATIENCE_MS);
   const allowed = { errors: /status of 401|status of 404|ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|ERR_NETWORK|ERR_SOCKET|status of 503/ };
   page.on("console", (message) => {
-    // A run whose directory is being made has no archive for a moment.
-    const isBeginning = /status of 409/.test(message.text()) && /\/runs\/w\d+\//.test(message.location().url);
-    if (message.type() === "error" && !isBeginning && !allowed.errors.test(message.text())) check(false, `${name}: console: ${message.text()}`);
+    // A run whose directory is being made has no archive for a moment, and a study may be over when it is to be stopped.
+    const isOfMoment = /status of 409/.test(message.text()) && /\/runs\/w\d+\/|\/studies\/[^/]+\/stop$/.test(message.location().url);
+    if (message.type() === "error" && !isOfMoment && !allowed.errors.test(message.text())) check(false, `${name}: console: ${message.text()}`);
   });
   page.on("pageerror", (error) => {
     check(false, `${name}: error: ${error.message}`);
