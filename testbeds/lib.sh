@@ -241,8 +241,8 @@ process_signal() {
 
 # process_kill NAME...: SIGKILL until nothing is left, so that a worker forked meanwhile does not escape.
 process_kill() {
-  local try
-  for ((try = 0; try < 100; try++)); do
+  local deadline=$((SECONDS + 60))
+  while ((SECONDS < deadline)); do
     [[ -n $(process_members "$@") ]] || return 0
     process_signal KILL "$@"
     sleep 0.05
@@ -394,7 +394,7 @@ memory_line() {
 memory_release() {
   local try
   memory_group || return 0
-  for ((try = 0; try < 50; try++)); do
+  for ((try = 0; try < 300; try++)); do
     [[ -d $MEM_GROUP ]] || break
     rmdir "$MEM_GROUP" 2>/dev/null || sleep 0.1
   done
@@ -403,6 +403,12 @@ memory_release() {
 }
 
 # ---- readiness -------------------------------------------------------------------------------------------------
+
+# patience SECONDS: for how long something is waited for; not less than a bed has to come up, where its caller says so.
+patience() {
+  local least=${COSMARK_TESTBED_UP_SECONDS:-0}
+  echo $(($1 > least ? $1 : least))
+}
 
 port_is_open() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 
@@ -446,7 +452,7 @@ http() {
   shift 3
   # The body passes through a file, not a variable: it may hold any bytes.
   answer=$(mktemp)
-  status=$(curl -sS -m 30 -o "$answer" -w '%{http_code}' ${url:+"$url"} "$@") || {
+  status=$(curl -sS -m 120 -o "$answer" -w '%{http_code}' ${url:+"$url"} "$@") || {
     rm -f "$answer"
     die "no answer to: $* $url"
   }
@@ -546,7 +552,7 @@ fault_clear_all() {
 # start_and_stay NAME...: start them again, and wait until the bed says that they stay, if it can tell.
 start_and_stay() {
   local name
-  start_and_wait 60 "$@"
+  start_and_wait "$(patience 60)" "$@"
   if declare -F bed_stays >/dev/null; then for name in "$@"; do bed_stays "$name"; done; fi
 }
 

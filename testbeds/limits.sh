@@ -374,7 +374,7 @@ limits_lift() {
 place_unmount() {
   local try
   ! grep -qF " $1 " /proc/mounts || device_limit "$1" 0 0
-  for ((try = 0; try < 50; try++)); do
+  for ((try = 0; try < 300; try++)); do
     grep -qF " $1 " /proc/mounts || return 0
     umount "$1" 2>>"$LOG_DIR/limits.log" || sleep 0.1
   done
@@ -462,7 +462,7 @@ limits_release() {
       cpu | io)
         group=${rest##* }
         [[ $group != "$MEM_GROUP" ]] || continue
-        for ((try = 0; try < 50; try++)); do
+        for ((try = 0; try < 300; try++)); do
           [[ -d $group ]] || break
           rmdir "$group" 2>/dev/null || sleep 0.1
         done

@@ -613,7 +613,7 @@ bed_target() {
 
 # wait_until SECONDS WHAT COMMAND...
 wait_until() {
-  local deadline=$((SECONDS + $1)) what=$2
+  local deadline=$((SECONDS + $(patience "$1"))) what=$2
   shift 2
   until "$@"; do
     ((SECONDS < deadline)) || die "$what in time; see $LOG_DIR and: ceph -c $CONF -s"
@@ -633,7 +633,9 @@ osds_are_up() {
 # OSD_STAYS seconds. The monitor's word alone may be of the life before, whose end it has not noticed.
 OSD_STAYS=5
 bed_stays() { # bed_stays NAME
-  local least=$((SECONDS + OSD_STAYS)) most=$((SECONDS + 75)) since='' why=''
+  local least=$((SECONDS + OSD_STAYS)) limit since='' why=''
+  limit=$(patience 75)
+  local most=$((SECONDS + limit))
   until [[ -z $why ]] && ((SECONDS >= least)) && ((SECONDS - ${since:-$SECONDS} >= OSD_STAYS)); do
     stays_alive "$1"
     why=$(osd_lacks "$1")
@@ -643,7 +645,7 @@ bed_stays() { # bed_stays NAME
       return 0
     fi
     if ((SECONDS >= most)); then
-      die "$1 was started and is not back after 75 s: ${why:-it comes and goes}; see $LOG_DIR/$1.ceph.log and: ceph -c $CONF -s"
+      die "$1 was started and is not back after $limit s: ${why:-it comes and goes}; see $LOG_DIR/$1.ceph.log and: ceph -c $CONF -s"
     fi
     sleep 0.3
   done
@@ -722,7 +724,7 @@ check_librados() (
 
 check_swift() {
   local headers storage_url token
-  headers=$(curl -sS -m 30 -D - -o /dev/null -H "X-Auth-User: ${SWIFT_KEYS[0]}" -H "X-Auth-Key: ${SWIFT_KEYS[1]}" \
+  headers=$(curl -sS -m 120 -D - -o /dev/null -H "X-Auth-User: ${SWIFT_KEYS[0]}" -H "X-Auth-Key: ${SWIFT_KEYS[1]}" \
     "$RGW_URL/auth/v1.0" | tr -d '\r')
   storage_url=$(awk -F': ' 'tolower($1) == "x-storage-url" { print $2 }' <<<"$headers")
   token=$(awk -F': ' 'tolower($1) == "x-auth-token" { print $2 }' <<<"$headers")

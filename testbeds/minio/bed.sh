@@ -120,7 +120,7 @@ drive_mount() {
 drive_unmount() {
   local try place
   place=$(drive_dir "$1")
-  for ((try = 0; try < 50; try++)); do
+  for ((try = 0; try < 300; try++)); do
     is_mounted "$place" || return 0
     umount "$place" 2>>"$LOG_DIR/drives.log" || sleep 0.1
   done
@@ -238,7 +238,8 @@ bed_whole() { # bed_whole TARGET
 # parts_look DRY: the server goes through all objects, as for `mc admin heal --recursive`; with DRY=true it changes
 # nothing. Says how many lack a part and the first of them; fails if there are any.
 parts_look() (
-  deadline=$((SECONDS + 120))
+  limit=$(patience 120)
+  deadline=$((SECONDS + limit))
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   printf '{"recursive":true,"dryRun":%s,"remove":false,"recreate":false,"scanMode":1}' "$1" >"$work/asked"
@@ -250,7 +251,7 @@ parts_look() (
   while :; do
     s3 200 "$work/answer" "$work/asked" "$heal?clientToken=$token" --data-binary "@$work/asked"
     python3 "$HERE/parts.py" "$work/answer" "$work/found" && break || (($? == 2)) || die "the server's answer is not understood"
-    ((SECONDS < deadline)) || die "the server is not through with its objects after 120 s"
+    ((SECONDS < deadline)) || die "the server is not through with its objects after $limit s"
     sleep 0.2
   done
   tail -n 1 "$work/found"
@@ -289,12 +290,12 @@ bed_target() {
 }
 
 # It listens before it serves: it has to find its drives first.
-bed_stays() { # bed_stays NAME
-  local deadline=$((SECONDS + 60))
+bed_stays() { # bed_stays NAME [SECONDS]
+  local limit=${2:-60} deadline=$((SECONDS + ${2:-60}))
   until curl -sf -m 5 -o /dev/null "$S3_ENDPOINT/minio/health/cluster"; do
     process_is_alive "$1" || die "$1 ended after it was started; see $LOG_DIR/$1.log"
     if ((SECONDS >= deadline)); then
-      warn "$1 runs, and does not call itself able to serve after 60 s; see $LOG_DIR/$1.log"
+      warn "$1 runs, and does not call itself able to serve after $limit s; see $LOG_DIR/$1.log"
       return 0
     fi
     sleep 0.2
@@ -302,7 +303,7 @@ bed_stays() { # bed_stays NAME
 }
 
 bed_check() {
-  bed_stays server
+  bed_stays server "$(patience 60)"
   http 200 /dev/null "$S3_ENDPOINT/minio/health/cluster"
   check_s3 "$S3_ENDPOINT" "$S3_ACCESS" "$S3_SECRET" testbed-check
   http 200 /dev/null "$S3_ENDPOINT/minio/metrics/v3/api/requests"

@@ -50,7 +50,7 @@ bed_target() { [[ $1 == server ]] && echo server; }
 bed_check() {
   local size
   http 200 /dev/null "$ENDPOINT/health"
-  size=$(curl -sS -m 30 "$ENDPOINT/static/10MiB" | wc -c)
+  size=$(curl -sS -m 120 "$ENDPOINT/static/10MiB" | wc -c)
   [[ $size == 10485760 ]] || die "$ENDPOINT/static/10MiB has $size bytes, not 10485760"
   check_object "$ENDPOINT/dav/testbed-check"
   check_object "$ENDPOINT/basic/testbed-check" -K "$CREDENTIALS"

@@ -596,7 +596,7 @@ bed_prefill() {
       ((status == 2 && try < 15)) || die "$prefix$number has not got its $rows rows"
       sleep 2
     done
-    shown=$(curl -sS -m 30 -I -H "X-Auth-Token: $TOKEN" "$STORAGE_URL/$prefix$number" |
+    shown=$(curl -sS -m 120 -I -H "X-Auth-Token: $TOKEN" "$STORAGE_URL/$prefix$number" |
       tr -d '\r' | awk -F': ' 'tolower($1) == "x-container-object-count" { print $2 }')
     ((${shown:-0} >= rows)) || die "the proxy says that $prefix$number has ${shown:-no} objects, not $rows"
   done
@@ -690,7 +690,7 @@ bed_target() {
 # login: set STORAGE_URL and TOKEN. TempAuth keeps its tokens in memcached, and after a memcached fault the proxy does
 # not ask memcached again for up to a minute (Swift's default), hence the patience.
 login() {
-  local deadline=$((SECONDS + 90)) headers
+  local deadline=$((SECONDS + $(patience 90))) headers
   while :; do
     headers=$(curl -sS -m 30 -D - -o /dev/null -H 'X-Auth-User: test:tester' -H 'X-Auth-Key: testing' "$AUTH_URL" |
       tr -d '\r')
