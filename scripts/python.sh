@@ -34,7 +34,7 @@ install() {
   local pip=("$ENVIRONMENT/bin/python" -m pip --disable-pip-version-check --no-input --timeout 20 --retries 1 install -q --no-compile)
   # What it can use, once; the package itself whenever a source changes.
   if [[ ! -e $ENVIRONMENT/.complete || python/pyproject.toml -nt $ENVIRONMENT/.complete ]]; then
-    timeout 500 "${pip[@]}" './python[all,test]' 'hatchling>=1.21' >"$log" 2>&1 || {
+    timeout 1500 "${pip[@]}" './python[all,test]' 'hatchling>=1.21' >"$log" 2>&1 || {
       tail -n 3 "$log"
       cannot 'pip cannot install what it uses; is the package index reachable?'
     }
@@ -43,7 +43,7 @@ install() {
   # It was installed, and no source is newer.
   [[ -z $(find python -newer "$ENVIRONMENT/.installed" -type f -print -quit 2>&1) ]] && return 0
   # Nothing of this needs the network: what fails is the package.
-  timeout 120 "${pip[@]}" --no-deps --no-build-isolation --force-reinstall ./python >"$log" 2>&1 || {
+  timeout 600 "${pip[@]}" --no-deps --no-build-isolation --force-reinstall ./python >"$log" 2>&1 || {
     tail -n 3 "$log"
     printf 'error: the package cannot be built\n' >&2
     exit 1

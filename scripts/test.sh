@@ -196,7 +196,7 @@ prepare() {
   aside console-test 600 scripts/console.sh test --if-possible
   aside deny 600 scripts/deny.sh
   aside site 600 python3 scripts/site.py --if-possible
-  aside python-install 600 scripts/python.sh install --if-possible
+  aside python-install 2400 scripts/python.sh install --if-possible
   # What fails here fails again, and is counted, where the bed is started.
   for bed in "${ASKED_BEDS[@]}"; do aside "bed-$bed" 1200 "testbeds/$bed/up" --install; done
 }
@@ -314,8 +314,12 @@ ask_for_beds() {
 # Every bed test is some bed's. Sets BED_TESTS to their number.
 check_bed_tests() {
   local name bed known tests=()
-  mapfile -t tests < <(timeout 60 scripts/built.sh run "$BUILT" --test beds -- --ignored --list | sed -n 's/: test$//p')
+  mapfile -t tests < <(timeout 300 scripts/built.sh run "$BUILT" --test beds -- --ignored --list | sed -n 's/: test$//p')
   BED_TESTS=${#tests[@]}
+  if ((BED_TESTS == 0)); then
+    FAILED=$((FAILED + 1))
+    printf 'FAILED bed tests: the program "beds" names none\n'
+  fi
   # A test may stand in a module: its own name says which bed it needs.
   for name in "${tests[@]}"; do
     known=''
@@ -349,7 +353,7 @@ case ${1:-} in
     export COSMARK_SHOTS=no # nobody looks at the pictures of the console
     [[ -z $CLIPPY ]] || export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
     lane prepare prepare
-    must_pass 'format' 120 cargo fmt --all --check -- --color never
+    must_pass 'format' 600 cargo fmt --all --check -- --color never
     # Where they cannot be installed, each test that misses one fails and says how.
     collect programs 'programs that tests start: install' || true
     # The binary embeds the pages.
