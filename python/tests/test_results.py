@@ -383,9 +383,12 @@ def test_runs_of_cosbench_are_opened_and_say_what_they_lack(tmp_path: Path, monk
     added = lambda first: "Interval,Op-Id" if first == "Stage" else "5,op1"
     table.write_text("".join(f"{first},{added(first)},{rest}\n" for first, _, rest in rows))
     assert cosmark.open("w3", home).stage("main").main[0].count == read.count, "a fork has columns of its own"
-    table.write_text("Stage,Op-Name\nx")
-    with pytest.warns(UserWarning, match="w3-mock-full"):
-        assert len(cosmark.runs(home)) == 3
+    whole = table.read_text()
+    for damage in (whole + "s7-x\n", "Stage,Op-Name\nx"):
+        table.write_text(damage)
+        with pytest.warns(UserWarning, match="w3-mock-full"):
+            assert len(cosmark.runs(home)) == 3
+    table.write_text(whole)
     monkeypatch.setenv("COSMARK_BIN", str(tmp_path / "none"))
     with pytest.warns(UserWarning, match="4 runs of COSBench are left out"):
         assert cosmark.runs(home) == []

@@ -19,11 +19,11 @@ from typing import Dict, List, Optional, Union
 from . import cosbench, plot
 from .comparison import compare, figure_of
 from .errors import CosmarkError
-from .files import is_run_directory
+from .files import is_run_directory, number_of
 from .frames import Parquet
 from .hlog import Histogram, HistogramLog
 from .program import binary, run
-from .results import Operation, Run, Stage, Verdict, find, number_of
+from .results import Operation, Run, Stage, Verdict, find
 from .studies import Study, open_study
 from .table import Table
 
@@ -77,9 +77,10 @@ def runs(archive: Union[str, "os.PathLike[str]"] = "archive", newest: Optional[i
     own = [name for name in named if is_run_directory(Path(archive) / name)]
     for name in own if newest is None else own[max(len(own) - newest, 0) :]:
         path = Path(archive) / name
-        if cosbench.is_at(path) and not _has_program():
+        table = cosbench.table_of(path)
+        if table is not None and not cosbench.is_too_old(table) and not _has_program():
             unread.append(name)
-        elif cosbench.is_at(path) or (path / "run.json").is_file():
+        elif table is not None or os.path.lexists(path / "run.json") or cosbench.has_tables(path):
             try:
                 found.append(Run(path))
             except CosmarkError as damage:

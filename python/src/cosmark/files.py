@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Optional
+
+#: No archive comes to so many runs, as the program has it.
+_MOST_NUMBER = 1 << 53
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -21,6 +25,13 @@ def open_file(path: Path) -> BinaryIO:
 def is_run_directory(path: Path) -> bool:
     """True for a directory that is no link: an archive from elsewhere could call any directory one of its runs."""
     return path.is_dir() and not path.is_symlink()
+
+
+def number_of(directory: str) -> Optional[int]:
+    """12 of ``w12-name``."""
+    found = re.match(r"w([0-9]+)-", directory)
+    number = int(found.group(1)) if found else _MOST_NUMBER
+    return number if number < _MOST_NUMBER else None
 
 
 def read_text(path: Path) -> str:

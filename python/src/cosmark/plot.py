@@ -125,6 +125,7 @@ def timeline(
     """
     figure, axes = _figure(ax, (7.0, 3.0))
     chosen = _chosen(run, stage, operations)
+    is_known = False
     percentile = re.fullmatch(r"(response|service|first_byte)_p(\d\d?(?:_\d+)?)_ms", metric)
     for at, (name, one) in enumerate(_labelled(run, False, chosen)):
         if percentile:
@@ -139,11 +140,14 @@ def timeline(
         times = [(row["start_s"] + row["end_s"]) / 2.0 for row in series]
         values = [float("nan") if row[metric] is None else row[metric] for row in series]
         axes.plot(times, values, label=name, marker=_MARKS[at % len(_MARKS)], markersize=3, **_look(at))
+        is_known = is_known or any(row[metric] is not None for row in series)
         if at == 0:
             for row in series:
                 # COSBench does not tell ramps from the measured time.
                 if row["phase"] not in (None, "window"):
                     axes.axvspan(row["start_s"], row["end_s"], color="#dddddd", linewidth=0)
+    if run.made_by and not is_known:
+        raise CosmarkError(f"{run.id} is a run of {run.made_by}, whose timeline of {stage} does not say {metric}")
     for pause in run.stage(stage).record.get("pauses") or []:
         from_s, to_s = _number(pause.get("from_s")), _number(pause.get("to_s"))
         if from_s is not None and to_s is not None:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from . import cosbench
 from .errors import CosmarkError
-from .files import is_run_directory, read_text
+from .files import is_run_directory, number_of, read_text
 from .frames import Parquet
 from .hlog import PHASES, Histogram, HistogramLog
 from .table import Table
@@ -330,7 +330,7 @@ class Run:
     def _series(self, one: Operation, quantiles: Sequence[float] = (0.5, 0.99), time: str = "response") -> Table:
         check_time(time)
         if self.made_by:
-            timeline = (self.record.get("timelines") or {}).get(one.stage.id) or []
+            timeline = self._timelines().get(one.stage.id) or []
             return Table(cosbench.series(timeline, one.stage.operations.index(one)), cosbench.COLUMNS)
         bins: Dict[Tuple[float, float, str], Json] = {}
         for row in self.intervals:
@@ -350,6 +350,13 @@ class Run:
             rows.append(row)
         sums = ("start_s", "end_s", "phase", *_SUMS, "in_flight_mean", "throughput_per_s", "bandwidth_bytes_per_s")
         return Table(rows, (*sums, *names.values()))
+
+    def _timelines(self) -> Json:
+        """Of a run of COSBench, by stage. Where one is damaged the program says which, and gives none."""
+        if "timelines" not in self.record:
+            self.record["timelines"] = _parsed(self.path, cosbench.record_and_timelines).get("timelines")
+        timelines: Json = self.record["timelines"] or {}
+        return timelines
 
     def _by_bin(
         self, one: Operation, time: str, bins: Iterable[Tuple[float, float, str]]
@@ -758,7 +765,8 @@ def _read_record(path: Path) -> Json:
 
 def _text_of_record(path: Path) -> str:
     file = path / "run.json"
-    if file.stat().st_size > _MOST_RECORD_BYTES:
+    # Of a link it is its own size: none is followed.
+    if file.lstat().st_size > _MOST_RECORD_BYTES:
         raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
     return read_text(file)
 
@@ -918,18 +926,13 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
 
 
 def _never_began(path: Path) -> bool:
-    """It is over, and none of its stages made load; or it was cut off before it had a record."""
+    """It is over, and none of its stages made load; or it was cut off before it had a record. One that cannot be read made
+    load, as far as anybody knows."""
     try:
-        record = json.loads(read_text(path / "run.json"))
+        record = json.loads(cosbench.record_text(path) if cosbench.is_at(path) else read_text(path / "run.json"))
         over = record["state"] in ("failed", "terminated", "cancelled")
         return over and not any(one.get("load_started") or one.get("operations") for one in record["stages"])
     except FileNotFoundError:
-        return not cosbench.is_at(path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return True
+    except (CosmarkError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
-
-
-def number_of(directory: str) -> Optional[int]:
-    """12 of ``w12-name``."""
-    found = re.match(r"w(\d+)-", directory)
-    return int(found.group(1)) if found else None

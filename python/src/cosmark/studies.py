@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import CosmarkError
+from .files import number_of
 from .program import binary
-from .results import Json, Run, _number, _object, number_of
+from .results import Json, Run, _number, _object
 from .statistics import mean_and_interval
 from .table import Table
 
