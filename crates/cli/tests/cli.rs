@@ -551,7 +551,6 @@ fn same_times(what: &str, mut times_ns: Vec<i64>, published: &cosmark_metrics::L
         "{what}: mean {:?} is not {mean}",
         published.mean
     );
-    let mut compared = 0;
     for (name, value, share) in [
         ("min", published.min, 0.0),
         ("p50", published.p50, 0.5),
@@ -564,13 +563,14 @@ fn same_times(what: &str, mut times_ns: Vec<i64>, published: &cosmark_metrics::L
         ("p99.99", published.p99_99, 0.9999),
         ("max", published.max, 1.0),
     ] {
+        // However many there were: a percentile is published exactly where ten of them lie beyond it.
+        let is_known = share <= 0.0 || share >= 1.0 || count as f64 * (1.0 - share) > 10.0 - 1e-6;
+        assert_eq!(value.is_some(), is_known, "{what}: {name} of {count} operations");
         let Some(value) = value else { continue };
         let rank = ((count as f64 * share).ceil() as usize).clamp(1, count) - 1;
         let exact = times_ns[rank] as f64 / 1e6;
         assert!((value / exact - 1.0).abs() <= 1e-3, "{what}: {name} {value} is not {exact}");
-        compared += 1;
     }
-    assert!(compared >= 7, "{what}: only {compared} figures of {count} operations");
 }
 
 #[test]

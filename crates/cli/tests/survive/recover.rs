@@ -102,10 +102,9 @@ fn wherever_a_kill_cuts_the_files_the_totals_are_those_of_what_is_on_disk() {
     assert!(main.cut_s.unwrap() >= 3.0 && main.operations.len() == 2, "{main:?}");
     for operation in &main.operations {
         assert_eq!(operation.response_ms.count, operation.ok, "times and counts end at the same moment");
-        assert!(
-            operation.response_ms.p50.is_some() && operation.in_flight_mean.unwrap() > 0.0,
-            "{operation:?}"
-        );
+        // A busy machine does few in four seconds: a median is published exactly where ten of them lie beyond it.
+        assert_eq!(operation.response_ms.p50.is_some(), operation.ok >= 20, "{operation:?}");
+        assert!(operation.in_flight_mean.unwrap() > 0.0, "{operation:?}");
     }
     assert!(!main.clients.is_empty() && main.clients[0].seconds > 0.0);
     let full: u64 = main.operations.iter().map(|operation| operation.ok).sum();
