@@ -30,7 +30,7 @@ fn a_delay_before_the_answer_is_the_first_byte_and_a_slow_body_is_the_body() {
         time.first_byte_ms > 4.0 * (time.send_ms.unwrap() + time.body_ms - noise_ms)
     });
     let time = spent(&delayed);
-    holds("first byte", time.first_byte_ms, 40.0);
+    holds("send and first byte", time.send_ms.unwrap() + time.first_byte_ms, 40.0);
     // Nearly all of it, by what the server says of itself: it may be late on a busy machine, and then so is the first byte.
     // A client that gets no processor hears late that its request is sent, and the server has it by then.
     let served: u64 = delayed.served(Op::Get).map(|one| one.headers_ns - one.complete_ns).sum();
@@ -72,11 +72,14 @@ fn a_handshake_that_is_served_late_is_tls_and_falls_on_each_operation_that_opens
     holds("connect and TLS", time.connect_ms + time.tls_ms, 30.0);
     assert!(time.connect_ms > 0.0 && time.wait_ms == 0.0, "{time:?}");
     // Connections that are kept cost the same once.
-    let kept = against(&behaviour(""), "30s", &workload);
+    let attempt = || against(&behaviour(""), "30s", &workload);
+    let kept = compared("spent, connections that are kept", 10.0, attempt, |ran, noise_ms| {
+        spent(ran).tls_ms - noise_ms < spent(&each).tls_ms / 2.0
+    });
     let (time, op) = (spent(&kept), kept.main());
     let opened = op.connections as f64 / op.ok as f64;
     holds("connect and TLS", time.connect_ms + time.tls_ms, 30.0 * opened);
-    assert!(op.connections <= 2 && time.tls_ms < spent(&each).tls_ms / 2.0, "{time:?}");
+    assert!(op.connections <= 2, "{time:?}");
 }
 
 #[test]
@@ -90,27 +93,38 @@ fn an_open_loop_that_asks_for_more_than_its_workers_can_do_waits_and_its_store_i
         )
     };
     // One worker does 20 a second at most.
-    let (queued, free) = (run(1), run(40));
-    let (with, without) = (spent(&queued), spent(&free));
+    let queued = run(1);
+    let with = spent(&queued);
     assert!(with.wait_ms > 3.0 * with.first_byte_ms, "half of the arrivals wait for others: {with:?}");
-    assert!(with.wait_ms > 3.0 * without.wait_ms, "{with:?} {without:?}");
-    holds("first byte", with.first_byte_ms, 50.0);
-    holds("first byte", without.first_byte_ms, 50.0);
+    // What stands still for a moment lets arrivals wait that have workers of their own.
+    let free = compared(
+        "spent, workers enough",
+        100.0,
+        || run(40),
+        |ran, noise_ms| with.wait_ms > 3.0 * (spent(ran).wait_ms - noise_ms),
+    );
+    for time in [with, spent(&free)] {
+        holds("send and first byte", time.send_ms.unwrap() + time.first_byte_ms, 50.0);
+    }
 }
 
 #[test]
 fn writes_that_the_store_takes_slowly_are_sent_slowly_and_sizes_have_parts_of_their_own() {
     let _alone = alone();
     // More than what systems keep for a connection, so that the client feels how slowly it is taken.
-    let writes = against(
-        "store: {mode: 'null', null_bytes: 1024}\nbandwidth: {op: put, upload_bytes_per_s: 60000000}\n",
-        "60s",
-        &one_work(
-            "workers: 1, total_ops: 6, operations: [{type: write, containers: c(1), objects: 's(1,9)', sizes: c(24)MB}]",
-        ),
-    );
-    let time = spent(&writes);
-    assert!(time.send_ms.unwrap() > time.first_byte_ms + time.body_ms, "{time:?}");
+    let attempt = || {
+        against(
+            "store: {mode: 'null', null_bytes: 1024}\nbandwidth: {op: put, upload_bytes_per_s: 60000000}\n",
+            "60s",
+            &one_work(
+                "workers: 1, total_ops: 6, operations: [{type: write, containers: c(1), objects: 's(1,9)', sizes: c(24)MB}]",
+            ),
+        )
+    };
+    compared("spent, slow writes", 100.0, attempt, |ran, noise_ms| {
+        let time = spent(ran);
+        time.send_ms.unwrap() > time.first_byte_ms + time.body_ms - noise_ms
+    });
 
     let sizes = against(
         "store: {mode: 'null', null_bytes: 1024}\n",
