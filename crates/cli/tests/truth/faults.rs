@@ -132,21 +132,22 @@ fn an_error_document_under_status_200_fails_the_operation() {
 #[test]
 fn a_body_that_trickles_is_cut_at_the_time_limit() {
     let _alone = alone();
+    // Of 50 seconds a body would take; one that is sent at once is not held up for as long as the limit by any machine.
     let ran = against(
         "store: {mode: 'null', null_bytes: 1000}\nslow_trickle: {op: get, bytes: 1, every_ms: 50, every_nth: 2}\n",
-        "1s",
-        &one_work(&format!("workers: 4, total_ops: 24, {READS}")),
+        "6s",
+        &one_work(&format!("workers: 4, total_ops: 8, {READS}")),
     );
     let op = ran.main();
-    assert_eq!(assert_only(&ran, "timeout", "slow_trickle[0]"), 12);
-    assert_eq!(op.ok, 12);
+    assert_eq!(assert_only(&ran, "timeout", "slow_trickle[0]"), 4);
+    assert_eq!(op.ok, 4);
     let cut = ran.rows.iter().filter(|row| row.sample.outcome.label() == "timeout");
     for row in cut {
         let took_ns = row.sample.service_ns();
-        assert!(took_ns >= 1_000_000_000, "cut before its limit, after {took_ns} ns");
+        assert!(took_ns >= 6_000_000_000, "cut before its limit, after {took_ns} ns");
         assert!(row.sample.bytes < 1000 && row.phase == Phase::Window, "{row:?}");
     }
-    assert!(ran.counters.of_op(Op::Get) == 24);
+    assert!(ran.counters.of_op(Op::Get) == 8);
     say(&format!("faults: trickle: {:?}, cut after {:?} ms", op.errors, op.failed_service_ms.max));
 }
 
