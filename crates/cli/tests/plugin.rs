@@ -49,7 +49,8 @@ fn a_library_workload_runs_on_a_plugin_and_its_secret_is_written_nowhere() {
     let library = built_in_rust(&directory.path().join("build"));
     let target = target(directory.path(), &format!("  path: {}\n  token: hunter-two\n", library.display()));
     let smoke = repository().join("workloads/smoke.yaml").display().to_string();
-    let quick = ["--set", "main.main.runtime=2s"];
+    // So many that there are some of each kind, however slow the machine is: a tenth of them are lists.
+    let quick = ["--set", "main.total_ops=150", "--set", "main.runtime=1h", "--set", "main.rampup=0s"];
     let args: Vec<&str> = ["run", &smoke, "--target", &target].into_iter().chain(quick).collect();
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!((output.status.code(), record.state), (Some(0), RunState::Finished), "{}", stderr(&output));
