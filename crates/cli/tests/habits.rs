@@ -192,7 +192,7 @@ fn a_web_server_that_answers_every_request_with_a_page_is_not_taken_for_a_store(
     let directory = tempfile::tempdir().unwrap();
     let port = answers_everything("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n<html>hi</html>\r\n");
     let url = format!("s3+http://key:secret@127.0.0.1:{port}");
-    let args = ["quick", &url, "--runtime", "1s", "--objects", "20", "--workers", "2"];
+    let args = ["quick", &url, "--runtime", "4s", "--objects", "20", "--workers", "2"];
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!(record.state, RunState::Failed, "{}", stderr(&output));
     let read = operation(&record, "main", "read");

@@ -26,7 +26,7 @@ mod sshd;
 mod support;
 
 const WORKLOAD: &str = r#"<workload name="after"><storage type="mock" config="size=1000;delay=1"/><workflow>
-  <workstage name="main"><work name="main" workers="2" runtime="3" interval="1">
+  <workstage name="main"><work name="main" workers="2" runtime="10" interval="1">
     <operation type="read" ratio="100" config="containers=u(1,1);objects=u(1,10)"/>
   </work></workstage></workflow></workload>"#;
 
