@@ -97,23 +97,30 @@ fn a_search_finds_the_capacity_of_a_store_that_has_one() {
 fn thresholds_are_shown_recorded_and_decide_the_exit_code() {
     let store = store("delay: [{law: {constant_ms: 30}}]");
     let directory = tempfile::tempdir().unwrap();
-    let stages = |thresholds: &str| {
-        format!(
-            "  - name: main\n    thresholds: [{thresholds}]\n    works: [{{name: main, workers: 8, runtime: 2s, {READS}}}]\n"
-        )
+    let judged = |thresholds: &str, runtime_s: u32| {
+        let stages = format!(
+            "  - name: main\n    thresholds: [{thresholds}]\n    works: [{{name: main, workers: 8, runtime: {runtime_s}s, {READS}}}]\n"
+        );
+        let file = workload(directory.path(), &store, &stages);
+        run_json(directory.path(), &["run", &file, "--quiet"])
     };
     for (thresholds, code, status) in [
         ("p50 <= 20 s, error_rate <= 5 %, throughput >= 1/s", 0, GoalStatus::Pass),
         ("read.p50_ms <= 20", 6, GoalStatus::Fail),
         ("p99_99 <= 20 s", 6, GoalStatus::NotDecided),
     ] {
-        let file = workload(directory.path(), &store, &stages(thresholds));
-        let (output, record) = run_json(directory.path(), &["run", &file, "--quiet"]);
+        // A busy machine does too few operations in two seconds to tell that 5 % of them do not fail: then it has
+        // longer.
+        let is_so = |ran: &(std::process::Output, cosmark_archive::RunRecord)| {
+            ran.1.thresholds.iter().all(|one| one.status == status)
+        };
+        let tried = [2, 8].into_iter().map(|runtime_s| judged(thresholds, runtime_s)).find(is_so);
+        let (output, record) = tried.unwrap_or_else(|| judged(thresholds, 30));
         assert_eq!(output.status.code(), Some(code), "{thresholds}: {}", stderr(&output));
         assert!(record.thresholds.iter().all(|one| one.status == status), "{:?}", record.thresholds);
         assert_eq!(record.thresholds[0].stage, "s3-main");
     }
-    let shown = stdout(&run(directory.path(), &["show", "w3"]));
+    let shown = stdout(&run(directory.path(), &["show", "last"]));
     assert!(shown.contains("not decided") && shown.contains("needs 100000"), "{shown}");
 }
 
@@ -123,7 +130,8 @@ fn a_slower_store_is_found_by_comparing_and_repetitions_are_put_together() {
     let stages = format!(
         "  - name: main\n    works: [{{name: main, workers: 4, runtime: 4s, interval: 250ms, {READS}}}]\n"
     );
-    for delay in [20, 60] {
+    // So long that what a busy machine adds to both leaves one several times as slow as the other.
+    for delay in [20, 120] {
         let store = store(&format!("delay: [{{law: {{constant_ms: {delay}}}}}]"));
         let file = workload(directory.path(), &store, &stages);
         let args: &[&str] =
@@ -138,7 +146,7 @@ fn a_slower_store_is_found_by_comparing_and_repetitions_are_put_together() {
     // The stages of the second run are called main-r1 and main-r2: two runs of main.
     let other = stdout(&run(directory.path(), &["compare", "w1", "w2"]));
     assert!(other.contains("1 and 2 runs can never show"), "{other}");
-    let store = store("delay: [{law: {constant_ms: 60}}]");
+    let store = store("delay: [{law: {constant_ms: 120}}]");
     let file = workload(directory.path(), &store, &stages);
     assert!(run(directory.path(), &["run", &file, "-q"]).status.success());
     let slower = run(directory.path(), &["compare", "w1", "w3", "--fail-on", "mean +20%"]);
@@ -168,9 +176,13 @@ fn quick_looks_for_the_highest_load_that_meets_what_is_asked() {
         args.extend(more);
         run(directory.path(), &args)
     };
-    // Two loads that any machine makes, a busy one, too, with operations enough to tell that 1 % of them do not fail:
-    // what is found is the end of the range, and that is said.
-    let output = quick(&["--over", "workers", "--from", "8", "--to", "16", "--runtime", "2s", "--quiet"]);
+    // Two loads that any machine makes, a busy one, too, which takes longer for operations enough to tell that 1 % of
+    // them do not fail: what is found is the end of the range, and that is said.
+    let searched = |runtime: &str| {
+        quick(&["--over", "workers", "--from", "8", "--to", "16", "--runtime", runtime, "--quiet"])
+    };
+    let found = ["2s", "8s"].into_iter().map(searched).find(|output| output.status.success());
+    let output = found.unwrap_or_else(|| searched("30s"));
     let shown = stdout(&output);
     assert!(output.status.success(), "{shown}{}", stderr(&output));
     assert!(shown.contains("highest workers with p50 <= 10 s, error_rate <= 1 %"), "{shown}");
@@ -288,7 +300,7 @@ fn the_stores_machines_stand_beside_the_results_and_a_limit_of_slots_is_blamed_o
     let directory = tempfile::tempdir().unwrap();
     let stages = format!(
         "  - name: read\n    matrix: {{workers: [1, 2, 4, 8]}}\n    works: [{{name: main, workers: \"${{{{ matrix.workers \
-         }}}}\", runtime: 2s, {READS}}}]\n{NODES}"
+         }}}}\", runtime: 4s, {READS}}}]\n{NODES}"
     );
     let file = workload(directory.path(), &store, &stages);
     let mut command = support::cosmark(directory.path());
