@@ -107,14 +107,14 @@ fn faults_on_another_machine_are_proved_and_healed_over_ssh_and_nothing_stays_th
     let busy = Busy::begin(far.home.path());
     let there = far.home.path().join("there it is");
     let faults = [
-        stop(&busy, "node: s1, hold: 4s, slot: 8s, keep: 1s"),
+        stop(&busy, "node: s1, hold: 9s, slot: 14s, keep: 1s"),
         format!(
             "name: file, type: command, inject: \"touch '{0}'\", heal: \"rm '{0}'\", proof: \"test -e '{0}' && echo it lies there\", \
              whole: \"test ! -e '{0}'\", host: far, at: 5 objects, hold: 2s, slot: 5s, keep: 1s, repeats: 1",
             there.display()
         ),
     ];
-    let directory = place(&far, "both", &faults, 8000);
+    let directory = place(&far, "both", &faults, 10_000);
     let mut child = begin(&far, &directory);
     assert_eq!((state_of(busy.child.id()), left(child.id()).len()), ('T', 1));
     eventually("the end of the run", || child.try_wait().unwrap().is_some());
@@ -176,7 +176,7 @@ fn a_machine_that_is_lost_in_the_middle_makes_the_slot_void_and_heals_by_itself(
     };
     let busy = Busy::begin(far.home.path());
     let directory =
-        place(&far, "lost", &[stop(&busy, "node: s1, hold: 10s, slot: 14s, keep: 1s, within: 1s")], 4400);
+        place(&far, "lost", &[stop(&busy, "node: s1, hold: 10s, slot: 14s, keep: 1s, within: 1s")], 6000);
     let mut child = begin(&far, &directory);
     cut(&mut far);
     assert_eq!(state_of(busy.child.id()), 'T');

@@ -148,7 +148,7 @@ fn a_fault_that_nothing_proves_is_void_and_one_that_cannot_be_healed_is_said_and
     );
 
     let fault = "type: command, inject: 'touch there', heal: 'test ! -e stuck || sleep 600; rm -f there', proof: 'test -e there', at: 5 \
-                 objects, hold: 1s, slot: 2s, repeats: 1, within: 700ms";
+                 objects, hold: 1s, slot: 2s, repeats: 1, within: 4s";
     workload(path, fault, 30);
     let text = fs::read_to_string(path.join("broken.yaml")).unwrap();
     fs::write(path.join("broken.yaml"), text.replace("runtime: 30s", "total_ops: 3000")).unwrap();

@@ -156,7 +156,7 @@ fn a_run_that_stands_still_while_it_makes_a_fault_leaves_nothing_broken_whether_
         let path = directory.path();
         let fault = "type: command, inject: 'touch begun; while test ! -e go; do sleep 0.05; done; touch there', heal: 'echo x >> \
                      heals; rm -f there', proof: 'test -e there', at: 5 objects, repeats: 1, hold: 1s, slot: 3s, keep: 1s, within: \
-                     3s";
+                     10s";
         workload(path, fault, 2400);
         let mut command = cosmark(path);
         let mut child = command.args(RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
