@@ -25,7 +25,7 @@ workload:
   point: |
     - name: read-${{ workers }}
       works:
-        - {name: main, workers: 2, runtime: 600ms, operations: [{type: read, container_prefix: '${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,4)'}]}
+        - {name: main, workers: 2, runtime: 2500ms, operations: [{type: read, container_prefix: '${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,4)'}]}
   after: |
     - {name: cleanup, works: [{type: cleanup, workers: 2, container_prefix: '${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,4)'}]}
   measured: read-${{ workers }}
@@ -70,8 +70,9 @@ fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     fs::write(place.join("study.yaml"), STUDY).unwrap();
+    // Long beside what a busy machine adds to each read, and cells long beside its pauses.
     let stores =
-        [("slow", 40), ("same", 40), ("quick", 5)].map(|(name, delay)| (name, store(place, name, delay)));
+        [("slow", 80), ("same", 80), ("quick", 5)].map(|(name, delay)| (name, store(place, name, delay)));
     let systems: Vec<String> =
         stores.iter().map(|(name, (_, target))| format!("{name}={}", target.display())).collect();
     let mut args = vec!["study", "study.yaml", "--no-nodes"];
@@ -234,6 +235,14 @@ fn ends(study: &Path) -> usize {
 
 #[test]
 fn a_study_of_searches_that_is_killed_in_one_finds_the_planted_knee_and_says_where_there_is_none() {
+    assert!(
+        (0..4).any(|_| is_knee_found()),
+        "four times the machine itself stood still in one of its trials"
+    );
+}
+
+/// False where the store met no load: a machine that stands still for a second is too late for a third of a trial.
+fn is_knee_found() -> bool {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     // 200 per second; and one that is too late for every rate.
@@ -258,7 +267,10 @@ fn a_study_of_searches_that_is_killed_in_one_finds_the_planted_knee_and_says_whe
     let found = rows(&study, "| known | 1KB | read | 100 /s");
     // On a busy machine a client may be in trouble, which proves nothing and says so.
     let is_busy = report.contains("client itself");
-    assert!(found.len() == 1 || is_busy, "{report}");
+    if found.len() != 1 && !is_busy {
+        eprintln!("{report}");
+        return false;
+    }
     // In what searches found, and among all cells, there behind the verdict.
     let found = rows(&study, "| late | 1KB | read | - (FALSE) |");
     let none = [found, rows(&study, "| late | 1KB | read | no load found | - (FALSE) |")].concat();
@@ -267,6 +279,7 @@ fn a_study_of_searches_that_is_killed_in_one_finds_the_planted_knee_and_says_whe
     // What is there is complete: no search is made a second time.
     let output = run(place, &args);
     assert_eq!((output.status.code(), ends(&study)), (Some(0), 2), "{}", stderr(&output));
+    true
 }
 
 #[test]
@@ -353,18 +366,26 @@ workload:
 #[test]
 fn half_of_all_combinations_have_the_planted_effects_of_a_store() {
     assert!(
-        (0..4).any(|_| are_effects_found()),
+        [1, 2, 4, 8].into_iter().any(are_effects_found),
         "four times the machine itself stood still in one of its cells"
     );
 }
 
-/// False where an effect is not what was planted: a machine that stands still for a moment takes most of a cell.
-fn are_effects_found() -> bool {
+/// False where an effect is not what was planted: a machine that stands still for a moment takes most of a cell, and one
+/// that is busy all the time adds as much to a read as to a write. Where cells and delays are so many times as long, both
+/// are less.
+fn are_effects_found(times: u32) -> bool {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    let delays = "delay: [{op: get, law: {constant_ms: 15}}, {op: put, law: {constant_ms: 60}}]";
-    let (_store, system, _) = behaving(place, "here", delays);
-    fs::write(place.join("study.yaml"), EFFECTS).unwrap();
+    let (read_ms, write_ms) = (15 * times, 60 * times);
+    let delays = format!(
+        "delay: [{{op: get, law: {{constant_ms: {read_ms}}}}}, {{op: put, law: {{constant_ms: {write_ms}}}}}]"
+    );
+    let (_store, system, _) = behaving(place, "here", &delays);
+    let runtime = "runtime: 700ms";
+    assert!(EFFECTS.contains(runtime));
+    let text = EFFECTS.replace(runtime, &format!("runtime: {}ms", 700 * times));
+    fs::write(place.join("study.yaml"), text).unwrap();
     let args = ["study", "study.yaml", "--no-nodes", "--quiet", "--system", &system];
     let plan = run(place, &[&args[..], &["--plan"]].concat());
     assert!(stdout(&plan).contains("2^(4-1) of resolution IV: 8 of 16"), "{}", stdout(&plan));
