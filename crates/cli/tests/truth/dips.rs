@@ -81,7 +81,7 @@ fn a_store_that_refuses_37_of_100_for_some_seconds_is_reported_as_it_was() {
             &slot(&format!("workers: 16, rate: {RATE}/s")),
         )
     };
-    let attempt = || without_long_pauses(&once);
+    let attempt = || without_long_pauses(once);
     timed("dip of 37 % for 6.5 s", attempt, |ran| {
         let began = began_ns(ran);
         let failed = || ran.rows.iter().map(|row| &row.sample).filter(|sample| !sample.outcome.is_ok());
