@@ -27,6 +27,8 @@ mod outputs;
 mod plain_store;
 #[path = "survive/recover.rs"]
 mod recover;
+#[path = "survive/sessions.rs"]
+mod sessions;
 #[path = "survive/signals.rs"]
 mod signals;
 #[path = "history/sshd.rs"]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Error, ErrorKind, Marks};
-use cosmark_engine::SessionCache;
+use cosmark_adaptor_api::{Auth, Client, Error, ErrorKind, Marks, Session};
+use cosmark_engine::{SessionCache, SharedSession};
 use cosmark_wire::{Failure, FailureClass};
 use cosmark_workload::model::TargetSpec;
 
@@ -25,19 +25,74 @@ pub async fn ask(
     };
     let auth = format!("auth {}", auth.kind);
     let storage = format!("storage {}", storage.kind);
-    let shared = sessions.get().await.map_err(|error| fail(&auth, &error))?;
-    let mut client = opened.adaptor.client(&shared.session).map_err(|error| fail(&storage, &error))?;
-    let limit = opened.adaptor.timeout().unwrap_or(Duration::from_secs(30));
-    let mut marks = Marks::default();
-    match tokio::time::timeout(limit, client.probe(&mut marks)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(fail(&storage, &error)),
-        Err(_) => {
+    let denied = |error: Error| fail(&auth, &error);
+    let shared = still_valid(sessions).await.map_err(denied)?;
+    let mut answer = probe(opened, &shared.session).await;
+    // A session of an earlier stage may be over by now, however long it was to last: a new login tells.
+    if answer.as_ref().is_some_and(|answer| answer.as_ref().is_err_and(Error::is_unauthorized)) {
+        let (renewed, _) = sessions.newer_than(shared.generation).await.map_err(denied)?;
+        answer = probe(opened, &renewed.session).await;
+    }
+    match answer {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => Err(fail(&storage, &error)),
+        None => {
+            let limit = patience(opened);
             let text =
                 format!("{storage}: no answer to the first question within {limit:?}; check the endpoint");
             Err(failure(work, FailureClass::Target, text))
         }
     }
+}
+
+/// The session at hand, or a new one where that is about to expire; a renewal that fails is no failure while the old one lasts.
+async fn still_valid(sessions: &SessionCache) -> Result<SharedSession, Error> {
+    if sessions.is_expiring()
+        && let Ok((renewed, _)) = sessions.newer_than(sessions.generation()).await
+    {
+        return Ok(renewed);
+    }
+    sessions.get().await
+}
+
+/// The answer to one cheap question; `None` where there was none in time.
+async fn probe(opened: &Opened, session: &Arc<Session>) -> Option<Result<(), Error>> {
+    let mut client = match opened.adaptor.client(session) {
+        Ok(client) => client,
+        Err(error) => return Some(Err(error)),
+    };
+    tokio::time::timeout(patience(opened), client.probe(&mut Marks::default())).await.ok()
+}
+
+fn patience(opened: &Opened) -> Duration {
+    opened.adaptor.timeout().unwrap_or(Duration::from_secs(30))
+}
+
+/// A call with this time limit.
+pub(crate) async fn limited<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(limit, call).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs()))),
+    }
+}
+
+/// A login within its own time limit.
+pub(crate) async fn login(auth: &dyn Auth) -> Result<Arc<Session>, Error> {
+    limited(auth.timeout(), auth.login()).await.map(Arc::new)
+}
+
+/// Gives a client a new session where this error says that its own is over; true where it has one now.
+pub(crate) async fn renew(client: &mut dyn Client, auth: &dyn Auth, error: &Error) -> bool {
+    if error.is_unauthorized()
+        && let Ok(session) = login(auth).await
+    {
+        client.set_session(&session);
+        return true;
+    }
+    false
 }
 
 /// Logs in at a target and asks it one cheap question, as before a stage. Blocks for as long as the target's own patience.

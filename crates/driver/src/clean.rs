@@ -3,18 +3,18 @@
 //! are deleted.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, Capability, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName, Session,
+    Adaptor, Auth, Capability, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName,
 };
 use cosmark_workload::leftovers::{Leftover, NameRule, Objects};
 use cosmark_workload::model::TargetSpec;
 
+use crate::ask::{limited, login, renew};
 use crate::catalog::Catalog;
 use crate::permit::Permit;
 use crate::target::open_target;
@@ -147,8 +147,15 @@ impl Cleaning<'_> {
         if !self.dry_run {
             let mut marks = Marks::default();
             let name = cleaned.name.clone();
-            let call = endpoint.first().delete_container(&name, &mut marks);
-            if let Err(error) = limited(PATIENCE, call).await {
+            let auth = Arc::clone(&endpoint.auth);
+            let client = endpoint.first();
+            let mut answer = limited(PATIENCE, client.delete_container(&name, &mut marks)).await;
+            if let Err(error) = &answer
+                && renew(client, auth.as_ref(), error).await
+            {
+                answer = limited(PATIENCE, client.delete_container(&name, &mut marks)).await;
+            }
+            if let Err(error) = answer {
                 cleaned.note = Some(format!("the container stays: {error}"));
                 return cleaned;
             }
@@ -245,6 +252,7 @@ impl Cleaning<'_> {
 
     async fn delete(&self, endpoint: &mut Endpoint, names: &[String], cleaned: &mut CleanedContainer) {
         let (limit, container, asked) = (endpoint.limit, cleaned.name.as_str(), &self.asked);
+        let auth = endpoint.auth.as_ref();
         let begins = self.begins;
         let share = names.len().div_ceil(CLIENTS).max(1);
         let parts = endpoint.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
@@ -254,7 +262,14 @@ impl Cleaning<'_> {
                 if asked.fetch_add(1, Ordering::Relaxed) == 0 {
                     begins();
                 }
-                match limited(limit, client.delete(ObjectName { container, object }, &mut marks)).await {
+                let name = ObjectName { container, object };
+                let mut answer = limited(limit, client.delete(name, &mut marks)).await;
+                if let Err(error) = &answer
+                    && renew(client.as_mut(), auth, error).await
+                {
+                    answer = limited(limit, client.delete(name, &mut marks)).await;
+                }
+                match answer {
                     Ok(()) => done += 1,
                     Err(error) if error.kind() == ErrorKind::Status(404) => {}
                     Err(error) => {
@@ -361,6 +376,8 @@ fn files_of(directory: &Path) -> std::io::Result<BTreeSet<String>> {
 
 /// A store that is logged in to.
 struct Endpoint {
+    /// For a session that is over before all is deleted.
+    auth: Arc<dyn Auth>,
     adaptor: Arc<dyn Adaptor>,
     clients: Vec<Box<dyn Client>>,
     limit: Duration,
@@ -369,13 +386,12 @@ struct Endpoint {
 impl Endpoint {
     async fn open(catalog: Catalog, site: &Site<'_>) -> Result<Self, String> {
         let opened = open_target(&catalog, &Permit::here(), site.auth, site.storage)?;
-        let login = limited(opened.auth.timeout(), opened.auth.login());
-        let session: Arc<Session> =
-            Arc::new(login.await.map_err(|error| format!("login at {}: {error}", site.storage.kind))?);
+        let session = login(opened.auth.as_ref()).await;
+        let session = session.map_err(|error| format!("login at {}: {error}", site.storage.kind))?;
         let clients: Result<Vec<_>, Error> = (0..CLIENTS).map(|_| opened.adaptor.client(&session)).collect();
         let limit = opened.adaptor.timeout().unwrap_or(PATIENCE);
         let clients = clients.map_err(|error| error.to_string())?;
-        let mut endpoint = Self { adaptor: opened.adaptor, clients, limit };
+        let mut endpoint = Self { auth: opened.auth, adaptor: opened.adaptor, clients, limit };
         let mut marks = Marks::default();
         let probe = limited(limit, endpoint.first().probe(&mut marks)).await;
         probe.map_err(|error| format!("storage {}: {error}", site.storage.kind))?;
@@ -416,19 +432,20 @@ impl Endpoint {
         let after = way.after.take();
         let request =
             ListRequest { container, after: after.as_deref(), want_names: true, ..ListRequest::default() };
-        let (limit, mut marks) = (self.limit, Marks::default());
-        let mut page = limited(limit, self.first().list(request, &mut marks)).await?;
+        let (limit, auth) = (self.limit, Arc::clone(&self.auth));
+        let client = self.first();
+        let mut marks = Marks::default();
+        let mut answer = limited(limit, client.list(request, &mut marks)).await;
+        if let Err(error) = &answer
+            && renew(client, auth.as_ref(), error).await
+        {
+            answer = limited(limit, client.list(request, &mut marks)).await;
+        }
+        let mut page = answer?;
         page.answers(&request)?;
         // Which names are new is not noted: what is deleted comes no second time, and all others may be very many.
         way.goes_on(&mut page, true)?;
         Ok(Some(page))
-    }
-}
-
-async fn limited<T>(limit: Duration, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    match tokio::time::timeout(limit, call).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs()))),
     }
 }
 
@@ -438,10 +455,11 @@ mod tests {
 
     use cosmark_adaptor_api::null::Null;
     use cosmark_adaptor_api::{
-        BodySink, BodySource, ByteRange, OpFuture, PutOptions, PutOutcome, ReadOutcome,
+        BodySink, BodySource, ByteRange, OpFuture, PutOptions, PutOutcome, ReadOutcome, Session,
     };
 
     use super::*;
+    use crate::readback::tests::Anybody;
 
     /// A store whose page behind `at` is the one behind `leads(at)`.
     struct Circle(Leads, u32);
@@ -488,7 +506,12 @@ mod tests {
     }
 
     fn endpoint(leads: Leads) -> Endpoint {
-        Endpoint { adaptor: Arc::new(Null), clients: vec![Box::new(Circle(leads, 0))], limit: PATIENCE }
+        Endpoint {
+            auth: Arc::new(Anybody),
+            adaptor: Arc::new(Null),
+            clients: vec![Box::new(Circle(leads, 0))],
+            limit: PATIENCE,
+        }
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@
 mod listing;
 mod reader;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;

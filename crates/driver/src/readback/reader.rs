@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, Auth, Capability, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName, Session,
+    Adaptor, Auth, Capability, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName,
 };
 use cosmark_engine::BodyProbe;
 use cosmark_ledger::{Entry, Found, Space, What};
@@ -14,6 +14,7 @@ use cosmark_workload::model::TargetSpec;
 use tokio::time::Instant;
 
 use super::Numbered;
+use crate::ask::{limited, login, renew};
 use crate::catalog::Catalog;
 use crate::permit::Permit;
 use crate::target::open_target;
@@ -224,19 +225,6 @@ impl Reader {
     }
 }
 
-async fn login(auth: &dyn Auth) -> Result<Arc<Session>, Error> {
-    limited(auth.timeout(), auth.login()).await.map(Arc::new)
-}
-
-/// A session that is over is renewed.
-async fn renew(client: &mut dyn Client, auth: &dyn Auth, error: &Error) {
-    if error.is_unauthorized()
-        && let Ok(session) = login(auth).await
-    {
-        client.set_session(&session);
-    }
-}
-
 /// Reads one object, several times if need be.
 async fn read(
     client: &mut dyn Client,
@@ -291,11 +279,4 @@ fn compare(probe: BodyProbe, entry: &Entry) -> Found {
     let by: Vec<usize> = by.map(|(at, _)| at).collect();
     let versions: Vec<u32> = entry.changes().iter().map(|change| change.version).collect();
     Found::Present { by, is_own: body.is_another_version(&versions) }
-}
-
-async fn limited<T>(limit: Duration, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    match tokio::time::timeout(limit, call).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs()))),
-    }
 }

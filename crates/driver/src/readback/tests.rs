@@ -127,7 +127,7 @@ fn counted(_: &str, _: Duration) -> ListPage {
     ListPage::default()
 }
 
-struct Anybody;
+pub(crate) struct Anybody;
 
 impl Auth for Anybody {
     fn login(&self) -> OpFuture<'_, Session> {
