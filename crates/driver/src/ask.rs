@@ -84,6 +84,22 @@ pub(crate) async fn login(auth: &dyn Auth) -> Result<Arc<Session>, Error> {
     limited(auth.timeout(), auth.login()).await.map(Arc::new)
 }
 
+/// A call within this time limit, and once more where its session was over and a new one could be had.
+pub(crate) async fn with_session<T>(
+    limit: Duration,
+    client: &mut dyn Client,
+    auth: &dyn Auth,
+    call: impl AsyncFn(&mut dyn Client) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let answer = limited(limit, call(client)).await;
+    if let Err(error) = &answer
+        && renew(client, auth, error).await
+    {
+        return limited(limit, call(client)).await;
+    }
+    answer
+}
+
 /// Gives a client a new session where this error says that its own is over; true where it has one now.
 pub(crate) async fn renew(client: &mut dyn Client, auth: &dyn Auth, error: &Error) -> bool {
     if error.is_unauthorized()

@@ -14,7 +14,7 @@ use cosmark_adaptor_api::{
 use cosmark_workload::leftovers::{Leftover, NameRule, Objects};
 use cosmark_workload::model::TargetSpec;
 
-use crate::ask::{limited, login, renew};
+use crate::ask::{limited, login, with_session};
 use crate::catalog::Catalog;
 use crate::permit::Permit;
 use crate::target::open_target;
@@ -145,16 +145,10 @@ impl Cleaning<'_> {
             return cleaned;
         }
         if !self.dry_run {
-            let mut marks = Marks::default();
-            let name = cleaned.name.clone();
-            let auth = Arc::clone(&endpoint.auth);
-            let client = endpoint.first();
-            let mut answer = limited(PATIENCE, client.delete_container(&name, &mut marks)).await;
-            if let Err(error) = &answer
-                && renew(client, auth.as_ref(), error).await
-            {
-                answer = limited(PATIENCE, client.delete_container(&name, &mut marks)).await;
-            }
+            let (name, auth) = (cleaned.name.clone(), Arc::clone(&endpoint.auth));
+            let remove =
+                async |client: &mut dyn Client| client.delete_container(&name, &mut Marks::default()).await;
+            let answer = with_session(PATIENCE, endpoint.first(), auth.as_ref(), remove).await;
             if let Err(error) = answer {
                 cleaned.note = Some(format!("the container stays: {error}"));
                 return cleaned;
@@ -257,18 +251,20 @@ impl Cleaning<'_> {
         let share = names.len().div_ceil(CLIENTS).max(1);
         let parts = endpoint.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
             let (mut done, mut failed, mut first) = (0_u64, 0_u64, None);
+            // Where a new login does not help either, not every object asks for another one.
+            let mut is_refused = false;
             for object in names {
-                let mut marks = Marks::default();
                 if asked.fetch_add(1, Ordering::Relaxed) == 0 {
                     begins();
                 }
                 let name = ObjectName { container, object };
-                let mut answer = limited(limit, client.delete(name, &mut marks)).await;
-                if let Err(error) = &answer
-                    && renew(client.as_mut(), auth, error).await
-                {
-                    answer = limited(limit, client.delete(name, &mut marks)).await;
-                }
+                let delete = async |client: &mut dyn Client| client.delete(name, &mut Marks::default()).await;
+                let answer = if is_refused {
+                    limited(limit, delete(client.as_mut())).await
+                } else {
+                    with_session(limit, client.as_mut(), auth, delete).await
+                };
+                is_refused = answer.as_ref().is_err_and(Error::is_unauthorized);
                 match answer {
                     Ok(()) => done += 1,
                     Err(error) if error.kind() == ErrorKind::Status(404) => {}
@@ -433,15 +429,8 @@ impl Endpoint {
         let request =
             ListRequest { container, after: after.as_deref(), want_names: true, ..ListRequest::default() };
         let (limit, auth) = (self.limit, Arc::clone(&self.auth));
-        let client = self.first();
-        let mut marks = Marks::default();
-        let mut answer = limited(limit, client.list(request, &mut marks)).await;
-        if let Err(error) = &answer
-            && renew(client, auth.as_ref(), error).await
-        {
-            answer = limited(limit, client.list(request, &mut marks)).await;
-        }
-        let mut page = answer?;
+        let list = async |client: &mut dyn Client| client.list(request, &mut Marks::default()).await;
+        let mut page = with_session(limit, self.first(), auth.as_ref(), list).await?;
         page.answers(&request)?;
         // Which names are new is not noted: what is deleted comes no second time, and all others may be very many.
         way.goes_on(&mut page, true)?;
