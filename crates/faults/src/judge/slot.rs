@@ -183,9 +183,10 @@ impl Basis<'_> {
         failed > healthy.failed && failed > BEYOND_P99 * (ok + failed)
     }
 
-    /// The rate in the slot and some time before it.
+    /// The rate in the slot and some time before it. The second in which a slot ends is the next one's, in which its fault was
+    /// perhaps made already.
     fn course(&self, played: &Played, slot: &mut SlotResult) {
-        let to = whole(played.to_s.ceil()).min(self.end);
+        let to = whole(played.to_s).min(self.end);
         let from = whole(played.from_s).saturating_sub(COURSE_BEFORE);
         let rates = self.seconds.ok.get(from..to).unwrap_or_default();
         if rates.is_empty() || played.to_s <= played.from_s {

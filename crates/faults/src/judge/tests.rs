@@ -70,6 +70,20 @@ fn played(from_s: f64) -> Played {
 const LOAD: Stretch = Stretch { from: 0, to: 400 };
 
 #[test]
+fn the_course_of_a_slot_has_nothing_of_the_fault_that_follows_it() {
+    // Slots follow each other at once, a part of a second after the load's own seconds begin.
+    let slot = |from_s: f64| Played { to_s: from_s + 100.0, ..played(from_s) };
+    let slots = vec![vec![slot(100.0), slot(200.04), slot(300.08)]];
+    let found = results(&[spec(stall(), 30)], &slots, &three_dips(), LOAD, true);
+    for slot in &found[0].slots {
+        let course: Vec<f64> = slot.course_per_s.clone();
+        assert_eq!((slot.course_from_s, slot.course_step_s), (slot.from_s.floor() - 20.0, 1.0));
+        assert_eq!((course.len(), course[..20].iter().sum::<f64>()), (120, 2000.0), "{}", slot.number);
+        assert_eq!((course[20], course[119]), (20.0, 100.0), "{}", slot.number);
+    }
+}
+
+#[test]
 fn what_three_equal_slots_cost_is_what_was_planted() {
     let slots = vec![vec![played(100.0), played(200.0), played(300.0)]];
     let found = results(&[spec(stall(), 30)], &slots, &three_dips(), LOAD, true);
