@@ -206,10 +206,12 @@ impl Error {
         }
     }
 
-    /// True when a new login may help (HTTP 401).
+    /// True when a new login may help: HTTP 401, or the code of S3 for temporary credentials that have ended, which comes
+    /// with 400 or 403 (Amazon S3 API Reference, Error responses).
     #[must_use]
-    pub fn is_unauthorized(&self) -> bool {
+    pub fn is_session_over(&self) -> bool {
         self.0.kind == ErrorKind::Status(401)
+            || matches!(self.code(), Some("ExpiredToken" | "TokenRefreshRequired"))
     }
 }
 

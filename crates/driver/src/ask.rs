@@ -26,10 +26,14 @@ pub async fn ask(
     let auth = format!("auth {}", auth.kind);
     let storage = format!("storage {}", storage.kind);
     let denied = |error: Error| fail(&auth, &error);
+    let seen = sessions.generation();
     let shared = still_valid(sessions).await.map_err(denied)?;
+    let is_new = shared.generation != seen;
     let mut answer = probe(opened, &shared.session).await;
-    // A session of an earlier stage may be over by now, however long it was to last: a new login tells.
-    if answer.as_ref().is_some_and(|answer| answer.as_ref().is_err_and(Error::is_unauthorized)) {
+    // A session of an earlier stage may be over by now, however long it was to last: a new login tells. Some adaptors
+    // call the first question denied then.
+    let may_be_over = |error: &Error| error.is_session_over() || error.kind() == ErrorKind::Denied && !is_new;
+    if answer.as_ref().is_some_and(|answer| answer.as_ref().is_err_and(may_be_over)) {
         let (renewed, _) = sessions.newer_than(shared.generation).await.map_err(denied)?;
         answer = probe(opened, &renewed.session).await;
     }
@@ -102,7 +106,7 @@ pub(crate) async fn with_session<T>(
 
 /// Gives a client a new session where this error says that its own is over; true where it has one now.
 pub(crate) async fn renew(client: &mut dyn Client, auth: &dyn Auth, error: &Error) -> bool {
-    if error.is_unauthorized()
+    if error.is_session_over()
         && let Ok(session) = login(auth).await
     {
         client.set_session(&session);

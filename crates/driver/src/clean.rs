@@ -264,7 +264,7 @@ impl Cleaning<'_> {
                 } else {
                     with_session(limit, client.as_mut(), auth, delete).await
                 };
-                is_refused = answer.as_ref().is_err_and(Error::is_unauthorized);
+                is_refused = answer.as_ref().is_err_and(Error::is_session_over);
                 match answer {
                     Ok(()) => done += 1,
                     Err(error) if error.kind() == ErrorKind::Status(404) => {}

@@ -383,7 +383,7 @@ impl Worker {
         running.note_failure(op, error);
         state.free_ns = 0;
         let waited_ns = clock::now_ns().saturating_sub(running.plan.start_ns);
-        if error.is_unauthorized() {
+        if error.is_session_over() {
             self.renew(running).await;
         }
         if let Some(failures) = running.health.failure(error, waited_ns, running.mission.work.workers) {

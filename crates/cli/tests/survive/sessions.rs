@@ -41,3 +41,28 @@ fn a_login_that_is_over_before_the_next_stage_or_in_the_middle_of_a_clean_is_mad
     assert_eq!(left["objects"], 0, "{left}");
     store.stop();
 }
+
+#[test]
+fn temporary_keys_of_s3_that_have_ended_are_had_anew_in_the_middle_of_a_clean() {
+    // Of eight deletes and the one that is made again, the seventh is refused.
+    let behaviour = "errors: [{op: delete, every_nth: 7, status: 400, code: ExpiredToken}]\n";
+    let store = SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let workload = "name: keys\nstages:\n  - {name: init, works: [{type: init, workers: 1, containers: 'r(1,1)'}]}\n  - {name: prepare, \
+        works: [{type: prepare, workers: 2, containers: 'r(1,1)', objects: 'r(1,8)', sizes: c(1)KB}]}\n";
+    fs::write(path.join("keys.yaml"), workload).unwrap();
+    let target = format!("storage: {{type: s3, endpoint: '{}', accesskey: a, secretkey: b}}\n", store.url());
+    fs::write(path.join("target.yaml"), target).unwrap();
+    let (output, record) =
+        run_json(path, &["run", "keys.yaml", "--target", "target.yaml", "--quiet", "--no-report"]);
+    assert_eq!((output.status.code(), record.state), (Some(0), RunState::Finished), "{}", stderr(&output));
+    let cleaned = run(path, &["clean", "last", "--target", "target.yaml", "--json"]);
+    assert!(cleaned.status.success(), "{}", stderr(&cleaned));
+    let refused = store.log().unwrap().iter().filter(|one| one.op == Op::Delete && one.status == 400).count();
+    assert_eq!(refused, 1, "{}", stderr(&cleaned));
+    let left = run(path, &["clean", "last", "--target", "target.yaml", "--dry-run", "--json"]);
+    let left: serde_json::Value = serde_json::from_slice(&left.stdout).unwrap();
+    assert_eq!(left["objects"], 0, "{left}");
+    store.stop();
+}
