@@ -17,12 +17,13 @@ use crate::support::{cosmark, run, run_json, signal, stderr, stdout};
 /// Nothing here settles but listings, within 300 ms.
 const CHECK: &str = "check: durability\nsettle: 2s\n";
 
-/// Writes, overwrites and deletes, no two at once of one object; the end would delete everything.
+/// Writes, overwrites and deletes, no two at once of one object; the end would delete everything. Of fewer than 16 bytes nobody
+/// can tell which write they were, and an old version is as corrupt as any other bytes.
 fn workload(directory: &Path, store: &Handle, main: &str) {
     let text = format!(
         "name: kept\nseed: 7\n{CHECK}storage: {{type: s3, endpoint: \"{}\", accesskey: a, secretkey: b, \
          path_style_access: true, timeout: 60s}}\ndefaults: {{containers: \"r(1,2)\", container_prefix: kept, object_prefix: o-, \
-         objects: \"r(1,300)\", sizes: \"u(1,9000)B\"}}\nstages:\n  - {{name: init, works: [{{type: init, workers: 1}}]}}\n  \
+         objects: \"r(1,300)\", sizes: \"u(16,9000)B\"}}\nstages:\n  - {{name: init, works: [{{type: init, workers: 1}}]}}\n  \
          - {{name: prepare, works: [{{type: prepare, workers: 4}}]}}\n{main}  \
          - {{name: cleanup, works: [{{type: cleanup, workers: 4}}]}}\n",
         store.url()
