@@ -23,6 +23,7 @@ mod words;
 /// Each crate and the crates of ours that its `[dependencies]` name, in an order in which nobody uses what comes later.
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("pipe", &[]),
     ("metrics", &[]),
     ("workload", &["metrics", "units"]),
     ("adaptor-api", &["units"]),
@@ -38,12 +39,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("nodes", &["adaptor-api", "metrics", "workload"]),
     ("ledger", &["metrics", "workload"]),
     ("archive", &["ledger", "metrics", "stats", "workload"]),
-    ("faults", &["archive", "metrics", "stats", "workload"]),
+    ("faults", &["archive", "metrics", "pipe", "stats", "workload"]),
     ("verdict", &["archive", "capacity", "metrics", "stats", "workload"]),
     ("report", &["archive", "history", "metrics", "stats", "workload"]),
     ("study", &["archive", "metrics", "report", "stats", "workload"]),
     ("wire", &["metrics", "workload"]),
-    ("driver", &["adaptor-api", "consistency", "engine", "ledger", "metrics", "wire", "workload"]),
+    ("driver", &["adaptor-api", "consistency", "engine", "ledger", "metrics", "pipe", "wire", "workload"]),
     ("controller", &["archive", "metrics", "stats", "verdict", "wire", "workload"]),
     (
         "cluster",

@@ -1,15 +1,13 @@
 //! Trigger scripts. Only files of the directory that the driver's operator named are run, arguments are passed as
 //! arguments, time and output are bounded. What a script started in the background is ended at its kill order.
 
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::Reach;
+use cosmark_pipe::Printed;
 use cosmark_wire::{TriggerOrder, TriggerReport};
 
 use crate::permit::Permit;
@@ -18,11 +16,10 @@ use crate::permit::Permit;
 const LONGEST: Duration = Duration::from_secs(60);
 /// Output that is taken over; what a script prints beyond it is read and thrown away.
 const MOST_OUTPUT: usize = 1 << 20;
-/// The last bytes of an output come at most so long after the end of its script.
+/// The last bytes of those that a script sends its output through come at most so long after its end.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
-/// What a script left running in the background may print this much in each [`BACKGROUND_PAUSE`].
-const BLOCK: usize = 64 << 10;
-const BACKGROUND_PAUSE: Duration = Duration::from_millis(20);
+/// Whether a script has ended is asked at least so often.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Scripts of one directory.
 #[derive(Debug)]
@@ -40,7 +37,7 @@ impl Triggers {
     /// Runs a script to its end. A kill order (`-k` alone) also ends what earlier runs of it left behind.
     pub fn run(&mut self, order: &TriggerOrder) -> TriggerReport {
         let report = match self.start(order) {
-            Ok((child, reader)) => wait(child, reader, LONGEST),
+            Ok((child, output)) => wait(child, output, LONGEST),
             Err(error) => TriggerReport { output: String::new(), error: Some(error) },
         };
         if order.args == ["-k"] {
@@ -50,11 +47,12 @@ impl Triggers {
         report
     }
 
-    fn start(&mut self, order: &TriggerOrder) -> Result<(Child, std::io::PipeReader), String> {
+    fn start(&mut self, order: &TriggerOrder) -> Result<(Child, Printed), String> {
         let shown = format!("trigger {}", order.script);
         let path = PathBuf::from(self.permit.admit(Reach::Script, &shown, &order.script)?);
         let fail = |cause: std::io::Error| format!("trigger {}: {cause}", path.display());
-        let (reader, writer) = std::io::pipe().map_err(fail)?;
+        // One byte more than is shown says that there is more.
+        let (output, writer) = Printed::new(MOST_OUTPUT + 1).map_err(fail)?;
         let errors = writer.try_clone().map_err(fail)?;
         let child = Command::new("/bin/sh")
             .arg(&path)
@@ -68,7 +66,7 @@ impl Triggers {
         if let Ok(group) = libc::pid_t::try_from(child.id()) {
             self.groups.push((order.script.clone(), group));
         }
-        Ok((child, reader))
+        Ok((child, output))
     }
 
     fn end_groups(&mut self, script: &str) {
@@ -101,46 +99,9 @@ fn is_left_behind(group: libc::pid_t) -> bool {
     is_free && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The beginning of what came out of a pipe.
-#[derive(Debug, Default)]
-struct Output {
-    bytes: Mutex<Vec<u8>>,
-    /// Its script has ended: what still comes is of the background.
-    is_over: AtomicBool,
-}
-
-impl Output {
-    /// Reads a pipe to its end, so that nobody who prints is ended or waits for room.
-    fn gather(&self, mut reader: impl Read) {
-        let mut block = vec![0; BLOCK];
-        loop {
-            let read = match reader.read(&mut block) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
-            };
-            if self.is_over.load(Ordering::Relaxed) {
-                std::thread::sleep(BACKGROUND_PAUSE);
-                continue;
-            }
-            let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-            // One byte more than is shown says that there is more.
-            let room = (MOST_OUTPUT + 1).saturating_sub(bytes.len()).min(read);
-            bytes.extend_from_slice(block.get(..room).unwrap_or_default());
-        }
-    }
-}
-
 /// Waits for the end of a script, for at most `longest`; one that runs longer is ended with all that it started.
-fn wait(mut child: Child, reader: std::io::PipeReader, longest: Duration) -> TriggerReport {
+fn wait(mut child: Child, mut output: Printed, longest: Duration) -> TriggerReport {
     let begun = Instant::now();
-    let output = Arc::new(Output::default());
-    // A background child of the script may keep the pipe open: the reader is left behind then.
-    let taking = {
-        let output = Arc::clone(&output);
-        std::thread::spawn(move || output.gather(reader))
-    };
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Ok(status),
@@ -153,16 +114,11 @@ fn wait(mut child: Child, reader: std::io::PipeReader, longest: Duration) -> Tri
                 let _ = child.wait();
                 break Err(format!("it ran longer than {longest:?} and was ended"));
             }
-            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            Ok(None) => output.take_within(PAUSE),
             Err(cause) => break Err(cause.to_string()),
         }
     };
-    let until = Instant::now() + LAST_OUTPUT;
-    while !taking.is_finished() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    output.is_over.store(true, Ordering::Relaxed);
-    let bytes = std::mem::take(&mut *output.bytes.lock().unwrap_or_else(PoisonError::into_inner));
+    let bytes = output.of_ended(LAST_OUTPUT);
     let error = match status {
         Ok(status) if status.success() => None,
         Ok(status) => Some(format!("it ended with {status}")),
@@ -203,9 +159,9 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("late.sh"), "sleep 600 & echo $!; wait").unwrap();
         let mut triggers = Triggers::new(of(&directory));
-        let (child, reader) = triggers.start(&order("late.sh", &[])).unwrap();
+        let (child, output) = triggers.start(&order("late.sh", &[])).unwrap();
         // Longer than a busy machine takes to start it.
-        let report = wait(child, reader, Duration::from_secs(6));
+        let report = wait(child, output, Duration::from_secs(6));
         assert!(report.error.unwrap().contains("ran longer"));
         let state = |number: &str| std::fs::read_to_string(format!("/proc/{number}/stat"));
         let started = report.output.trim().to_owned();

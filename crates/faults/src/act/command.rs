@@ -1,14 +1,13 @@
 //! Commands: each in a process group of its own, with a time limit after which the whole group is killed, and at most so much
 //! of what it prints.
 
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::Heal;
+use cosmark_pipe::Printed;
 
 use super::process::{Process, running, state_of};
 use super::{Hand, here};
@@ -98,26 +97,23 @@ fn run_as_long(
         return Err("the command is empty".to_owned());
     };
     let began = Instant::now();
+    let unable = |cause: std::io::Error| format!("`{program}` cannot be run: {cause}");
+    let (mut printed, writer) = Printed::new(MOST_BYTES).map_err(unable)?;
+    let errors = writer.try_clone().map_err(unable)?;
     let mut child = Command::new(program)
         .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(writer)
+        .stderr(errors)
         .process_group(0)
         .spawn()
-        .map_err(|cause| format!("`{program}` cannot be run: {cause}"))?;
+        .map_err(unable)?;
     running(child.id()).into_iter().for_each(begun);
-    let stored = Arc::new(Mutex::new(Vec::new()));
-    let readers: Vec<_> = [child.stdout.take().map(reader), child.stderr.take().map(reader)]
-        .into_iter()
-        .flatten()
-        .map(|pipe| collect(pipe, &stored))
-        .collect();
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if began.elapsed() < within && wanted() => std::thread::sleep(LOOK_EVERY),
+            Ok(None) if began.elapsed() < within && wanted() => printed.take_within(LOOK_EVERY),
             ended => {
                 end_group(child.id());
                 drop(child.wait());
@@ -130,32 +126,8 @@ fn run_as_long(
             }
         }
     };
-    let until = Instant::now() + REST;
-    while Instant::now() < until && readers.iter().any(|reader| !reader.is_finished()) {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let bytes = stored.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let bytes = printed.of_ended(REST);
     Ok(Some(Output { code: status.code(), text: String::from_utf8_lossy(&bytes).trim().to_owned() }))
-}
-
-fn reader<R: Read + Send + 'static>(pipe: R) -> Box<dyn Read + Send> {
-    Box::new(pipe)
-}
-
-/// Reads a pipe to its end, so that nobody waits for room in it.
-fn collect(mut pipe: Box<dyn Read + Send>, stored: &Arc<Mutex<Vec<u8>>>) -> std::thread::JoinHandle<()> {
-    let stored = Arc::clone(stored);
-    std::thread::spawn(move || {
-        let mut block = vec![0; 4096];
-        while let Ok(read) = pipe.read(&mut block) {
-            if read == 0 {
-                return;
-            }
-            let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = MOST_BYTES.saturating_sub(stored.len()).min(read);
-            stored.extend_from_slice(block.get(..room).unwrap_or_default());
-        }
-    })
 }
 
 fn end_group(id: u32) {
