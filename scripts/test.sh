@@ -30,8 +30,8 @@ declare -A TESTS_OF=(
 
 # Beds that follow each other, in lanes side by side: one may stand on another's processes, and all stay up until the end of
 # their lane. What stands in none runs in the last one. Keystone's proxy stands on the storage nodes of Swift, which Swift's
-# tests break, and its load would be in their figures: it waits for them. Both lanes take as long as the browser. The others
-# share no port, process or disk, and take less: they follow the tests of Python, MinIO's behind those of seconds.
+# tests break, and its load would be in their figures: it waits for them. This lane takes longest and begins first. The
+# others share no port, process or disk, and take less: they follow the tests of Python, MinIO's behind those of seconds.
 BED_LANES=('swift keystone' 'ceph' 'versitygw nginx-dav apache-dav azurite fake-gcs minio')
 
 # For up: only beds that were asked for by name are built if that takes long.
@@ -368,10 +368,10 @@ case ${1:-} in
     for bed in "${ASKED_BEDS[@]}"; do collect "bed-$bed" "bed $bed: install" || true; done
     check_bed_tests
     lane cargo documentation lean
+    lane swift first_beds
     test_phase 'tests' 3600 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
-    lane swift first_beds
     lane ceph second_beds
     lane browser browser
     lane others python_tests third_beds
