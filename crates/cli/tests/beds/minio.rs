@@ -1,7 +1,7 @@
 //! `MinIO`: strict about S3, with erasure coding over four drives, and with metrics of its own.
 
-use crate::faults::workload;
-use crate::support::{repository, run_json, stderr};
+use crate::faults::held;
+use crate::support::{repository, stderr};
 use crate::{chunked_and_hashed, five_stages, has, large_objects, nodes_of};
 
 #[test]
@@ -36,14 +36,10 @@ fn minio_keeps_all_that_it_acknowledged_while_one_of_its_drives_is_gone() {
     let directory = tempfile::tempdir().unwrap();
     let bed = repository().join("testbeds/minio");
     let fault = format!(
-        "type: bed, bed: {}, verb: devfail, target: drive.2, hold: 5s, slot: 14s, keep: 3s",
+        "type: bed, bed: {}, verb: devfail, target: drive.2, hold: 5s, keep: 3s",
         bed.to_str().unwrap()
     );
-    workload(directory.path(), &fault, "total_ops: 220");
-    let target = bed.join("target.yaml");
-    let target = target.to_str().unwrap();
-    let args = ["run", "broken.yaml", "--target", target, "--no-nodes", "--quiet", "--allow-faults"];
-    let (output, record) = run_json(directory.path(), &args);
+    let (output, record) = held(directory.path(), &bed.join("target.yaml"), &fault, (14, 220));
     let slot = &record.stages[2].faults[0].slots[0];
     assert_eq!(slot.void, None, "{slot:?}; {}", stderr(&output));
     assert!(slot.proof.as_ref().is_some_and(|proof| proof.contains("cannot be read")), "{slot:?}");
