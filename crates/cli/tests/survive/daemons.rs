@@ -271,16 +271,34 @@ fn a_prober_beside_a_frozen_store_ends_with_the_run_and_what_it_left_is_cleaned(
         path.join("broken.yaml"),
         "name: broken\nconsistency: {share: 10%, reach: 1s}\ndefaults: {containers: \"r(1,1)\", objects: \"r(1,20)\", sizes: c(1)KB}\n\
          stages:\n  - {name: init, works: [{type: init, workers: 1}]}\n  - {name: prepare, works: [{type: prepare, workers: 2}]}\n  \
-         - name: main\n    works: [{name: main, workers: 4, runtime: 12s, interval: 1s, rate: 100/s, operations: [{type: read}]}]\n",
+         - name: main\n    works: [{name: main, workers: 4, runtime: 25s, interval: 1s, rate: 100/s, operations: [{type: read}]}]\n",
     )
     .unwrap();
     let mut command = cosmark(path);
     command.args(["run", "broken.yaml", "--quiet", "--no-report", "--target", "target.yaml"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let intervals = path.join("archive/w1-broken/intervals.csv");
-    eventually("some seconds of load", || {
+    let seconds = || {
         let text = fs::read_to_string(&intervals).unwrap_or_default();
-        text.lines().filter(|line| line.starts_with("s3-main,")).count() >= 4
+        text.lines().filter(|line| line.starts_with("s3-main,")).count()
+    };
+    // Of each container a directory, whose name ends with that of the container.
+    let buckets = Path::new(&server.says("objects in")).join("buckets");
+    let named = |name: &str| {
+        let all = fs::read_dir(&buckets).unwrap().flatten().map(|one| one.path());
+        let own = |path: &PathBuf| path.file_name().is_some_and(|one| one.to_string_lossy().contains(name));
+        all.filter(own).collect::<Vec<_>>()
+    };
+    let has_probed = || {
+        let folders = named("-cosmark-probe-").into_iter().filter_map(|one| fs::read_dir(one).ok());
+        folders
+            .flat_map(|folders| folders.flatten())
+            .any(|folder| fs::read_dir(folder.path()).is_ok_and(|mut files| files.next().is_some()))
+    };
+    eventually("a write of the prober", || has_probed() || child.try_wait().unwrap().is_some());
+    let seen = seconds();
+    eventually("some seconds of load", || {
+        seconds() >= 4.max(seen + 2) || child.try_wait().unwrap().is_some()
     });
     signal(server.child(), libc::SIGSTOP);
     let began = Instant::now();
@@ -305,15 +323,16 @@ fn a_prober_beside_a_frozen_store_ends_with_the_run_and_what_it_left_is_cleaned(
         let all = said["containers"].as_array().unwrap().clone();
         all.into_iter().find(|one| one["name"] == made[0].as_str())
     };
-    let stored = Path::new(&server.says("objects in")).join(&made[0]);
+    let is_stored = || named(&made[0]).iter().any(|one| one.join("bucket.json").exists());
     if let Some(planned) = of_prober(&clean(&["--dry-run"])) {
+        assert!(is_stored(), "clean sees what is not there");
         assert_eq!((&planned["removed"], &planned["others"]), (&true.into(), &0.into()), "{planned}");
         let done = of_prober(&clean(&[])).unwrap();
         assert_eq!((&done["removed"], &done["objects"]), (&true.into(), &planned["objects"]), "{done}");
     } else {
         // The store may have carried out what the prober had ordered when it went on, and the container was empty then.
-        assert!(!stored.exists(), "clean does not see what is there");
+        assert!(!is_stored(), "clean does not see what is there");
     }
     assert_eq!(of_prober(&clean(&[])), None, "there is nothing left of it");
-    assert!(!stored.exists(), "the store has what clean says is gone");
+    assert!(!is_stored(), "the store has what clean says is gone");
 }
