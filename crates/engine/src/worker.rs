@@ -383,7 +383,8 @@ impl Worker {
         running.note_failure(op, error);
         state.free_ns = 0;
         let waited_ns = clock::now_ns().saturating_sub(running.plan.start_ns);
-        if error.is_session_over() {
+        // Temporary keys that have ended are had anew before that, where a login can have others: fixed ones stay what they are.
+        if error.status() == Some(401) {
             self.renew(running).await;
         }
         if let Some(failures) = running.health.failure(error, waited_ns, running.mission.work.workers) {

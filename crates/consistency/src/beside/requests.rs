@@ -113,7 +113,7 @@ impl Field<'_> {
             sums.unanswered += 1;
             sums.unanswered_why.get_or_insert_with(|| error.message().to_owned());
         });
-        if error.is_session_over()
+        if error.status() == Some(401)
             && let Ok(Some((generation, session))) =
                 tokio::time::timeout(self.plan.patience, self.lines.renew(hand.generation)).await
         {

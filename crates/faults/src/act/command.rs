@@ -117,6 +117,8 @@ fn run_as_long(
             ended => {
                 end_group(child.id());
                 drop(child.wait());
+                // What has left the group runs on, and is not to be ended by a pipe without a reader.
+                drop(printed.of_ended(Duration::ZERO));
                 if ended.is_ok() && began.elapsed() < within {
                     return Ok(None);
                 }
