@@ -8,13 +8,13 @@
 #
 # Lints cost no build of their own: clippy's compiler builds our crates with their tests (scripts/linted.sh).
 # Most tests wait more than they compute. First run those of the workspace, several programs at once
-# (scripts/test_programs.sh); then what does not measure, in four lanes side by side, which keep two processors busy: Swift's
-# beds, Ceph's, the browser, and Python with the other beds. Last the programs that measure run alone.
+# (scripts/test_programs.sh), beside Swift's beds, which take longest; then what else does not measure, in three more lanes
+# side by side: Ceph's beds, the browser, and Python with the other beds. Last the programs that measure run alone.
 #
 # A bed whose program takes minutes to build (minio) runs where it was built before, or is asked for by name.
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
 # not is a failure. So is it with the page of the report (without Node.js) and with the browser. Tests that fail beside
-# others run once more alone (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end
+# others run once more by themselves (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end
 # stands a table of the phases, and as the last line "N passed, N failed, N skipped, N flaky": passed and failed add up what
 # the test programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed
 # ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.

@@ -383,7 +383,7 @@ impl Worker {
         running.note_failure(op, error);
         state.free_ns = 0;
         let waited_ns = clock::now_ns().saturating_sub(running.plan.start_ns);
-        // Temporary keys that have ended are had anew before that, where a login can have others: fixed ones stay what they are.
+        // Of temporary keys it is known when they end; fixed ones would be had anew, and stay what they are, at every operation.
         if error.status() == Some(401) {
             self.renew(running).await;
         }
