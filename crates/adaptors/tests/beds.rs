@@ -132,7 +132,7 @@ async fn swift_refusals_are_understood() {
         ..Session::clone(&session)
     };
     client.set_session(&Arc::new(forged));
-    assert!(client.probe(&mut Marks::default()).await.unwrap_err().is_session_over());
+    assert!(client.probe(&mut Marks::default()).await.unwrap_err().status() == Some(401));
     client.set_session(&session);
     client.probe(&mut Marks::default()).await.unwrap();
 }

@@ -153,7 +153,7 @@ async fn head_gives_the_length_and_the_probe_asks_for_the_account() {
     assert_eq!(client.head(NAME, &mut Marks::default()).await.unwrap(), Some(77));
     assert_eq!(client.head(NAME, &mut Marks::default()).await.unwrap_err().status(), Some(404));
     client.probe(&mut Marks::default()).await.unwrap();
-    assert!(client.probe(&mut Marks::default()).await.unwrap_err().is_session_over());
+    assert!(client.probe(&mut Marks::default()).await.unwrap_err().status() == Some(401));
     assert!(server.requests()[2].starts_with("HEAD /v1/AUTH_test HTTP/1.1\r\n"));
 }
 
