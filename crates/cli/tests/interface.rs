@@ -1,12 +1,15 @@
-//! The OpenAPI document and the reference page are what the table of routes says: `UPDATE_DOCS=1` writes them again.
+//! What programs and editors are told: the OpenAPI document and the reference page are what the table of routes says
+//! (`UPDATE_DOCS=1` writes them again), and the schema of workloads what the reader takes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use cosmark_service::api::openapi::{document, routes_as_markdown};
 use cosmark_service::api::{ROUTES, Reply, Rule};
+use cosmark_workload::{Environment, Format};
 use serde_json::Value;
 
 fn docs(name: &str) -> PathBuf {
@@ -92,4 +95,76 @@ fn what_changes_something_needs_the_role_for_it() {
         }
         assert!(!matches!(route.reply, Reply::Nothing) || route.method != "GET", "{shown}");
     }
+}
+
+/// The files of a directory and below that end so.
+fn files(directory: &Path, end: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let below = entries.flat_map(|path| if path.is_dir() { files(&path, end) } else { vec![path] });
+    below.filter(|path| path.extension().is_some_and(|one| one == end)).collect()
+}
+
+fn cosmark(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cosmark")).args(args).output().unwrap()
+}
+
+#[test]
+fn editors_take_every_workload_that_is_run_and_no_key_that_its_storage_has_not() {
+    let printed = cosmark(&["schema"]).stdout;
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    compiler.add_resource("workload.json", serde_json::from_slice(&printed).unwrap()).unwrap();
+    let index = compiler.compile("workload.json", &mut schemas).unwrap();
+    let validate = |yaml: &str| {
+        let value: Value = serde_saphyr::from_str(yaml).unwrap();
+        schemas.validate(&value, index).map_err(|error| format!("{error:#}"))
+    };
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut taken = 0;
+    for directory in ["workloads", "crates/workload/tests/data", "testbeds"] {
+        for path in files(&repository.join(directory), "yaml") {
+            let own = fs::read_to_string(&path).unwrap();
+            let (read, _) = cosmark_workload::parse(&own, Format::Yaml, &Environment::default());
+            let is_taken = cosmark(&["check", path.to_str().unwrap()]).status.success();
+            if let Some(read) = read.filter(|_| is_taken) {
+                taken += 1;
+                let written = cosmark_workload::to_yaml(&read);
+                validate(&own).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                validate(&written).unwrap_or_else(|error| panic!("{}: {error}\n{written}", path.display()));
+            }
+        }
+        for path in files(&repository.join(directory), "xml") {
+            let written = cosmark(&["convert", path.to_str().unwrap()]);
+            if written.status.success() {
+                taken += 1;
+                let text = String::from_utf8(written.stdout).unwrap();
+                validate(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()));
+            }
+        }
+    }
+    assert!(taken > 30, "{taken}");
+    let with = |storage: &str| format!("name: x\nstorage: {storage}\nstages: [{{name: a, delay: 1s}}]\n");
+    for storage in [
+        "{type: s4}",
+        "{type: s3, endpoit: 'http://x'}",
+        "{type: swift, endpoint: 'http://x', accesskey: x}",
+        "{type: webdav, endpoint: 's3://x'}",
+        "{type: mock, delay: 1}",
+    ] {
+        assert!(validate(&with(storage)).is_err(), "{storage}");
+    }
+    // Every type with what `adaptors` says of its keys is one that an editor knows.
+    let tables: Value = serde_json::from_slice(&cosmark(&["adaptors", "--json"]).stdout).unwrap();
+    let mut known = 0;
+    for row in tables["storage"].as_array().unwrap() {
+        let default =
+            |key: &Value| key["default"].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        for key in row["keys"].as_array().unwrap() {
+            let Some(default) = default(key) else { continue };
+            let (kind, name) = (row["name"].as_str().unwrap(), key["name"].as_str().unwrap());
+            let storage = format!("{{type: {kind}, config: {{{name}: '{default}'}}}}");
+            validate(&with(&storage)).unwrap_or_else(|error| panic!("{storage}: {error}"));
+            known += 1;
+        }
+    }
+    assert!(known > 50, "{known}");
 }

@@ -17,6 +17,7 @@ pub mod places;
 pub mod proc;
 pub mod readback;
 mod recorded;
+pub mod schema;
 pub mod secrets;
 mod slices;
 mod start_barrier;

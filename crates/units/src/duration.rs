@@ -85,6 +85,11 @@ pub fn unit_hint(text: &str) -> String {
     )
 }
 
+/// The units that a time may have.
+pub fn duration_units() -> impl Iterator<Item = &'static str> {
+    UNITS.iter().map(|row| row.0)
+}
+
 fn split(text: &str) -> (&str, &str) {
     let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     (text[..digits].trim(), &text[digits..])

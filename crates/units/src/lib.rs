@@ -13,12 +13,13 @@ mod speed;
 
 pub use columns::columns_of;
 pub use duration::{
-    MAX_DURATION, Plain, duration_text, has_no_unit, parse_duration, parse_duration_as, unit_hint,
+    MAX_DURATION, Plain, duration_text, duration_units, has_no_unit, parse_duration, parse_duration_as,
+    unit_hint,
 };
 pub use number::{grouped, parse_bool, parse_integer, parse_signed, signed_text};
 pub use rate::{MAX_RATE_PER_S, parse_rate, parse_rate_or_zero, rate_text};
 pub use size::{SizeUnit, bytes_text, parse_size};
-pub use speed::{MAX_SPEED_BYTES_PER_S, parse_speed, speed_text};
+pub use speed::{MAX_SPEED_BYTES_PER_S, parse_speed, speed_text, speed_units};
 
 /// What is wrong with a value, and what to write instead.
 pub type Complaint = (String, String);

@@ -35,8 +35,9 @@ pub fn parse_rate(text: &str) -> Result<f64, Complaint> {
 /// # Errors
 /// As for [`parse_rate`].
 pub fn parse_rate_or_zero(text: &str) -> Result<f64, Complaint> {
-    let number = text.split('/').next().unwrap_or_default().trim();
-    if number.parse::<f64>().is_ok_and(|n| n == 0.0) { Ok(0.0) } else { parse_rate(text) }
+    let (number, per) = text.split_once('/').unwrap_or((text, "s"));
+    let is_zero = number.trim().parse::<f64>().is_ok_and(|n| n == 0.0);
+    if is_zero && matches!(per.trim(), "s" | "m" | "h") { Ok(0.0) } else { parse_rate(text) }
 }
 
 /// The text that [`parse_rate`] reads back exactly.
@@ -66,6 +67,7 @@ mod tests {
             (Ok(5.0), Ok(1.0), Ok(7.0))
         );
         assert_eq!(parse_rate_or_zero("0/s"), Ok(0.0));
+        assert!(parse_rate_or_zero("0/day").is_err() && parse_rate_or_zero("0/").is_err());
         for text in ["0", "-1/s", "2e9/s", "NaN", "5/day", ""] {
             assert!(parse_rate(text).is_err(), "{text}");
         }

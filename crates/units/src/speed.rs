@@ -46,6 +46,11 @@ pub fn parse_speed(text: &str) -> Result<f64, Complaint> {
     Err((format!("the speed `{}` is out of range", shown(text)), "above 0 and up to 1000000 GB/s".to_owned()))
 }
 
+/// The units that a speed may have; the case of those of bits does not matter.
+pub fn speed_units() -> impl Iterator<Item = &'static str> {
+    UNITS.iter().map(|row| row.0)
+}
+
 /// The text that [`parse_speed`] reads back exactly.
 #[must_use]
 pub fn speed_text(bytes_per_s: f64) -> String {

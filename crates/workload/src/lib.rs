@@ -28,7 +28,7 @@ pub use convert::{to_expanded_xml, to_xml, to_yaml};
 pub use cosmark_units as units;
 pub use diagnostics::{Diagnostic, Severity, Span};
 pub use keys::reference::reference_markdown;
-pub use keys::schema::json_schema;
+pub use keys::schema::{self, json_schema};
 pub use keys::setting::apply_setting;
 pub use keys::{attributes, operation};
 pub use model::dataset::{self, DataSetFacts, DataSetUse, FillPass};

@@ -301,7 +301,7 @@ fn bad_url(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message).with_hint("write it as http://host:port or https://host:port")
 }
 
-fn parse_url(text: &str) -> Result<Url> {
+pub(crate) fn parse_url(text: &str) -> Result<Url> {
     // The text itself is shown only where it cannot hold a password.
     let shown = if text.contains('@') { "the endpoint" } else { text.trim() };
     let url =

@@ -48,6 +48,7 @@ pub(crate) use buffer::with_buffer;
 pub(crate) use coder::push_hex;
 pub use coder::{ChunkCoder, PlainChunks};
 pub use connection::Connection;
+pub(crate) use endpoint::parse_url;
 pub use endpoint::{Endpoint, STORE_KEYS, TRANSPORT_KEYS};
 pub use escape::{push_decimal, push_escaped, push_query_escaped};
 

@@ -8,7 +8,7 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secre
 use super::checksum::Checksum;
 use super::streaming::Streaming;
 use crate::common_keys::{LOGGING, TIMEOUT};
-use crate::http::{Endpoint, STORE_KEYS, concat_keys};
+use crate::http::{Endpoint, STORE_KEYS, concat_keys, parse_url};
 use crate::s3::choice::{EndpointChoice, InFlight, Versioning};
 
 const OWN_KEYS: &[Key] = &[
@@ -257,9 +257,20 @@ fn bearer_keys(session: &Session) -> Result<AwsKeys> {
     Ok(AwsKeys { access_key: String::new(), secret_key: token.clone(), session_token: None })
 }
 
-/// What is missing before anything is opened: OpenIO's own keys name no S3 gateway.
+/// What is missing before anything is opened: OpenIO's own keys name no S3 gateway, and no address is one that can be read.
 pub(crate) fn lacks(settings: &Settings) -> Result<()> {
-    refuse_openio(settings, &settings.text("dialect").to_ascii_lowercase())
+    let dialect = settings.text("dialect").to_ascii_lowercase();
+    refuse_openio(settings, &dialect)?;
+    urls(settings, &dialect).iter().try_for_each(|url| parse_url(url).map(drop))
+}
+
+/// Aliyun's names are written without a scheme.
+fn urls(settings: &Settings, dialect: &str) -> Vec<String> {
+    let whole = |url: String| match dialect {
+        "oss" if !url.contains("://") => format!("http://{url}"),
+        _ => url,
+    };
+    settings.list("endpoint").into_iter().map(whole).collect()
 }
 
 fn refuse_openio(settings: &Settings, dialect: &str) -> Result<()> {
@@ -277,15 +288,13 @@ fn refuse_openio(settings: &Settings, dialect: &str) -> Result<()> {
 }
 
 fn addresses(settings: &Settings, dialect: &str) -> Result<Vec<StoreAddress>> {
-    let urls = settings.list("endpoint");
+    let urls = urls(settings, dialect);
     if urls.is_empty() {
         return Err(Error::new(ErrorKind::Config, "no such key defined: endpoint")
             .with_hint("add `endpoint=http://host:port` to the storage config"));
     }
     let mut addresses = Vec::with_capacity(urls.len());
     for url in urls {
-        // Aliyun's names are written without a scheme.
-        let url = if dialect == "oss" && !url.contains("://") { format!("http://{url}") } else { url };
         let endpoint = Endpoint::new(&url, settings)?;
         let host = endpoint.host();
         let is_address = host.parse::<std::net::IpAddr>().is_ok();
@@ -389,6 +398,21 @@ mod tests {
         ] {
             assert_eq!(is_host_label(bucket), fits, "{bucket}");
         }
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_found_before_anything_is_opened() {
+        for (endpoint, is_read) in [
+            ("http://a:1,https://b", true),
+            ("s3://a", false),
+            ("http://a,b:1", false),
+            ("http://user:word@a", false),
+        ] {
+            let found = lacks(&Settings::parse(KEYS, [("endpoint", endpoint)]).0);
+            assert_eq!(found.is_ok(), is_read, "{endpoint}: {found:?}");
+        }
+        let bare = [("endpoint", "oss.example"), ("dialect", "oss")];
+        assert!(lacks(&Settings::parse(KEYS, bare).0).is_ok());
     }
 
     #[test]

@@ -4,10 +4,12 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
 use cosmark_driver::places::Address;
+use cosmark_driver::schema::workload_schema;
 use cosmark_driver::secrets::{Secrets as Hidden, resolve_target};
 use cosmark_driver::{cosbench_xml, native_yaml, read_target};
+use cosmark_nodes::source::SOURCES;
 use cosmark_workload::model::{Config, TargetSpec};
-use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there};
+use cosmark_workload::{Environment, Format, Span, parse_what_is_there};
 use serde_json::Value;
 
 use super::answer::{Body, Given, blocking, json};
@@ -122,8 +124,9 @@ pub async fn convert(State(app): State<Shared>, Body(text): Body<ConvertText>) -
 }
 
 /// `GET schema`
-pub async fn schema() -> Given<Value> {
-    json(json_schema())
+pub async fn schema(State(app): State<Shared>) -> Given<Value> {
+    let nodes = SOURCES.iter().map(|row| (row.name, row.help, row.keys));
+    json(workload_schema(&app.queue.runner().reader.catalog, nodes))
 }
 
 /// `GET secrets`

@@ -75,6 +75,10 @@ pub enum ValueKind {
     Share,
     /// A share of 1, or percent.
     Percent,
+    /// Percent, with the sign.
+    PercentSign,
+    /// Bytes per second, e.g. `1MB/s`.
+    Bandwidth,
     /// What a search varies: operations per second, or workers.
     Load,
     /// Operations per second: `5000/s`, or shape and numbers.

@@ -157,10 +157,13 @@ fn value_words(kind: ValueKind, format: Format) -> String {
         ValueKind::Share if format == Format::Yaml => "share of 1".to_owned(),
         ValueKind::Share => "whole number, per million".to_owned(),
         ValueKind::Percent => "share, e.g. `5 %`".to_owned(),
+        ValueKind::PercentSign => "percent, e.g. `2 %`".to_owned(),
+        ValueKind::Bandwidth => "bytes per second, e.g. `1MB/s`".to_owned(),
         ValueKind::Load => "rate or workers".to_owned(),
         ValueKind::Rate => "rate, e.g. `5000/s`".to_owned(),
         ValueKind::Words(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
         ValueKind::Nested("steps" | "loads") => "list".to_owned(),
+        ValueKind::Nested("auth" | "storage") if format == Format::Yaml => "see target".to_owned(),
         ValueKind::Nested(name) if format == Format::Yaml => format!("see {name}"),
         ValueKind::Nested(_) => "text".to_owned(),
     }

@@ -2,7 +2,7 @@
 //! the object, `p95 <= 200 ms + size / 1 MB/s`.
 
 use cosmark_metrics::results::{METRICS, Metric, Unit};
-use cosmark_units::{Complaint, SizeUnit, parse_duration, parse_rate, parse_size};
+use cosmark_units::{Complaint, Plain, SizeUnit, parse_duration_as, parse_rate, parse_size};
 
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
@@ -163,10 +163,10 @@ fn limit_of(metric: &Metric, in_ms: bool, value: &str) -> Result<Limit, Complain
 /// A plain number is a time only where the metric says which unit it is in.
 fn time_ms(text: &str, in_ms: bool) -> Option<f64> {
     let text = text.trim();
-    if text.ends_with(|c: char| c.is_ascii_digit()) {
-        return text.parse::<f64>().ok().filter(|ms| in_ms && *ms >= 0.0 && ms.is_finite());
+    if let Ok(ms) = text.parse::<f64>() {
+        return Some(ms).filter(|ms| in_ms && *ms >= 0.0 && ms.is_finite());
     }
-    parse_duration(text).ok().map(|time| time.as_secs_f64() * 1000.0)
+    parse_duration_as(text, Plain::Refused).ok().map(|time| time.as_secs_f64() * 1000.0)
 }
 
 /// `1 MB/s`, `1.5 GiB/s`.
@@ -190,6 +190,7 @@ mod tests {
     fn conditions_are_read_as_people_write_them() {
         let cases: &[(&str, Option<&str>, &str, Limit)] = &[
             ("read.p95_ms <= 20", Some("read"), "p95", Limit::Value(20.0)),
+            ("p95_ms <= 20.", None, "p95", Limit::Value(20.0)),
             ("p99.9 < 1.5 s", None, "p99_9", Limit::Value(1500.0)),
             ("1-read.p99.9<=5ms", Some("1-read"), "p99_9", Limit::Value(5.0)),
             ("error_rate <= 0.1 %", None, "error_rate", Limit::Value(0.001)),
@@ -223,6 +224,7 @@ mod tests {
             "p95",
             "p95 <=",
             "p95 <= 20",
+            "p95 <= 20.",
             "p95 >= 20 ms",
             "p59 <= 20 ms",
             ".p95 <= 20 ms",

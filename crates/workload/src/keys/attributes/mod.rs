@@ -83,13 +83,13 @@ const DEFAULTS: AttributeRow = row(
 );
 const AUTH: AttributeRow = row(
     ("", "auth"),
-    ValueKind::Nested("target"),
+    ValueKind::Nested("auth"),
     "type none",
     "Where a session comes from: `type` and its keys. Replaces the outer one as a whole.",
 );
 const STORAGE: AttributeRow = row(
     ("", "storage"),
-    ValueKind::Nested("target"),
+    ValueKind::Nested("storage"),
     "type none",
     "What is measured: `type` and its keys. Replaces the outer one as a whole.",
 );

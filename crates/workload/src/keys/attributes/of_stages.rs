@@ -239,14 +239,14 @@ pub const FAULT: &[AttributeRow] = &[
     ),
     row(
         ("", "cpu"),
-        ValueKind::Text,
+        ValueKind::PercentSign,
         "",
         "`cgroup`: percent of one processor that they may have together, e.g. `20 %`.",
     ),
-    row(("", "read"), ValueKind::Text, "", "`cgroup`: what they may read from `disk`, e.g. `1MB/s`."),
+    row(("", "read"), ValueKind::Bandwidth, "", "`cgroup`: what they may read from `disk`, e.g. `1MB/s`."),
     row(
         ("", "write"),
-        ValueKind::Text,
+        ValueKind::Bandwidth,
         "",
         "`cgroup`: what they may write to `disk`; with version 1 of control groups only direct writes are held up.",
     ),
@@ -261,7 +261,7 @@ pub const FAULT: &[AttributeRow] = &[
     row(("", "partition"), ValueKind::Bool, "", "`network`: every packet is dropped, in both directions."),
     row(
         ("", "loss"),
-        ValueKind::Text,
+        ValueKind::PercentSign,
         "",
         "`network`: so many packets are dropped, by chance, in each direction, e.g. `2 %`.",
     ),
@@ -282,13 +282,13 @@ pub const FAULT: &[AttributeRow] = &[
     row(("", "refuse"), ValueKind::Bool, "", "`proxy`: new connections are refused, old ones reset."),
     row(
         ("", "bandwidth"),
-        ValueKind::Text,
+        ValueKind::Bandwidth,
         "",
         "`proxy`: all connections together move at most so much, e.g. `1MB/s`.",
     ),
     row(
         ("", "drop"),
-        ValueKind::Text,
+        ValueKind::PercentSign,
         "",
         "`proxy`: so many blocks of bytes never arrive, by chance, e.g. `2 %`; the connections stay.",
     ),

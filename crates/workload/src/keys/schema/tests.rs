@@ -1,159 +1,345 @@
-//! The shipped YAML files and the valid samples, checked against the schema by a validator of the words that the schema uses.
+//! What the schema refuses, and that it refuses nothing that the reader takes.
 
-use std::fs;
-use std::path::Path;
-
+use boon::{Compiler, SchemaIndex, Schemas};
+use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{TIME, json_schema};
-use crate::diagnostics::Mistakes;
-use crate::yaml::tree::{self, Node, NodeKind};
+use super::{Role, TargetKey, TargetType, TargetValue, json_schema, values};
+use crate::keys::ValueKind;
+use crate::keys::values::parse_time;
+use crate::model::selector::{IntSelector, SizeSelector};
+use crate::model::threshold::Threshold;
 
-struct Validator {
-    schema: Value,
+fn types() -> Vec<TargetType> {
+    let key =
+        |names: &[&'static str], value| TargetKey { names: names.to_vec(), help: "", default: None, value };
+    let keys = vec![
+        key(&["endpoint", "url"], TargetValue::Url),
+        key(&["region"], TargetValue::Text),
+        key(&["timeout"], TargetValue::Time),
+        key(&["path_style"], TargetValue::Switch),
+        key(&["retries"], TargetValue::Whole(0, 9)),
+        key(&["jitter"], TargetValue::Number(0.0, 1.0)),
+        key(&["part"], TargetValue::Size),
+        key(&["version"], TargetValue::Words(&["2", "3", "newest"])),
+    ];
+    let one = |role, names: &[&'static str], keys, open| TargetType {
+        role,
+        names: names.to_vec(),
+        help: "",
+        keys,
+        has_unknown_keys: open,
+    };
+    vec![
+        one(Role::Storage, &["s3", "sio"], keys.clone(), false),
+        one(Role::Storage, &["plugin"], vec![key(&["path"], TargetValue::Text)], true),
+        one(Role::Auth, &["keystone"], keys.clone(), false),
+        one(Role::Node, &["ssh"], vec![key(&["host"], TargetValue::Text)], false),
+    ]
 }
 
-impl Validator {
-    /// The first contradiction, with the path of keys that leads there.
-    fn check(&self, node: &Node, schema: &Value, path: &str) -> Result<(), String> {
-        if let Some(reference) = schema["$ref"].as_str() {
-            let name = reference.trim_start_matches("#/$defs/");
-            return self.check(node, &self.schema["$defs"][name], path);
-        }
-        if let Some(choices) = schema["anyOf"].as_array() {
-            let errors: Vec<String> =
-                choices.iter().filter_map(|c| self.check(node, c, path).err()).collect();
-            return if errors.len() < choices.len() { Ok(()) } else { Err(errors.join("; or ")) };
-        }
-        match &node.kind {
-            NodeKind::Null => Err(format!("{path} is empty")),
-            NodeKind::Scalar(text) => Self::scalar(text, schema, path),
-            NodeKind::Sequence(items) => {
-                Self::type_is("array", schema, path)?;
-                items.iter().try_for_each(|item| self.check(item, &schema["items"], path))
-            }
-            NodeKind::Mapping(pairs) => {
-                Self::type_is("object", schema, path)?;
-                for pair in pairs {
-                    let inner = match (&schema["properties"][&pair.key], &schema["additionalProperties"]) {
-                        (Value::Null, Value::Bool(false)) => {
-                            return Err(format!("{path} has no `{}`", pair.key));
-                        }
-                        (Value::Null, additional) => additional,
-                        (property, _) => property,
-                    };
-                    self.check(&pair.value, inner, &format!("{path}.{}", pair.key))?;
-                }
-                let required = schema["required"].as_array().cloned().unwrap_or_default();
-                let missing = required
-                    .iter()
-                    .find(|name| pairs.iter().all(|pair| Some(pair.key.as_str()) != name.as_str()));
-                missing.map_or(Ok(()), |name| Err(format!("{path} lacks {name}")))
-            }
-        }
+struct Checked {
+    schemas: Schemas,
+    whole: SchemaIndex,
+}
+
+impl Checked {
+    fn new(schema: Value) -> Self {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.add_resource("workload.json", schema).unwrap();
+        let whole = compiler.compile("workload.json", &mut schemas).unwrap();
+        Self { schemas, whole }
     }
 
-    fn type_is(wanted: &str, schema: &Value, path: &str) -> Result<(), String> {
-        if schema["type"] == wanted { Ok(()) } else { Err(format!("{path} is no {wanted}")) }
-    }
-
-    fn scalar(text: &str, schema: &Value, path: &str) -> Result<(), String> {
-        if let Some(words) = schema["enum"].as_array() {
-            return if words.iter().any(|w| w == text) {
-                Ok(())
-            } else {
-                Err(format!("{path}: {text} is no {words:?}"))
-            };
-        }
-        if !schema["const"].is_null() {
-            let is_it = text.parse::<f64>().ok() == schema["const"].as_f64();
-            return if is_it { Ok(()) } else { Err(format!("{path}: {text} is not {}", schema["const"])) };
-        }
-        if let Some(pattern) = schema["pattern"].as_str() {
-            // The two patterns that the schema uses.
-            let has_unit = pattern == TIME && text.contains(|c: char| c.is_ascii_lowercase());
-            if !has_unit && !text.contains("${{") {
-                return Err(format!("{path}: {text} does not match {pattern}"));
-            }
-        }
-        let types = match &schema["type"] {
-            Value::Array(types) => types.clone(),
-            one => vec![one.clone()],
-        };
-        let number = text.parse::<f64>().ok();
-        let fits = types.iter().any(|t| match t.as_str() {
-            Some("string") => number.is_none() || types.len() == 1,
-            Some("number") => number.is_some(),
-            Some("integer") => text.parse::<u64>().is_ok(),
-            Some("boolean") => matches!(text, "true" | "false"),
-            _ => false,
-        });
-        let above = |limit: &Value| limit.as_f64().is_none_or(|limit| number.is_none_or(|n| n >= limit));
-        let below = |limit: &Value| limit.as_f64().is_none_or(|limit| number.is_none_or(|n| n <= limit));
-        if fits && above(&schema["minimum"]) && below(&schema["maximum"]) {
-            return Ok(());
-        }
-        Err(format!("{path}: `{text}` is not {types:?}"))
+    fn check(&self, yaml: &str) -> Result<(), String> {
+        let value: Value = serde_saphyr::from_str(yaml).unwrap();
+        self.schemas.validate(&value, self.whole).map_err(|error| format!("{error:#}"))
     }
 }
 
-fn validate(text: &str) -> Result<(), String> {
-    let schema = json_schema();
-    let node = tree::read(text, &mut Mistakes::default()).ok_or("no YAML")?;
-    let validator = Validator { schema };
-    validator.check(&node, &validator.schema, "")
+/// A workload with this in its stage, beside a work.
+fn in_stage(text: &str) -> String {
+    format!(
+        "name: x\nstages:\n  - name: a\n    {text}\n    works: [{{type: init, workers: 1, containers: c(1)}}]\n"
+    )
 }
 
-#[test]
-fn the_shipped_files_and_the_valid_samples_fit_the_schema() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut seen = 0;
-    for directory in ["../../workloads", "tests/data"] {
-        for entry in fs::read_dir(root.join(directory)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|e| e != "yaml") {
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap();
-            let (workload, _) = crate::parse(&text, crate::Format::Yaml, &crate::Environment::default());
-            if let Some(workload) = workload {
-                seen += 1;
-                validate(&text).unwrap_or_else(|e| panic!("{path:?}: {e}"));
-                let canonical = crate::to_yaml(&workload);
-                validate(&canonical).unwrap_or_else(|e| panic!("{path:?}, written back: {e}\n{canonical}"));
-            }
-        }
-    }
-    assert!(seen > 12, "{seen}");
+/// A workload with this in its one work.
+fn in_work(text: &str) -> String {
+    format!("name: x\nstages:\n  - name: a\n    works: [{{name: b, workers: 1, {text}}}]\n")
+}
+
+/// A workload with this in its one operation.
+fn in_operation(text: &str) -> String {
+    in_work(&format!("operations: [{{type: read, {text}}}]"))
 }
 
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
-    for (text, part) in [
-        ("name: x\nstages: [{name: a, works: [{type: init, workers: 1, colour: red}]}]\n", "has no `colour`"),
-        ("name: x\nstages: [{name: a, works: [{type: innit, workers: 1}]}]\n", "innit is no"),
-        ("name: x\nstages: [{name: a, works: [{type: init, workers: 0}]}]\n", "`0` is not"),
-        ("name: x\nstages: [{name: a, works: [{type: init}]}]\n", "lacks \"workers\""),
-        ("name: x\nstages: {name: a}\n", "is no object"),
-        ("name: x\n", "lacks \"stages\""),
-        ("name: x\nlost_after: 30\nstages: [{name: a, delay: 1s}]\n", "30 does not match"),
-        (
-            "name: x\nstages: [{name: a, closure_delay: 5, works: [{type: init, workers: 1}]}]\n",
-            "5 does not match",
+    let schema = Checked::new(json_schema(&types()));
+    let refused = [
+        in_work("colour: red"),
+        in_work("type: innit"),
+        "name: x\nstages: [{name: a, works: [{type: init, workers: 0}]}]\n".to_owned(),
+        "name: x\nstages: [{name: a, works: [{type: init}]}]\n".to_owned(),
+        "name: x\nstages: {name: a}\n".to_owned(),
+        "name: x\n".to_owned(),
+        "name: x\nlost_after: 30\nstages: [{name: a, delay: 1s}]\n".to_owned(),
+        in_stage("closure_delay: 5"),
+        in_stage("closure_delay: 30parsecs"),
+        in_stage("closure_delay: 1h30m"),
+        in_work("runtime: 30parsecs"),
+        in_work("runtime: -5s"),
+        in_work("total_ops: many"),
+        in_work("total_bytes: 5 parsecs"),
+        in_work("histogram: maybe"),
+        in_work("acceptable_failure_ratio: 2"),
+        in_work("rate: 5 per day"),
+        in_work("rate: 5/day"),
+        in_work("rate: poisson"),
+        in_work("rate: {shape: ramp, from: 1/s, to: fast}"),
+        in_work("rate: {shape: step, steps: [{rate: 5/s, for: 10}]}"),
+        in_work("pace: {think_time: 5}"),
+        in_operation("objects: 'q(1,5)'"),
+        in_operation("objects: 'u(1;5)'"),
+        in_operation("objects: 'u(1,5'"),
+        in_operation("objects: 'c(1,5)'"),
+        in_operation("objects: 5"),
+        in_operation("objects: 'h(1|5)'"),
+        in_operation("objects: 'z(1,5)'"),
+        in_operation("sizes: c(4)KX"),
+        in_operation("sizes: c(4)kb"),
+        in_operation("sizes: 4"),
+        in_operation("sizes: 'u(1KiB,2)'"),
+        in_operation("chunk_length: 5 parsecs"),
+        in_operation("verify: perhaps"),
+        in_operation("ratio: most"),
+        in_stage("thresholds: ['p95 << 20']"),
+        in_stage("thresholds: ['p95 <= 20']"),
+        in_stage("thresholds: ['p59 <= 20 ms']"),
+        in_stage("thresholds: ['p95 >= 20 ms']"),
+        in_stage("thresholds: throughput <= 5/s"),
+        in_stage("thresholds: throughput >= 5 per day"),
+        in_stage("thresholds: error_rate <= low"),
+        in_stage("thresholds: bandwidth >= 5 parsec/s"),
+        in_stage("thresholds: .p95 <= 20 ms"),
+        in_stage("search: {over: rate, from: 1/s, to: fast}"),
+        in_stage("search: {over: rate, steps: [1/s, fast]}"),
+        in_stage("search: {over: rate, from: 1/s, to: 9/s, width: wide}"),
+        in_stage("faults: [{name: f, type: cgroup, slot: 30s, cpu: 20}]"),
+        in_stage("faults: [{name: f, type: proxy, slot: 30s, bandwidth: 1 parsec/s}]"),
+        in_stage("faults: [{name: f, type: network, slot: soon}]"),
+        in_stage("storage: {type: s4}"),
+        in_stage("storage: {endpoint: 'http://x'}"),
+        in_stage("storage: {type: s3, endpoit: 'http://x'}"),
+        in_stage("storage: {type: s3, config: {endpoit: 'http://x'}}"),
+        in_stage("storage: {type: S3, endpoit: 'http://x'}"),
+        in_stage("storage: {type: sio, endpoit: 'http://x'}"),
+        in_stage("storage: {type: s3, endpoint: 's3://x'}"),
+        in_stage("storage: {type: s3, endpoint: {environment: X}}"),
+        in_stage("storage: {type: s3, endpoint: {env: X, file: Y}}"),
+        in_stage("storage: {type: s3, timeout: 5}"),
+        in_stage("storage: {type: s3, timeout: 5 parsecs}"),
+        in_stage("storage: {type: s3, retries: 10}"),
+        in_stage("storage: {type: s3, retries: some}"),
+        in_stage("storage: {type: s3, jitter: 2}"),
+        in_stage("storage: {type: s3, part: 5 parsecs}"),
+        in_stage("storage: {type: s3, version: 4}"),
+        in_stage("storage: {type: s3, path_style: perhaps}"),
+        in_stage("storage: {type: keystone}"),
+        in_stage("auth: {type: s3}"),
+        in_stage("auth: {type: keystone, user: x}"),
+        format!("nodes: [{{name: n, type: shh}}]\n{}", in_work("")),
+        format!("nodes: [{{type: ssh, host: n}}]\n{}", in_work("")),
+        format!("nodes: [{{name: n, type: ssh, hots: n}}]\n{}", in_work("")),
+        format!("nodes: [{{name: n, type: ssh, host: n, links: {{eth0: 40 furlongs}}}}]\n{}", in_work("")),
+    ];
+    for text in refused {
+        assert!(schema.check(&text).is_err(), "an editor says nothing of\n{text}");
+    }
+}
+
+#[test]
+fn the_schema_takes_what_the_reader_takes() {
+    let schema = Checked::new(json_schema(&types()));
+    let taken = [
+        in_work(""),
+        in_work("runtime: 1.5 h, rampup: 0, total_ops: '0x10', total_bytes: 5MiB, histogram: 'No'"),
+        in_work("runtime: '${{ matrix.time }}', total_ops: '${{ matrix.n }}'"),
+        in_work("rate: 5"),
+        in_work("rate: 'step, 5/s : 10s, 300/m:2min'"),
+        in_work("rate: 'recorded,1,/a, b'"),
+        in_work("rate: {shape: ramp, from: 0, to: 5e3/s}"),
+        in_operation("objects: ' u ( 1 , 5 ) ', containers: 1-4, sizes: 'h(1KiB|2KiB|3.5,4KiB||1)'"),
+        in_operation("objects: 'r(1,${{ matrix.n }})', sizes: 64KiB, ratio: 0.5"),
+        in_operation("sizes: 'u(1,5) KB', verify: true"),
+        in_stage("thresholds: ['read.p99.9 <= 1.5 s', '1-read.p95_ms<20', throughput >= 5]"),
+        in_stage("thresholds: p95 <= 200 ms + size / 1 MB/s"),
+        in_stage("search: {over: workers, steps: [1, '2'], width: 0.1}"),
+        in_stage(
+            "faults: [{name: f, type: cgroup, slot: 30s, cpu: 150 %}, {name: g, type: proxy, slot: 1m, bandwidth: 1MB/s}]",
         ),
-    ] {
-        let error = validate(text).unwrap_err();
-        assert!(error.contains(part), "{text}: {error}");
+        in_stage(
+            "storage: {type: S3, Endpoint: 'https://a,https://b', region: 5, Retries: 0x9, version: 3, path_style: 'ON'}",
+        ),
+        in_stage(
+            "storage: {type: sio, url: {env: URL}, timeout: 0, part: 5MiB, jitter: '0.5', version: Newest}",
+        ),
+        in_stage("storage: {type: s3, config: {endpoint: {secret: here}, timeout: '', retries: '+3'}}"),
+        in_stage("storage: {type: '${{ matrix.store }}', whatever: 5}"),
+        in_stage("storage: {type: plugin, path: /x.so, whatever: 5, config: {type: 7}}"),
+        in_stage("auth: {type: keystone, url: http://x}"),
+        format!(
+            "nodes: [{{name: 5, role: proxy, type: ssh, host: n, links: {{eth0: 40 mbit/s, eth1: 5MB/s}}}}]\n{}",
+            in_work("")
+        ),
+    ];
+    for text in taken {
+        schema.check(&text).unwrap_or_else(|error| panic!("an editor refuses\n{text}{error}"));
     }
 }
 
 #[test]
 fn every_reference_has_its_definition() {
-    let schema = json_schema();
+    let schema = json_schema(&types());
     let text = schema.to_string();
     let names: Vec<_> = text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(names.len() > 10);
     for name in names {
-        assert!(schema["$defs"].get(name).is_some(), "{name}");
+        assert!(schema.pointer(&format!("/$defs/{name}")).is_some(), "{name}");
+    }
+}
+
+/// Name of a definition, and what reads such a value.
+type Kind = (&'static str, fn(&str) -> bool);
+
+/// The patterns of single values, each with what reads such a value.
+struct Patterns {
+    schemas: Schemas,
+    kinds: Vec<(SchemaIndex, Kind)>,
+}
+
+impl Patterns {
+    fn new() -> Self {
+        let readers: [Kind; 10] = [
+            ("numbers", |text| text.parse::<IntSelector>().is_ok()),
+            ("sizes", |text| text.parse::<SizeSelector>().is_ok()),
+            ("switch", |text| cosmark_units::parse_bool(text).is_some()),
+            ("whole", |text| cosmark_units::parse_integer(text).is_some()),
+            ("bytes", |text| cosmark_units::parse_size(text).is_ok()),
+            ("time", |text| parse_time(text).is_ok()),
+            ("perSecond", |text| cosmark_units::parse_rate(text).is_ok()),
+            ("arrivals", |text| {
+                crate::model::arrivals::parse_arrivals(text, cosmark_units::Plain::Refused).is_ok()
+            }),
+            ("speed", |text| cosmark_units::parse_speed(text).is_ok()),
+            ("threshold", |text| Threshold::parse(text).is_ok()),
+        ];
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.add_resource("workload.json", json_schema(&types())).unwrap();
+        let kinds = readers.map(|kind| {
+            let name = kind.0;
+            (compiler.compile(&format!("workload.json#/$defs/{name}"), &mut schemas).unwrap(), kind)
+        });
+        Self { schemas, kinds: kinds.to_vec() }
+    }
+}
+
+/// What stands for each other where a text is changed a little.
+const SIGNS: &str = "0159. ,()|-+/%<>=:_eEkKMiBsmhcurzxpt\u{a0}";
+
+const TEXTS: [&str; 40] = [
+    "c(1)",
+    "u(1,100)",
+    "u(5)",
+    "r(0,0)",
+    "s(1,9)",
+    "h(1|5|2,6||3.5)",
+    "z(1,100,0.99)",
+    "1-5",
+    "c(64)KiB",
+    "u(1,10)MB",
+    "64KiB",
+    "u(4KiB,1MiB)",
+    "h(1KB|2KB|1)",
+    "1-5KB",
+    "true",
+    "OFF",
+    "17",
+    "0x1F",
+    "5MiB",
+    "1.5 GiB",
+    "30s",
+    "1.5 h",
+    "2min",
+    "0",
+    "0.0",
+    "5000/s",
+    "300/m",
+    "5e3",
+    "poisson,5/s",
+    "ramp,0,5/s",
+    "step,5/s:10s,6/s:1m",
+    "recorded,2,/a,b",
+    "40Mbit/s",
+    "1 Gbit/s",
+    "5 MB/s",
+    "read.p95 <= 20 ms",
+    "p99.9<1.5s",
+    "error_rate <= 0.1 %",
+    "throughput >= 1000/s",
+    "wire_p95_ms <= 200 + size / 1 MB/s",
+];
+
+#[test]
+fn no_value_that_is_read_is_refused_by_its_pattern() {
+    let patterns = Patterns::new();
+    let mut taken = [0u32; 10];
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(6000)
+    });
+    let changes =
+        prop::collection::vec((0..3u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..3);
+    let drawn = (0..TEXTS.len(), changes).prop_map(|(at, changes)| {
+        let mut signs: Vec<char> = TEXTS[at].chars().collect();
+        let letters: Vec<char> = SIGNS.chars().collect();
+        for (how, place, letter) in changes {
+            let (place, letter) = (place.index(signs.len().max(1)), *letter.get(&letters));
+            match how {
+                0 => signs.insert(place, letter),
+                1 if place < signs.len() => signs[place] = letter,
+                _ if place < signs.len() => drop(signs.remove(place)),
+                _ => {}
+            }
+        }
+        signs.into_iter().collect::<String>()
+    });
+    let counted = std::cell::RefCell::new(&mut taken);
+    runner
+        .run(&drawn, |text| {
+            for (at, (index, (name, reads))) in patterns.kinds.iter().enumerate() {
+                if reads(&text) {
+                    counted.borrow_mut()[at] += 1;
+                    let is_taken = patterns.schemas.validate(&Value::String(text.clone()), *index).is_ok();
+                    prop_assert!(is_taken, "{name}: {text:?}");
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(taken.iter().all(|count| *count > 20), "{taken:?}");
+}
+
+#[test]
+fn every_kind_of_value_leads_to_a_definition_or_says_its_type() {
+    for kind in
+        [ValueKind::Text, ValueKind::Directory, ValueKind::Percent, ValueKind::Bandwidth, ValueKind::Load]
+    {
+        let fragment = values::fragment(kind);
+        assert!(
+            fragment["type"].is_string() || fragment["type"].is_array() || fragment["$ref"].is_string(),
+            "{fragment}"
+        );
     }
 }
