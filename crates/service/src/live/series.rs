@@ -164,13 +164,6 @@ impl Courses {
         }
     }
 
-    /// What it was told of that.
-    #[cfg(test)]
-    pub(super) fn missing_of(&self, index: usize) -> Vec<MissingRecord> {
-        let own = self.courses.iter().find(|course| course.index == index);
-        own.map(|course| course.missing.clone()).unwrap_or_default()
-    }
-
     /// What has changed since `seen`, which then says what was told.
     pub fn news(&mut self, seen: &mut CourseSeen) -> Vec<SeriesNews> {
         let indices: Vec<usize> = self.courses.iter().map(|course| course.index).collect();

@@ -4,8 +4,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmark_archive::{Archive, HostRecord, MissingRecord, NewRun, RunState, StageRecord, Timestamp};
-use cosmark_controller::{ArchiveWriter, Observer, Progress, RunJob, StageNews, StopLevel, run_workload};
+use cosmark_archive::{
+    Archive, HostRecord, IntervalLine, MissingRecord, NewRun, RunDir, RunRecord, RunState, StageRecord,
+    StageState, Timestamp,
+};
+use cosmark_controller::{
+    ArchiveListener, ArchiveWriter, Measured, Observer, Progress, RunJob, SliceNews, StageNews, StopLevel,
+    run_workload,
+};
 use cosmark_metrics::{
     HealthSample, Latency, MachineHealth, NicHealth, OpSnapshot, Outcome, PartSums, Phase, SlicePlan,
     Snapshot, ThreadHealth,
@@ -15,10 +21,11 @@ use cosmark_report::data::{Detail, SeriesNews, read};
 use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Launched, MissionReport, StageOrder, TriggerOrder, TriggerReport,
 };
+use cosmark_workload::model::Stage;
 use cosmark_workload::{Environment, Format, Workload, parse};
 use tokio::sync::{mpsc, watch};
 
-use super::{CourseSeen, LiveRun, RunListener, Watcher};
+use super::{CourseSeen, LiveRun, RunListener, RunPlan, Watcher};
 use crate::api::types::{LostDriver, RunSummary};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -353,6 +360,21 @@ fn summary() -> RunSummary {
     .unwrap()
 }
 
+/// The directory of a run that begins.
+fn begun(root: &std::path::Path, workload: &Workload) -> RunDir {
+    let new = NewRun {
+        number: None,
+        workload,
+        seed: workload.seed,
+        source: None,
+        config_xml: "<workload/>",
+        config_yaml: &cosmark_workload::to_yaml(workload),
+        host: HostRecord { hostname: "here".into(), cpus: 2, kernel: "none".into() },
+        submitted: Timestamp::now(),
+    };
+    Archive::open(root).unwrap().begin(&new).unwrap()
+}
+
 /// Runs it; the clients look as `looks` says, simulated second by second, and once more after its end.
 async fn run(
     root: &std::path::Path,
@@ -361,17 +383,7 @@ async fn run(
     looks: fn(usize, u64, &mut Client) -> bool,
 ) -> (StageData, Vec<Client>) {
     let workload = workload();
-    let new = NewRun {
-        number: None,
-        workload: &workload,
-        seed: workload.seed,
-        source: None,
-        config_xml: "<workload/>",
-        config_yaml: &cosmark_workload::to_yaml(&workload),
-        host: HostRecord { hostname: "here".into(), cpus: 2, kernel: "none".into() },
-        submitted: Timestamp::now(),
-    };
-    let dir = Archive::open(root).unwrap().begin(&new).unwrap();
+    let dir = begun(root, &workload);
     let path = dir.path().to_owned();
     let live = LiveRun::new(summary());
     live.courses().show_as_report(&workload);
@@ -515,37 +527,129 @@ async fn what_a_live_page_shows_last_is_what_the_report_shows() {
     }
 }
 
-#[test]
-fn a_driver_that_is_lost_is_told_at_once_and_so_is_its_return() {
+/// A stage of a run whose drivers have told everything up to `at_s`.
+fn progress(stage: &Stage, (index, of): (usize, usize), at_s: u64) -> Progress<'_> {
+    let at = Duration::from_secs(at_s);
+    Progress {
+        stage,
+        index,
+        of,
+        elapsed: at,
+        watermark: at,
+        remaining: None,
+        done: None,
+        latest_s: 1.0,
+        latest: OpSnapshot::default(),
+        total_ok: 0,
+        total_failed: 0,
+        missing: Vec::new(),
+    }
+}
+
+/// What a driver did in a second of the measured window.
+fn second_of_window(second: u64) -> Snapshot {
+    let mut service = Latency::default();
+    (0..9).for_each(|_| service.record(2_000_000));
+    let start_ns = ORIGIN_NS + second * SECOND_NS;
+    let ops = vec![OpSnapshot { ok: 9, service, ..OpSnapshot::default() }, OpSnapshot::default()];
+    Snapshot { work: 0, phase: Phase::Window, start_ns, end_ns: start_ns + SECOND_NS, ops }
+}
+
+// Time stands still: whatever is told at once is not told because five seconds have passed.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_driver_that_is_lost_is_told_at_once_and_so_is_its_return() {
+    let root = tempfile::tempdir().unwrap();
     let (workload, live) = (workload(), LiveRun::new(summary()));
+    let mut dir = begun(root.path(), &workload);
+    dir.enter_stage(0, StageState::Running, Timestamp::now()).unwrap();
+    live.begins_at(dir.path().to_owned());
     let mut watcher = Watcher::new(Arc::clone(&live), true, Box::new(str::to_owned), Arc::new(|| {}));
-    let stage = &workload.stages[0];
+    let (stage, mut seen) = (&workload.stages[0], CourseSeen::default());
     watcher.stage_begins(&StageNews { stage, index: 0, of: 1, planned: None });
-    let mut tell = |missing: Vec<MissingRecord>| {
-        let at = Duration::from_secs(20);
-        watcher.progress(&Progress {
-            stage,
-            index: 0,
-            of: 1,
-            elapsed: at,
-            watermark: at,
-            remaining: None,
-            done: None,
-            latest_s: 1.0,
-            latest: OpSnapshot::default(),
-            total_ok: 0,
-            total_failed: 0,
-            missing,
-        });
-        live.summary().lost
+    let mut tell = |second: u64, is_work: bool, missing: &[MissingRecord]| {
+        if is_work {
+            let snapshot = second_of_window(second);
+            let line =
+                IntervalLine::of("d1", Phase::Window, second as f64, second as f64 + 1.0, &snapshot.ops[0]);
+            live.courses().add(0, &Measured::Interval { first: 0, lines: &[line] });
+            watcher.slice(&SliceNews {
+                stage,
+                index: 0,
+                driver: "d1",
+                load_started: Timestamp::now(),
+                start_ns: ORIGIN_NS,
+                endpoints: &[],
+                snapshot: &snapshot,
+            });
+        }
+        watcher.progress(&Progress { missing: missing.to_vec(), ..progress(stage, (0, 1), second + 1) });
+        let phases = live.course_news(&mut seen).remove(0).phases.into_iter();
+        let gone = phases.filter(|span| span.phase != "window");
+        let gone: Vec<_> = gone.map(|span| (span.phase, span.from_s, span.to_s)).collect();
+        (live.summary().lost, gone)
     };
-    assert_eq!(tell(Vec::new()), []);
-    let missing =
-        MissingRecord { driver: "d2".into(), works: vec!["w".into()], workers: 4, from_s: 12.0, to_s: None };
+    let stretch = |to_s: f64| ("without driver d2".to_owned(), 12.0, to_s);
+    assert_eq!(tell(40, true, &[]), (Vec::new(), Vec::new()));
+    let missing = [MissingRecord {
+        driver: "d2".into(),
+        works: vec!["w".into()],
+        workers: 4,
+        from_s: 12.0,
+        to_s: None,
+    }];
     let lost = LostDriver { driver: "d2".into(), from_s: 12.0, share: 0.5 };
-    assert_eq!(tell(vec![missing.clone()]), [lost]);
-    assert_eq!(live.courses().missing_of(0), [missing]);
-    assert_eq!(tell(Vec::new()), []);
+    // Also while nobody does anything; and what is known of the results later takes nothing of it back.
+    assert_eq!(tell(41, false, &missing), (vec![lost.clone()], vec![stretch(41.0)]));
+    let verdicts = || live.feed.after(0).lines.into_iter().filter(|line| line.name == "verdict");
+    let names_it = |data: &str| {
+        data.contains("\"V16\"") && data.contains("driver d2 from 12 s on (4 workers) is missing")
+    };
+    let begun = std::time::Instant::now();
+    while !verdicts().any(|line| names_it(&line.data)) {
+        let told: Vec<_> = verdicts().collect();
+        assert!(begun.elapsed() < Duration::from_secs(60), "{told:?}");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(tell(50, true, &missing), (vec![lost], vec![stretch(51.0)]));
+    assert_eq!(tell(51, false, &[]), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_is_as_long_as_its_stages_plan_and_what_is_left_of_it_is_told() {
+    let stage = |name: &str, end: &str| {
+        format!(
+            "  - {{name: {name}, works: [{{name: w, workers: 1, {end}, operations: [{{type: read, ratio: 100, \
+             containers: c(1), objects: 'u(1,9)'}}]}}]}}\n"
+        )
+    };
+    let stages = [("short", "runtime: 96s"), ("long", "runtime: 24h"), ("counted", "total_ops: 1000")];
+    let stages: String = stages.map(|(name, end)| stage(name, end)).concat();
+    let text = format!("name: days\nstorage: {{type: none}}\nstages:\n{stages}");
+    let (workload, mistakes) = parse(&text, Format::Yaml, &Environment::default());
+    let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+    let live = LiveRun::new(summary());
+    live.plans(RunPlan::of(&workload));
+    let planned: Vec<_> = live.stages().iter().map(|stage| stage.planned_s).collect();
+    assert_eq!(planned, [Some(96.0), Some(86_400.0), None]);
+    let left = || {
+        let summary = live.summary();
+        (summary.left_s, summary.left_open)
+    };
+    let mut listener = RunListener::new(Arc::clone(&live), Arc::new(|| {}));
+    let mut watcher = Watcher::new(Arc::clone(&live), true, Box::new(str::to_owned), Arc::new(|| {}));
+    let mut record =
+        RunRecord::begun("w1".to_owned(), &workload, HostRecord::default(), Timestamp::UNIX_EPOCH);
+    record.stages[0].enter(StageState::Running, Timestamp::UNIX_EPOCH);
+    listener.stage(0, &record);
+    assert_eq!(left(), (Some(86_496.0), 1), "what is planned, and a stage of which nobody knows it");
+    watcher.stage_begins(&StageNews { stage: &workload.stages[0], index: 0, of: 3, planned: None });
+    tokio::time::advance(Duration::from_secs(36)).await;
+    let remaining = Some(Duration::from_secs(60));
+    watcher.progress(&Progress { remaining, ..progress(&workload.stages[0], (0, 3), 36) });
+    assert_eq!(left(), (Some(86_460.0), 1));
+    record.stages[0].enter(StageState::Completed, Timestamp::UNIX_EPOCH);
+    listener.stage(0, &record);
+    assert_eq!(left(), (Some(86_400.0), 1), "of three stages the first is over");
 }
 
 #[test]
@@ -557,12 +661,11 @@ fn times_of_phases_outside_the_window_are_in_the_charts_and_not_in_the_figures()
     let op = OpSnapshot { ok: 50, service: latency, ..OpSnapshot::default() };
     let ops = vec![op, OpSnapshot::default()];
     let snapshot = Snapshot { work: 0, phase: Phase::Rampup, start_ns: 0, end_ns: SECOND_NS, ops };
-    let slice =
-        cosmark_controller::Measured::Slice { first: 0, start_s: 0.0, length_s: 1.0, snapshot: &snapshot };
+    let slice = Measured::Slice { first: 0, start_s: 0.0, length_s: 1.0, snapshot: &snapshot };
     courses.add(0, &slice);
     let mut seen = CourseSeen::default();
-    let line = cosmark_archive::IntervalLine::of("d1", Phase::Rampup, 0.0, 1.0, &snapshot.ops[0]);
-    courses.add(0, &cosmark_controller::Measured::Open(&[(0, vec![line])]));
+    let line = IntervalLine::of("d1", Phase::Rampup, 0.0, 1.0, &snapshot.ops[0]);
+    courses.add(0, &Measured::Open(&[(0, vec![line])]));
     let news = courses.news(&mut seen).remove(0);
     assert_eq!(news.operations[0].series.count, [50]);
     assert_eq!(news.operations[0].latency[0].series.p50, [Some(2.001)]);
