@@ -438,6 +438,28 @@ mod tests {
     }
 
     #[test]
+    fn without_a_login_nobody_comes_in_but_a_program_that_speaks_from_this_machine_itself() {
+        let (_dir, access, _) = access();
+        let own = headers(&[("host", "127.0.0.1:19088")]);
+        let from = |address: &str, port| SocketAddr::new(address.parse().unwrap(), port);
+        assert_eq!(access.nameless(&own, from("127.0.0.1", 4711)), None, "without the option");
+        let access = access.with_anonymous_loopback(true);
+        for (address, port, is_let_in) in [
+            ("127.0.0.1", 4711, true),
+            ("::1", 4711, true),
+            ("::ffff:127.0.0.1", 4711, true),
+            ("192.0.2.7", 4711, false),
+            ("2001:db8::7", 4711, false),
+            ("::ffff:192.0.2.7", 4711, false),
+            // What another controller relays, whoever sent it.
+            ("127.0.0.1", 0, false),
+        ] {
+            let role = access.nameless(&own, from(address, port)).map(|who| who.role);
+            assert_eq!(role, is_let_in.then_some(Role::Operate), "{address}, port {port}");
+        }
+    }
+
+    #[test]
     fn guessing_is_slowed_down_for_the_address_that_guesses() {
         let (_dir, access, token) = access();
         let answers: Vec<Closed> = (0..30).map(|_| access.by_token("wrong", HERE).unwrap_err()).collect();
