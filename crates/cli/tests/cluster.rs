@@ -122,10 +122,13 @@ fn a_nats_that_dies_under_a_controller_costs_nothing_and_requests_are_told_so_me
 fn a_controllers_own_nats_server_that_dies_is_started_again_and_the_run_is_whole() {
     let dir = tempfile::tempdir().unwrap();
     let mut c = Controller::launch(dir.path(), "a", &["--name", "a"]);
-    within(|| ask(&c, "status"));
-    let said = log_of(dir.path());
-    let url = said.split("--join ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let status = within(|| ask(&c, "status"));
     let token = dir.path().join("a/nats/driver.nk");
+    // What the console shows to copy leads to this server, with a login that lies beside it.
+    let join = status["join"].as_str().unwrap();
+    assert!(join.starts_with("cosmark driver ") && join.contains("--nats-nkey-file driver.nk "), "{join}");
+    let url = join.split("--join ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    assert!(log_of(dir.path()).contains(&format!("--join {url} ")), "{join}: {}", log_of(dir.path()));
     let _drivers = ["d1", "d2"].map(|name| Driver::join(dir.path(), name, &url, &token));
     wait_for_drivers(&c, 2);
     let id = c.submit(&counted("survives", 15));
@@ -150,6 +153,8 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
     // As a client that follows no redirect, over the one that does not lead.
     let status = within(|| ask(&b, "status"));
     assert_eq!((&status["controller"], &status["leader"]), (&json!("a"), &json!("a")));
+    let join = status["join"].as_str().unwrap();
+    assert!(join.starts_with(&format!("cosmark driver --join {} --trust ", bed.url())), "{join}");
     wait_for_drivers(&b, 2);
     let id = b.submit(&counted("outlives", 30));
     assert_eq!(ask(&a, &format!("runs/{id}")).unwrap()["name"], "outlives");

@@ -82,6 +82,7 @@ fn a_workload_goes_through_the_queue_and_every_answer_is_what_the_document_says(
         }
     }
     assert!(seen >= 9, "only {seen} answers were looked at");
+    assert!(c.get("status")["join"].is_null(), "no driver of another machine can join this one");
     let record = c.get(&format!("runs/{id}/record"));
     assert_eq!(record["state"], "finished");
     let count = record["stages"][0]["operations"][0]["count"].as_u64().unwrap();
@@ -384,9 +385,15 @@ fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
 fn a_kill_loses_nothing_that_waits_and_what_ran_says_that_it_was_cut_off() {
     let dir = tempfile::tempdir().unwrap();
     let mut c = Controller::start(dir.path());
-    let long = c.submit(&workload("long", 600));
+    let one = workload("long", 600);
+    let (_, stage) = one.split_once("stages:\n").unwrap();
+    let later = stage.replace("name: main", "name: later").replace("600s", "1h");
+    let long = c.submit(&format!("{one}{later}"));
     let waiting = c.submit(&workload("waiting", 1));
-    within(|| (c.get(&format!("runs/{long}"))["progress"].as_f64()? > 0.0).then_some(()));
+    let run = || Some(c.get(&format!("runs/{long}"))).filter(|run| run["progress"].as_f64() > Some(0.0));
+    let run = within(run);
+    let left_s = run["left_s"].as_f64().unwrap();
+    assert!(left_s > 3600.0 && left_s <= 4200.0, "the stage that is to come counts, too: {run}");
     c.child.kill().unwrap();
     c.child.wait().unwrap();
     drop(c);
@@ -884,6 +891,7 @@ fn waiting_for_a_run_gives_its_own_exit_code() {
     );
     let ceiling = || c.get("drivers")[0]["ceiling_ops_per_s"].as_f64().filter(|rate| *rate > 1000.0);
     assert!(within(ceiling) > 1000.0, "measured by itself, as drivers that join do");
+    within(|| c.get("drivers")[0]["load"].as_f64().filter(|load| *load > 0.0));
     let logs = c.command(&["logs", "w1"]);
     assert!(stdout(&logs).contains("stage s1-main begins"), "{}", stdout(&logs));
     let drivers = c.command(&["drivers", "--drain", "local"]);

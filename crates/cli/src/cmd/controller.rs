@@ -351,28 +351,71 @@ mod tests {
 
     /// Words behind `cosmark` in the texts of the console.
     fn named_commands(text: &str) -> Vec<&str> {
-        let words = text.split("cosmark ").skip(1).filter_map(|rest| rest.split([' ', '`', '"', '<']).next());
+        let ends = [' ', '`', '"', '<', ',', '.'];
+        let words = text.split("cosmark ").skip(1).filter_map(|rest| rest.split(ends).next());
         words.filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()) && !word.is_empty()).collect()
+    }
+
+    /// Whole commands to copy: what stands between two marks, or ends a text in which it is written out, such as in an error.
+    fn whole_commands(text: &str) -> Vec<&str> {
+        const MARKS: [(&str, &str); 3] = [("<code>", "</code>"), ("`", "`"), (": ", "\"")];
+        let between = |(open, close): (&'static str, &'static str)| {
+            let begins = text.match_indices("cosmark ").filter(move |(at, _)| text[..*at].ends_with(open));
+            begins.filter_map(move |(at, _)| text[at..].split_once(close).map(|(command, _)| command))
+        };
+        MARKS.into_iter().flat_map(between).collect()
+    }
+
+    /// Options that a page speaks of; what begins with two hyphens elsewhere is a name of CSS.
+    fn named_options(text: &str) -> Vec<&str> {
+        let begins = text.match_indices("--").filter(|(at, _)| text[..*at].ends_with([' ', '>']));
+        let words = begins.map(|(at, sign)| {
+            let rest = &text[at + sign.len()..];
+            rest.split(|sign: char| !sign.is_ascii_lowercase() && sign != '-').next().unwrap_or_default()
+        });
+        words.filter(|word| !word.is_empty()).collect()
     }
 
     #[test]
     fn every_command_that_the_console_names_is_one_of_the_command_line() {
         let known = Args::command();
-        let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../console/src"));
-        let (mut waiting, mut named) = (vec![sources.to_owned()], 0);
+        let has = |option: &str| {
+            let mut all = known.get_subcommands().flat_map(clap::Command::get_arguments);
+            all.any(|one| one.get_long() == Some(option))
+        };
+        let console = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../console"));
+        let mut waiting = vec![console.join("src"), console.join("index.html"), console.join("report.html")];
+        let (mut named, mut whole, mut options) = (0, 0, 0);
         while let Some(path) = waiting.pop() {
             if path.is_dir() {
                 waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
                 continue;
             }
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            for word in lines.flat_map(named_commands) {
-                named += 1;
-                assert!(known.find_subcommand(word).is_some(), "{}: cosmark {word}", path.display());
+            let text = fs::read_to_string(&path).unwrap();
+            for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                for word in named_commands(line) {
+                    named += 1;
+                    assert!(known.find_subcommand(word).is_some(), "{}: cosmark {word}", path.display());
+                }
+                // Comments of types name commands by halves.
+                let is_text = !line.trim_start().starts_with('*');
+                for command in whole_commands(line).into_iter().filter(|_| is_text) {
+                    whole += 1;
+                    assert!(is_understood(command), "{}: {command}", path.display());
+                }
+                let is_page = path.extension().is_some_and(|extension| extension == "tsx");
+                for option in named_options(line).into_iter().filter(|_| is_page) {
+                    options += 1;
+                    assert!(has(option), "{}: --{option}", path.display());
+                }
             }
         }
-        assert!(named >= 3, "{named}");
-        assert_eq!(named_commands("<code>cosmark drive --join</code>"), ["drive"]);
+        assert!(named >= 5 && whole >= 3 && options >= 3, "{named}, {whole} and {options}");
+        assert_eq!(named_commands("<code>cosmark drive --join</code>, cosmark list."), ["drive", "list"]);
+        let text = "<code>cosmark study --fast</code>, `cosmark list`, (\"make it: cosmark report RUN\")";
+        assert_eq!(whole_commands(text), ["cosmark study --fast", "cosmark list", "cosmark report RUN"]);
+        assert_eq!(named_options("its --nats-x, <code>--y</code>, var(--z)"), ["nats-x", "y"]);
+        assert!(!has("nats-x") && has("nats-listen"));
+        assert!(!is_understood("cosmark study slides --fast") && !is_understood("cosmark report"));
     }
 }
