@@ -124,6 +124,14 @@ describe("charts of a running stage", () => {
     expect(percentiles(stage, stage.operations[0])[0].lines[0]!.points).toEqual([[0.5, null], [1.5, 2], [2.5, 2], [3.5, 2]]);
   });
 
+  test("show the stretch in which the part of a driver is missing, until it is back", () => {
+    const gone = new LiveStage("s1-main");
+    gone.add(news(0, 4, [operation([10, 20, 5, 5])], { phases: [{ phase: "window", from_s: 0, to_s: 4 }, { phase: "without driver d2", from_s: 2, to_s: 4 }] }));
+    for (const model of common(gone, "operation")) expect(model.phases).toEqual([{ name: "without driver d2", from: 2, to: 4 }]);
+    gone.add(news(4, 5, [operation([10])]));
+    for (const model of common(gone, "operation")) expect(model.phases).toEqual([{ name: "ramp-up", from: 0, to: 1 }]);
+  });
+
   test("have a line for each driver, of all operations together", () => {
     const [throughput, bandwidth] = common(stage, "driver");
     expect(throughput!.lines.map((line) => [line.name, line.points])).toEqual([["d1", [[1, 11], [3, 21]]], ["d2", [[1, 5], [3, 15]]]]);
