@@ -193,9 +193,15 @@ impl Ratio {
         self.whole_ns = self.whole_ns.saturating_add(whole_ns);
     }
 
-    fn share(self) -> Option<f64> {
+    /// How often the part holds the whole.
+    fn times(self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         (self.whole_ns > 0).then(|| self.part_ns as f64 / self.whole_ns as f64)
+    }
+
+    /// Of a whole that the part cannot exceed: the kernel counts in steps, and two counters are not read at one moment.
+    fn share(self) -> Option<f64> {
+        self.times().map(|times| times.min(1.0))
     }
 }
 
@@ -365,7 +371,7 @@ impl HealthSummary {
             run_queue_wait_share_max: greatest(
                 &mut self.threads.values().filter_map(|sums| sums.wait.share()),
             ),
-            process_cpu_share: self.process.share(),
+            process_cpu_share: self.process.times(),
             machine_busy_share: self.busy.share(),
             steal_share: self.steal.share(),
             quota_stopped_share: self.quota.stopped_share(),
@@ -507,6 +513,24 @@ mod tests {
         assert_eq!((health.tcp_segments_out, health.sockets_max), (Some(200), Some(40)));
         assert_eq!((health.nics[0].rx_bytes_per_s_max, health.nics[0].tx_bytes_per_s_max), (10.0, 40.0));
         assert_eq!(health.seconds, 2.0);
+    }
+
+    #[test]
+    fn no_share_of_a_client_is_above_all_of_the_time_and_its_process_has_several_processors() {
+        let more_ns = SECOND_NS / 100 * 114;
+        let mut busy = HealthSample { process_cpu_ns: Some(more_ns), ..sample([1.14, 0.5], 3) };
+        busy.threads[1].run_queue_wait_ns = Some(more_ns);
+        busy.machine = Some(MachineHealth { cpus: 2, busy_ns: 2 * more_ns, steal_ns: Some(2 * more_ns) });
+        let health = HealthSummary::of(&[busy]);
+        for share in [
+            health.thread_busy_max,
+            health.run_queue_wait_share_max,
+            health.machine_busy_share,
+            health.steal_share,
+        ] {
+            assert_eq!(share, Some(1.0), "{health:?}");
+        }
+        assert_eq!(health.process_cpu_share, Some(1.14));
     }
 
     #[test]

@@ -49,8 +49,8 @@ pub struct ClientLine {
     pub span_s: f64,
     /// Name of a load thread, `process` or `machine`.
     pub thread: String,
-    /// Of a thread and the process: processor time / span (a process may exceed 1); of the machine: busy share of all
-    /// processors.
+    /// Of a thread and the process: processor time / span (only a process may exceed 1, up to the number of processors); of
+    /// the machine: busy share of all processors.
     pub cpu_share: Option<f64>,
     /// Time ready to run without a processor / span.
     pub run_queue_wait_share: Option<f64>,
@@ -93,12 +93,14 @@ impl ClientLine {
         })
     }
 
-    /// The lines of one look at a driver; `start_ns` is when the stage's load began on the sample's clock.
+    /// The lines of one look at a driver; `start_ns` is when the stage's load began on the sample's clock. The kernel counts
+    /// in steps, and writes down a long wait when it is over: a share that comes out above all of the time is all of it.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "seconds and shares need no more than 53 bits")]
     pub fn of_sample(stage: &str, driver: &str, start_ns: u64, sample: &HealthSample) -> Vec<Self> {
         let span_ns = sample.span_ns as f64;
-        let share = |ns: u64| (span_ns > 0.0).then(|| ns as f64 / span_ns);
+        let times = |ns: u64| (span_ns > 0.0).then(|| ns as f64 / span_ns);
+        let share = |ns: u64| times(ns).map(|times| times.min(1.0));
         let blank = Self {
             stage: stage.to_owned(),
             driver: driver.to_owned(),
@@ -112,12 +114,13 @@ impl ClientLine {
             run_queue_wait_share: thread.run_queue_wait_ns.and_then(share),
             ..blank.clone()
         });
+        let most = sample.machine.map_or(f64::INFINITY, |machine| f64::from(machine.cpus.max(1)));
         let process = Self {
             thread: "process".to_owned(),
-            cpu_share: sample.process_cpu_ns.and_then(share),
+            cpu_share: sample.process_cpu_ns.and_then(times).map(|times| times.min(most)),
             ..blank.clone()
         };
-        let of_all = |ns: u64, cpus: u32| share(ns).map(|share| share / f64::from(cpus.max(1)));
+        let of_all = |ns: u64, cpus: u32| times(ns).map(|times| (times / f64::from(cpus.max(1))).min(1.0));
         let outside = || sample.nics.iter().filter(|nic| nic.name != "lo");
         let is_known = !sample.nics.is_empty();
         let machine = Self {
@@ -197,5 +200,44 @@ impl Run {
             each(ClientLine::read(fields)?);
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_metrics::{MachineHealth, ThreadHealth};
+
+    use super::*;
+
+    #[test]
+    fn no_share_of_a_client_is_above_all_of_the_time() {
+        let span_ns = 1_000_000_000;
+        let more_ns = 1_140_000_000;
+        let sample = HealthSample {
+            span_ns,
+            threads: vec![ThreadHealth {
+                name: "load-0".to_owned(),
+                cpu_ns: more_ns,
+                run_queue_wait_ns: Some(more_ns),
+            }],
+            process_cpu_ns: Some(2 * more_ns),
+            machine: Some(MachineHealth { cpus: 2, busy_ns: 2 * more_ns, steal_ns: Some(2 * more_ns) }),
+            ..HealthSample::default()
+        };
+        let shares = |sample: &HealthSample| {
+            let lines = ClientLine::of_sample("s1", "d1", 0, sample);
+            lines
+                .iter()
+                .map(|line| (line.cpu_share, line.run_queue_wait_share, line.steal_share))
+                .collect::<Vec<_>>()
+        };
+        let all = Some(1.0);
+        // A process has all processors of its machine.
+        assert_eq!(shares(&sample), [(all, all, None), (Some(2.0), None, None), (all, None, all)]);
+        let usual = HealthSample { span_ns: 4 * span_ns, ..sample };
+        assert_eq!(
+            shares(&usual),
+            [(Some(0.285), Some(0.285), None), (Some(0.57), None, None), (Some(0.285), None, Some(0.285))]
+        );
     }
 }

@@ -28,7 +28,9 @@ impl ClientSums {
     pub fn add(&mut self, line: &ClientLine) {
         #[expect(clippy::cast_precision_loss, reason = "counts of one second")]
         let float = |value: Option<u64>| value.map(|value| value as f64);
-        let of_span = |share: Option<f64>| share.map(|share| share * line.span_s);
+        // Archives of older versions have shares above 1, where counters were read behind the clock.
+        let bounded = |share: Option<f64>| share.map(|share| share.min(1.0));
+        let of_span = |share: Option<f64>| bounded(share).map(|share| share * line.span_s);
         match line.thread.as_str() {
             "process" => {}
             "machine" => self.merge(&Self {
@@ -43,8 +45,8 @@ impl ClientSums {
                 ..Self::default()
             }),
             _ => self.merge(&Self {
-                thread_busy_max: line.cpu_share,
-                run_queue_wait_max: line.run_queue_wait_share,
+                thread_busy_max: bounded(line.cpu_share),
+                run_queue_wait_max: bounded(line.run_queue_wait_share),
                 ..Self::default()
             }),
         }

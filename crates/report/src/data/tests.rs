@@ -304,6 +304,24 @@ fn the_client_is_shown_on_the_axis_of_its_stage() {
 }
 
 #[test]
+fn a_share_of_a_client_that_an_archive_says_to_be_above_all_is_all() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let file = path.join("clients.csv");
+    let text = std::fs::read_to_string(&file).unwrap();
+    // Where the last look was read behind its clock.
+    let (before, last) = text.rsplit_once(",load-0,0.39,").unwrap();
+    let last = last.replacen(",machine,,", ",machine,1.14,", 1);
+    let more = format!("{before},load-0,1.14,{last}");
+    assert!(more.contains(",machine,1.14,"), "{last}");
+    std::fs::write(&file, more).unwrap();
+    let data = read(&path, Some(Detail { bins: 5, heat_columns: 4 })).unwrap();
+    let series = data.stages[0].clients[0].series.as_ref().unwrap();
+    assert_eq!(series.thread_busy_max, [Some(0.07), Some(0.15), Some(0.23), Some(0.31), Some(1.0)]);
+    assert_eq!(series.machine_busy[..], [None, None, None, None, Some(1.0)]);
+}
+
+#[test]
 fn machines_of_the_store_are_shown_on_the_axis_of_the_stage_and_nothing_is_made_up() {
     let root = tempfile::tempdir().unwrap();
     let data = read(&archive(root.path()), Some(Detail { bins: 40, heat_columns: 4 })).unwrap();

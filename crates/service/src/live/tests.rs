@@ -120,7 +120,8 @@ fn health(random: &mut Random, second: u64) -> HealthSample {
     pause.record(1_000_000 + random.below(30_000_000));
     let thread = |number: u64, random: &mut Random| ThreadHealth {
         name: format!("load-{number}"),
-        cpu_ns: random.below(SECOND_NS),
+        // Some read so much behind the clock that it would be more than all of the time.
+        cpu_ns: random.below(SECOND_NS / 100 * 114),
         run_queue_wait_ns: Some(random.below(SECOND_NS / 9)),
     };
     HealthSample {
@@ -129,7 +130,7 @@ fn health(random: &mut Random, second: u64) -> HealthSample {
         threads: vec![thread(0, random), thread(1, random)],
         machine: Some(MachineHealth {
             cpus: 2,
-            busy_ns: random.below(2 * SECOND_NS),
+            busy_ns: random.below(2 * SECOND_NS / 100 * 114),
             steal_ns: Some(random.below(99)),
         }),
         pause,
@@ -437,6 +438,9 @@ fn same_as_report(who: &str, client: &Client, report: &StageData) {
             "{who}: machines"
         );
         assert!(live.series.machine_busy.iter().flatten().any(|share| *share > 0.0), "{who}");
+        let shares = [&live.series.machine_busy, &live.series.thread_busy_max];
+        let most = shares.into_iter().flatten().flatten().fold(0.0, |most: f64, share| most.max(*share));
+        assert!(most <= 1.0, "{who}: {most}");
     }
     for (live, last) in shown.operations.iter().zip(&report.operations) {
         let OperationData { result, series, latency, heat, .. } = last;
