@@ -22,8 +22,10 @@ describe("numbers that people read", () => {
     expect(plain(bytes(value))).toBe(text);
   });
 
-  test("rates and counts are those of the terminal", () => {
+  test("rates, times and counts are those of the terminal", () => {
     for (const [value, text] of cases.bytes_per_s as [number, string][]) expect(plain(short(value, "bytes_per_s"))).toBe(text);
+    for (const [value, text] of cases.per_s as [number, string][]) expect(plain(short(value, "per_s"))).toBe(text);
+    for (const [value, text] of cases.ms as [number, string][]) expect(plain(short(value, "ms"))).toBe(text);
     for (const [value, text] of cases.count as [number, string][]) expect(plain(short(value, "count"))).toBe(text);
   });
 

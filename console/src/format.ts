@@ -65,7 +65,7 @@ export function short(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NO_VALUE;
   switch (unit) {
     case "per_s":
-      return value >= 1e6 ? `${significant(value / 1e6, 3)}M` : value >= 1e5 ? `${significant(value / 1e3, 3)}k` : significant(value, 3);
+      return significant(value, 3);
     case "bytes_per_s":
       return `${bytes(value)}/s`;
     case "bytes":

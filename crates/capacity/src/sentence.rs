@@ -1,6 +1,7 @@
 //! The diagnosis in words: what limits the store, by which numbers, what comes next, and the experiment that would refute it.
 
 use cosmark_metrics::nodes::skew;
+use cosmark_units::rounded_speed;
 
 use crate::bottleneck::{Against, Answer, BUSY, Candidate, Confidence, Diagnosis, OWN, Reported, peer};
 use crate::ladder::{FULL, Kind, LEVEL, Ladder, Step, Unit};
@@ -137,8 +138,7 @@ const WHOLE: f64 = 0.1;
 /// What to look for where no resource is busy.
 fn limit(ladder: &Ladder, about: f64, plateau: &str) -> String {
     let moved = ladder.sorted().last().map_or(0.0, |step| step.throughput_per_s * step.bytes_each);
-    let rate =
-        if moved > 0.0 { format!("{plateau}, {} MB/s", digits(moved / 1e6)) } else { plateau.to_owned() };
+    let rate = if moved > 0.0 { format!("{plateau}, {}", rounded_speed(moved)) } else { plateau.to_owned() };
     let whole = about.round().max(1.0);
     if (about - whole).abs() > WHOLE * whole {
         return format!(

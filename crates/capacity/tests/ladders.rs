@@ -70,7 +70,7 @@ fn only_a_whole_number_of_operations_inside_is_called_a_limit_of_workers() {
     // for 2 of 5 ms.
     for (most, alone_s, bytes, words) in [
         (300.0, 0.005_25, 0.0, "limit of the rate or a link (300/s)"),
-        (5e6 / 65_536.0, 0.005 + 65_536.0 / 5e6, 65_536.0, "limit of the rate or a link (76.3/s, 5.00 MB/s)"),
+        (5e6 / 65_536.0, 0.005 + 65_536.0 / 5e6, 65_536.0, "limit of the rate or a link (76.3/s, 5 MB/s)"),
         (500.0, 0.005, 0.0, "2.50 operations are inside at once"),
     ] {
         let said = text(&closed(most, alone_s, bytes));

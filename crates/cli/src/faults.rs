@@ -448,7 +448,7 @@ fn shown(figure: &FaultFigure) -> String {
     let one = |value: f64| match figure.unit.as_str() {
         "share" => format!("{:.0} %", value * 100.0),
         "s" => format!("{value:.1} s"),
-        "bytes" => units::bandwidth(value).trim_end_matches("/s").to_owned(),
+        "bytes" => units::bytes(value),
         _ => format!("{value:.0}"),
     };
     match (figure.low, figure.high) {

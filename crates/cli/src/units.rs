@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub use cosmark_workload::units::grouped;
+pub use cosmark_workload::units::{grouped, rounded_bytes as bytes, rounded_speed as bandwidth};
 
 /// A load: as few digits as say it.
 #[must_use]
@@ -16,51 +16,11 @@ pub fn count(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// `12.3 MB/s`, decimal.
-#[must_use]
-pub fn bandwidth(bytes_per_s: f64) -> String {
-    format!("{}/s", bytes(bytes_per_s))
-}
-
-/// `12.3 MB`, decimal, with three digits that count; the console writes the same (`console/src/format.cases.json`).
-#[must_use]
-pub fn bytes(bytes: f64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let (mut value, mut at) = (bytes, 0);
-    while value.abs() >= 999.5 && at + 1 < units.len() {
-        value /= 1000.0;
-        at += 1;
-    }
-    let unit = units.get(at).copied().unwrap_or_default();
-    let number = if at == 0 { format!("{value:.0}") } else { significant(value) };
-    format!("{number} {unit}")
-}
-
-/// Three digits that count, all before the point, and no zeros behind it that say nothing.
-fn significant(value: f64) -> String {
-    if value.abs() >= 999.5 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "positive and far below 2^64"
-        )]
-        return grouped(value.round() as u64);
-    }
-    let digits = if value.abs() >= 99.95 {
-        0
-    } else if value.abs() >= 9.995 {
-        1
-    } else {
-        2
-    };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-/// Operations per second with as many digits as make sense.
+/// Operations per second with three digits that count, and all before the point. The console writes the same without the
+/// zeros that make columns stand (`console/src/format.cases.json`).
 #[must_use]
 pub fn rate(per_s: f64) -> String {
-    if per_s >= 100.0 {
+    if per_s >= 99.95 {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -68,14 +28,22 @@ pub fn rate(per_s: f64) -> String {
         )]
         let whole = per_s.round() as u64;
         grouped(whole)
-    } else if per_s >= 10.0 {
+    } else if per_s >= 9.995 {
         format!("{per_s:.1}")
-    } else if per_s >= 0.01 || per_s <= 0.0 {
+    } else if per_s >= 0.9995 || per_s <= 0.0 {
         format!("{per_s:.2}")
     } else {
-        // One in some minutes is a rate, too.
-        format!("{per_s:.5}")
+        slow_rate(per_s)
     }
+}
+
+/// One in some minutes is a rate, too. At least two digits stand behind the point.
+fn slow_rate(per_s: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 2 and 12")]
+    let digits = (2.0 - per_s.log10().floor()).clamp(2.0, 12.0) as usize;
+    let text = format!("{per_s:.digits$}");
+    let Some((whole, behind)) = text.split_once('.') else { return text };
+    format!("{whole}.{:0<2}", behind.trim_end_matches('0'))
 }
 
 /// A share from 0 to 1: `62.5 %`.
@@ -84,14 +52,14 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Milliseconds with three significant digits.
+/// Milliseconds with three significant digits; where the console writes milliseconds, too, it writes the same.
 #[must_use]
 pub fn ms(value: f64) -> String {
     if value >= 99.95 {
         format!("{value:.0}")
     } else if value >= 9.995 {
         format!("{value:.1}")
-    } else if value >= 0.1 {
+    } else if value >= 0.1 || value == 0.0 {
         format!("{value:.2}")
     } else if value >= 0.001 {
         format!("{value:.3}")
@@ -119,12 +87,22 @@ mod tests {
     fn numbers_are_written_as_the_console_writes_them() {
         let table = include_str!("../../../console/src/format.cases.json");
         let table: serde_json::Value = serde_json::from_str(table).unwrap();
+        // Columns have zeros behind the point, which the console leaves out.
+        let bare = |text: String| {
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
+        };
         let write = |kind: &str, value: f64| match kind {
             "bytes" => bytes(value),
             "bytes_per_s" => bandwidth(value),
+            "per_s" => bare(rate(value)),
+            "ms" => format!("{} ms", bare(ms(value))),
             _ => grouped(value as u64),
         };
-        for kind in ["bytes", "bytes_per_s", "count"] {
+        for kind in ["bytes", "bytes_per_s", "per_s", "ms", "count"] {
             let cases = table[kind].as_array().unwrap();
             assert!(cases.len() > 3);
             for case in cases {
@@ -146,8 +124,10 @@ mod tests {
             (ms(0.0123), ms(1.234), ms(45.67), ms(1234.5)),
             ("0.012".into(), "1.23".into(), "45.7".into(), "1234".into())
         );
+        assert_eq!((ms(0.0), ms(0.5)), ("0.00".into(), "0.50".into()));
         assert_eq!(clock(Duration::from_secs(3725)), "1:02:05");
-        assert_eq!((rate(0.0), rate(0.05), rate(0.004)), ("0.00".into(), "0.05".into(), "0.00400".into()));
+        assert_eq!((rate(0.0), rate(0.05), rate(0.004)), ("0.00".into(), "0.05".into(), "0.004".into()));
+        assert_eq!((rate(0.5), rate(0.0567), rate(f64::NAN)), ("0.50".into(), "0.0567".into(), "NaN".into()));
         assert_eq!((rate(1.5), rate(15.5), rate(12_345.6)), ("1.50".into(), "15.5".into(), "12 346".into()));
     }
 }

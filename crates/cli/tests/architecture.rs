@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stats", &["metrics"]),
     ("consistency", &["adaptor-api", "history", "metrics", "stats"]),
     ("certify", &["adaptor-api", "consistency"]),
-    ("capacity", &["metrics", "stats"]),
+    ("capacity", &["metrics", "stats", "units"]),
     ("nodes", &["adaptor-api", "metrics", "workload"]),
     ("ledger", &["metrics", "workload"]),
     ("archive", &["ledger", "metrics", "stats", "workload"]),

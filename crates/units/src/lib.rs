@@ -2,11 +2,12 @@
 //! and for the keys of adaptors; and how wide a text is. Pure, and without a dependency.
 //!
 //! Every reader gives a [`Complaint`] that says what is wrong and how to write it; what a writer writes, its reader reads
-//! back exactly.
+//! back exactly. What is rounded for people alone (`people.rs`) has a writer and no reader.
 
 mod columns;
 mod duration;
 mod number;
+mod people;
 mod rate;
 mod size;
 mod speed;
@@ -17,6 +18,7 @@ pub use duration::{
     unit_hint,
 };
 pub use number::{grouped, parse_bool, parse_integer, parse_signed, signed_text};
+pub use people::{rounded_bytes, rounded_speed};
 pub use rate::{MAX_RATE_PER_S, parse_rate, parse_rate_or_zero, rate_text};
 pub use size::{SizeUnit, bytes_text, parse_size};
 pub use speed::{MAX_SPEED_BYTES_PER_S, parse_speed, speed_text, speed_units};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use cosmark_metrics::{FaultFigure, FaultResult, SlotResult};
 use cosmark_stats::proportions::clopper_pearson;
 use cosmark_stats::slots::figures;
-use cosmark_workload::units::columns_of;
+use cosmark_workload::units::{columns_of, rounded_bytes};
 use serde::Serialize;
 
 use super::Loaded;
@@ -251,8 +251,7 @@ fn amount(value: f64, unit: &str) -> String {
         "share" => format!("{:.0} %", value * 100.0),
         "s" => format!("{value:.1} s"),
         "ms" => format!("{value:.1} ms"),
-        "bytes" if value >= 1e6 => format!("{:.1} MB", value / 1e6),
-        "bytes" => format!("{:.1} kB", value / 1e3),
+        "bytes" => rounded_bytes(value),
         _ => format!("{value:.0}"),
     }
 }

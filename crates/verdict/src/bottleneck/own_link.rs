@@ -3,6 +3,7 @@
 use cosmark_archive::{ClientRecord, StageRecord};
 use cosmark_capacity::ladder::Ladder;
 use cosmark_metrics::NicRecord;
+use cosmark_workload::units::rounded_speed;
 
 /// Slower links than this, bytes per second, are made by nobody but who knows of them.
 const LEAST_BYTES_PER_S: f64 = 1e6;
@@ -27,5 +28,5 @@ fn busiest(client: &ClientRecord) -> Option<String> {
     let busiest = client.nics.iter().max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
     let is_unknown = busiest.speed_bits_per_s.is_none() && busiest.name != LOOPBACK;
     (is_unknown && moved(busiest) >= LEAST_BYTES_PER_S)
-        .then(|| format!("the client's link {} ({:.1} MB/s at most)", busiest.name, moved(busiest) / 1e6))
+        .then(|| format!("the client's link {} ({} at most)", busiest.name, rounded_speed(moved(busiest))))
 }

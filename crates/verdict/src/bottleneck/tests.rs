@@ -352,6 +352,8 @@ fn a_link_of_the_client_that_tells_no_speed_is_said_where_nothing_is_named() {
     };
     let said = text("eth0", 5.1e6, None, false);
     assert!(said.contains("the client's link eth0 (5.1 MB/s at most) tells no speed"), "{said}");
+    let said = text("eth0", 1.25e9, None, false);
+    assert!(said.contains("the client's link eth0 (1.25 GB/s at most) tells no speed"), "{said}");
     // One that tells it, hardly anything, the loopback, and a disk that is named.
     for (name, moved, speed, has_disk) in [
         ("eth0", 5.1e6, Some(1_000_000_000), false),

@@ -3,6 +3,7 @@
 
 use cosmark_archive::Run;
 use cosmark_metrics::{FaultResult, SLOT_FIGURES, SlotResult};
+use cosmark_workload::units::rounded_bytes;
 
 use super::{caption_of, distinct, title};
 use crate::compare::{FaultBeside, FaultCell, FaultSide, FaultsBeside, Loaded, faults_beside};
@@ -269,10 +270,13 @@ fn text(cell: &FaultCell, unit: &str, most: f64) -> String {
         "share" => (100.0, " %", 0),
         "s" => (1.0, " s", 1),
         "ms" => (1.0, " ms", 0),
-        "bytes" => (1e-6, " MB", 1),
         _ => (1.0, "", 0),
     };
-    let plain = |value: f64| format!("{:.digits$}", value * size);
+    // Each bound has a unit of its own where they are bytes: they may reach from some kB to some GB.
+    let plain = |value: f64| match unit {
+        "bytes" => rounded_bytes(value),
+        _ => format!("{:.digits$}", value * size),
+    };
     match (cell.low, cell.high.map(|high| high.min(most))) {
         (Some(low), Some(high)) if high > low => {
             format!("{}{word} [{}, {}]", plain(mean), plain(low), plain(high))
@@ -443,7 +447,7 @@ mod tests {
         stores[1] = side("b", "=node", "bed", "testbeds/swift/faults partition node.2", vec![slot]);
         let table = table(&faults_beside(&stores).unwrap(), &Wishes::default());
         for (head, of_b) in [
-            ("lost bytes", "2.6 MB"),
+            ("lost bytes", "2.56 MB"),
             ("beyond the limit", "4.0 s"),
             ("p99 inside", "812 ms"),
             ("lost to rebuilding", "31"),
