@@ -92,6 +92,15 @@ test("a median that nobody says is not one of too few, and unknown processors ar
   expect(configuration(0)).not.toContain("processors");
 });
 
+test("a run that COSBench made says who made it, and why its configuration is not there", () => {
+  const configuration = (made_by: string | null) =>
+    renderToStaticMarkup(createElement(Configuration, { data: { run: { id: "w3", directory: "w3-x", state: "finished", cpus: 0, cosmark: "0.1.0", made_by }, workload: null, notes: [] } as unknown as ReportData }));
+  expect(configuration("COSBench 0.4.2")).toContain("<dt>measured by</dt><dd>COSBench 0.4.2</dd>");
+  expect(configuration("COSBench 0.4.2")).toContain("COSBench&#x27;s configuration may hold secrets and is not shown.");
+  expect(configuration(null)).toContain("<dt>measured by</dt><dd>Cosmark 0.1.0</dd>");
+  expect(configuration(null)).not.toContain("COSBench");
+});
+
 test("one arrival that waited is no plural", () => {
   const page = (delayed: number) => renderToStaticMarkup(createElement(StageView, { stage: stage([operation({ delayed, intended: 100 })]), alone: true })).replace(/[\u00a0\u202f]/g, " ");
   expect(page(1)).toContain("1 arrival had to wait for a free worker (1 % of those due); its response time counts from when it was due.");

@@ -380,6 +380,9 @@ fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
             "{run:?}"
         );
         assert!(run.headline.as_ref().is_some_and(|headline| headline.throughput_per_s > 0.0), "{run:?}");
+        // Whose it is stands in the columns that every list has.
+        assert_eq!(run.target.as_deref(), Some("COSBench"), "{run:?}");
+        assert!(run.reason.as_ref().is_some_and(|why| why.starts_with("made by COSBench")), "{run:?}");
     }
     for run in &runs {
         let alone = overview_of(&home.path().join(&run.directory)).unwrap();

@@ -69,6 +69,12 @@ fn a_run_that_cosbench_made_is_shown_judged_and_exported_by_its_number() {
     for text in ["swift-real", "mock-full", "delay-test", "terminated", "6 783"] {
         assert!(listed.contains(text), "{text} is not in\n{listed}");
     }
+    // Each is marked as COSBench's, for people and for programs.
+    let line = listed.lines().find(|line| line.contains("swift-real")).unwrap();
+    assert!(line.contains("COSBench"), "{line}");
+    let rows: serde_json::Value = serde_json::from_str(&good(home, "list --json")).unwrap();
+    let row = rows.as_array().unwrap().iter().find(|row| row["id"] == "w3").unwrap();
+    assert_eq!(row["target"], "COSBench", "{row:#}");
 }
 
 #[test]

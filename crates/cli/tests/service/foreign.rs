@@ -32,6 +32,9 @@ fn a_run_that_cosbench_made_opens_in_the_console_without_its_secrets() {
     let c = Controller::start(dir.path());
     let run = c.get("runs/w3");
     assert_eq!((&run["state"], &run["stages"]), (&"finished".into(), &6.into()), "{run:#}");
+    let listed = c.get("runs");
+    assert_eq!((&listed[0]["id"], &listed[0]["target"]), (&"w3".into(), &"COSBench".into()), "{listed:#}");
+    assert!(listed[0]["reason"].as_str().unwrap().starts_with("made by COSBench"), "{listed:#}");
     let record = c.get("runs/w3/record");
     assert_eq!(
         (&record["made_by"], &record["verdict"]["overall"]),
