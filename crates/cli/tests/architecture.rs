@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("consistency", &["adaptor-api", "history", "metrics", "stats"]),
     ("certify", &["adaptor-api", "consistency"]),
     ("capacity", &["metrics", "stats", "units"]),
-    ("nodes", &["adaptor-api", "metrics", "workload"]),
+    ("nodes", &["adaptor-api", "metrics", "pipe", "workload"]),
     ("ledger", &["metrics", "workload"]),
     ("archive", &["ledger", "metrics", "stats", "workload"]),
     ("faults", &["archive", "metrics", "pipe", "stats", "workload"]),

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cosmark_metrics::has_a_speed;
+use cosmark_pipe::Printed;
 use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
@@ -98,6 +97,8 @@ const TC: &[&str] = &["/usr/sbin/tc", "/sbin/tc", "/usr/bin/tc", "/bin/tc"];
 const MOST_FAILED: u32 = 5;
 /// It answers within milliseconds, unless the kernel's network is being changed.
 const TC_PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is looked whether it has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Classes and filters of further links are left out once this time is over: readings wait for them.
 const CLASSES_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -216,9 +217,11 @@ impl LocalReader {
             let queues = &mut self.queues;
             match said {
                 Ok(()) => (queues.failed, queues.missing) = (0, None),
-                // What never said anything is not asked again, and not missed.
-                Err(_) if queues.texts.is_empty() && queues.missing.is_none() => queues.failed = MOST_FAILED,
-                Err(why) => {
+                // What never said anything is not missed; nor asked again, unless it was late: a machine may be busy.
+                Err(unsaid) if queues.texts.is_empty() && queues.missing.is_none() => {
+                    queues.failed = if unsaid.is_late { queues.failed + 1 } else { MOST_FAILED };
+                }
+                Err(Unsaid { why, .. }) => {
                     queues.texts.clear();
                     queues.failed += 1;
                     queues.missing = Some(format!("tc says nothing of the queues of links any more: {why}"));
@@ -253,9 +256,9 @@ impl LocalReader {
         }
     }
 
-    fn ask_queues(&mut self) -> Result<(), String> {
+    fn ask_queues(&mut self) -> Result<(), Unsaid> {
         let program = TC.iter().map(|path| self.at(path)).find(|path| path.is_file());
-        let program = program.ok_or_else(|| "it is gone".to_owned())?;
+        let program = program.ok_or_else(|| Unsaid::because("it is gone"))?;
         let text = said_by(&program, &["-s", "-j", "qdisc", "show"])?;
         let texts = &mut self.queues.texts;
         let until = Instant::now() + CLASSES_PATIENCE;
@@ -382,48 +385,53 @@ fn rest_after(cost: Duration) -> Duration {
     if cost <= CHEAP { Duration::ZERO } else { (cost * OF_A_PROCESSOR).min(LONGEST_REST) }
 }
 
-/// What a program prints, which is ended when its time is up.
-fn said_by(program: &Path, options: &[&str]) -> Result<String, String> {
+/// Why a program said nothing.
+#[derive(Debug)]
+struct Unsaid {
+    why: String,
+    /// Its time was up: it may answer when it is asked again.
+    is_late: bool,
+}
+
+impl Unsaid {
+    fn because(why: impl ToString) -> Self {
+        Self { why: why.to_string(), is_late: false }
+    }
+}
+
+/// What a program prints, which is ended when its time is up. Who has ended has said all, however late this is seen, and
+/// whatever it left running.
+fn said_by(program: &Path, options: &[&str]) -> Result<String, Unsaid> {
+    let (mut printed, writer) = Printed::new(links::MOST_BYTES + 1).map_err(Unsaid::because)?;
     let mut child = Command::new(program)
         .args(options)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(writer)
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|cause| cause.to_string())?;
-    let output = child.stdout.take();
-    let (to, from) = sync_channel(1);
-    let read = move || {
-        let mut text = Vec::new();
-        let most = links::MOST_BYTES as u64 + 1;
-        let read = output.map_or(Ok(0), |output| output.take(most).read_to_end(&mut text));
-        // Nobody waits any more where it was too late.
-        let _ = to.send(read.map(|_| text));
-    };
+        .map_err(Unsaid::because)?;
     let until = Instant::now() + TC_PATIENCE;
-    let said = thread::Builder::new().name("tc".to_owned()).spawn(read);
-    let said = said.ok().and_then(|_| from.recv_timeout(TC_PATIENCE).ok());
     let status = loop {
         match child.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            // Who has closed its output ends soon.
-            Ok(None) if said.is_some() && Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-            _ => break None,
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < until => printed.take_within(LOOK_AGAIN),
+            _ => {
+                let _ = child.kill();
+                // One that hangs in the kernel ends when that lets it go.
+                let _ = thread::Builder::new().name("tc".to_owned()).spawn(move || drop(child.wait()));
+                let why = format!("no answer in {} s", TC_PATIENCE.as_secs());
+                return Err(Unsaid { why, is_late: true });
+            }
         }
     };
-    let Some(status) = status else {
-        let _ = child.kill();
-        // One that hangs in the kernel ends when that lets it go.
-        let _ = thread::Builder::new().name("tc".to_owned()).spawn(move || drop(child.wait()));
-        return Err(format!("no answer in {} s", TC_PATIENCE.as_secs()));
-    };
-    match said {
-        None => Err("its answer cannot be read".to_owned()),
-        Some(Err(cause)) => Err(cause.to_string()),
-        Some(Ok(text)) if text.len() > links::MOST_BYTES => Err("its answer has no end".to_owned()),
-        Some(Ok(_)) if !status.success() => Err(status.to_string()),
-        Some(Ok(text)) => Ok(String::from_utf8_lossy(&text).into_owned()),
+    let text = printed.of_ended(Duration::ZERO);
+    if text.len() > links::MOST_BYTES {
+        return Err(Unsaid::because("its answer has no end"));
     }
+    if !status.success() {
+        return Err(Unsaid::because(status));
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between a session that dropped and the next one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long the last words of a session that ended are waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A machine to which so many sessions in a row bring nothing is given up.
 const MOST_ATTEMPTS: u32 = 60;
 /// Longer lines and frames are no files of `/proc`.
@@ -405,13 +407,14 @@ fn silence(patience: Duration, said: &str) -> String {
 
 /// What ssh said before it ended; else what came instead of files (`said`): who may not log in is sent that.
 async fn last_words(child: &mut Child, said: &str) -> String {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     if let Some(errors) = child.stderr.take() {
         let mut errors = errors.take(4096);
-        let read = errors.read_to_string(&mut text);
-        // A program that keeps its standard error open says nothing more that matters.
-        let _ = tokio::time::timeout(Duration::from_secs(2), read).await;
+        // A program that keeps its standard error open says nothing more that matters; what came before counts.
+        let until = Instant::now() + LAST_WORDS;
+        while let Ok(Ok(1..)) = timeout_at(until, errors.read_buf(&mut bytes)).await {}
     }
+    let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or(said);
     let hint = HINTS.iter().find(|(sign, _)| line.contains(sign)).map_or("", |(_, hint)| hint);
     if line.is_empty() { "the session ended".to_owned() } else { format!("the session ended: {line}{hint}") }

@@ -1,7 +1,7 @@
 //! A held ssh session to another machine, with nothing installed there: a shell that runs one script after another, each with a
 //! time limit on this side. It ends when this process does, however that ends. Source: ssh(1), sh(1p).
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -52,16 +52,21 @@ impl Session {
     /// Why it does not, with what ssh said.
     pub fn open(host: &str) -> Result<Self, String> {
         let [program, options @ ..] = SSH;
-        let mut child = Command::new(program)
-            .args(options)
-            .args([host, "sh", "-s"])
+        let mut command = Command::new(program);
+        command.args(options).args([host, "sh", "-s"]);
+        Self::over(command, host)
+    }
+
+    /// The same over a program that runs a shell.
+    fn over(mut command: Command, host: &str) -> Result<Self, String> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A Ctrl-C is for this program: what it has made to fail is healed over this session.
             .process_group(0)
             .spawn()
-            .map_err(|cause| format!("{program} cannot be run: {cause}; it comes with OpenSSH"))?;
+            .map_err(|cause| format!("ssh cannot be run: {cause}; it comes with OpenSSH"))?;
         let (Some(input), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -178,9 +183,11 @@ impl Drop for Session {
 fn read(mut pipe: impl Read + Send + 'static, mut take: impl FnMut(&[u8]) -> bool + Send + 'static) {
     std::thread::spawn(move || {
         let mut block = vec![0; 16 << 10];
-        while let Ok(read) = pipe.read(&mut block) {
-            if read == 0 || !take(block.get(..read).unwrap_or_default()) {
-                return;
+        loop {
+            match pipe.read(&mut block) {
+                Ok(read) if read > 0 && take(block.get(..read).unwrap_or_default()) => {}
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                _ => return,
             }
         }
     });
@@ -189,4 +196,25 @@ fn read(mut pipe: impl Read + Send + 'static, mut take: impl FnMut(&[u8]) -> boo
 /// Since 1970; for names that nobody else has.
 pub fn nanoseconds() -> u128 {
     std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session whose program is a shell of this machine.
+    fn over(script: &str) -> Result<Session, String> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Session::over(command, "host")
+    }
+
+    #[test]
+    fn what_ssh_has_said_is_told_although_somebody_keeps_its_standard_error_open() {
+        let why = over("echo 'Permission denied' >&2; sleep 20 >/dev/null & exit 255").err().unwrap();
+        assert!(why.starts_with("host: ") && why.contains(": Permission denied; first make"), "{why}");
+        let mut session = over("echo banner >&2; sleep 20 >/dev/null & exec sh -s").unwrap();
+        let output = session.ask("echo said; exit 3", Duration::from_secs(60)).unwrap();
+        assert_eq!((output.code, output.text.as_str()), (Some(3), "said"));
+    }
 }

@@ -220,6 +220,10 @@ async fn a_session_that_ends_says_what_ssh_said() {
     let [News::Lost(why)] = news.as_slice() else { panic!("{news:?}") };
     assert!(why.contains("user@host") && why.contains("Permission denied"), "{why}");
     assert!(why.ends_with("give this login a key there, as ssh-copy-id does"), "{why}");
+    // What it left running keeps its standard error open.
+    let held = "echo 'user@host: Permission denied (publickey).' >&2; sleep 20 >/dev/null & exit 255";
+    let news = first(session(held, &[])).await;
+    assert!(matches!(news.as_slice(), [News::Lost(why)] if why.contains("Permission denied")), "{news:?}");
     let mut absent = session("", &[]);
     absent.program = vec!["/nonexistent/ssh".to_owned()];
     assert!(matches!(first(absent).await.as_slice(), [News::Lost(why)] if why.contains("cannot start")));
