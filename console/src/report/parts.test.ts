@@ -123,6 +123,16 @@ test("the report has its thresholds, and its search with every trial, its answer
   const page = (more: Partial<ReportData>) => renderToStaticMarkup(createElement(App, { data: data(more) })).replace(/[\u00a0\u202f\u2009]/g, " ");
   const both = page({ thresholds, searches: [search] });
   for (const text of ["p95 &lt;= 20 ms", "it was 45 ms", "8 workers meet it.", "what else to know", "Trials of main", "p95 is 26 ms", "The scalability law, from 5 trials", "0.09 to 0.11"]) expect(both).toContain(text);
+  // Where the curve turns up the answer stands, and the law lies beside what was measured.
+  const names = ["p95", "mean", "the answer", "measured", "scalability law"];
+  const charts = (html: string) => html.split("<figure ").slice(1).map((rest) => {
+    const figure = rest.split("</figure>")[0]!;
+    return { title: /chart-title">([^<]*)/.exec(figure)![1]!, lines: names.filter((name) => figure.includes(`>${name}<`)) };
+  }).filter((chart) => chart.lines.length > 0);
+  const knee = { title: "Response time by throughput", lines: ["p95", "mean", "the answer"] };
+  const overWorkers = { title: "Throughput by workers", lines: ["measured", "scalability law"] };
+  expect(charts(both)).toEqual([knee, overWorkers]);
+  expect(charts(page({ searches: [{ ...search, over: "rate", law: null }] }))).toEqual([knee]);
   expect(page({ thresholds })).toContain("it was 45 ms");
   expect(page({})).not.toContain("id=\"goals\"");
 });
