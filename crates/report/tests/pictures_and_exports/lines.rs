@@ -56,6 +56,108 @@ fn trials_of_a_search_that_are_made_again_are_one_point_with_its_interval() {
     assert!(pictures(&runs, &["maximum"], &wishes()).is_ok());
 }
 
+/// Two sizes at 1, 2 and 4 workers, with the rate of each.
+const LADDERS: [(&str, u64, f64); 6] = [
+    ("small-1", 1, 100.0),
+    ("small-2", 2, 180.0),
+    ("small-4", 4, 330.0),
+    ("big-1", 1, 30.0),
+    ("big-2", 2, 50.0),
+    ("big-4", 4, 40.0),
+];
+
+/// Runs of one workload with these stages: under the name `twice` at 0.9 and 1.1 of these rates, under `once` at the rates
+/// themselves; each worker costs 10 ms, likewise.
+fn repeated(stages: &[(&str, u64, f64)]) -> (Vec<tempfile::TempDir>, Vec<PlotRun>) {
+    let of = |(series, factor): (&str, f64)| {
+        let (home, mut runs) = searched(stages);
+        let mut run = runs.remove(0);
+        run.series = series.to_owned();
+        for operation in run.stages.iter_mut().flat_map(|stage| &mut stage.operations) {
+            let workers = operation.workers.unwrap() as f64;
+            let result = &mut operation.result;
+            result.throughput_per_s = result.throughput_per_s.map(|rate| rate * factor);
+            result.response_ms.p95 = Some(workers * 10.0 * factor);
+        }
+        (home, run)
+    };
+    [("twice", 0.9), ("twice", 1.1), ("once", 1.0)].map(of).into_iter().unzip()
+}
+
+#[test]
+fn repeated_runs_of_one_name_are_one_point_with_its_interval_in_lines_and_maxima() {
+    let (_homes, runs) = repeated(&LADDERS);
+    let small = [("small", "1", 100.0), ("small", "2", 180.0), ("small", "4", 330.0)];
+    let big = [("big", "1", 30.0), ("big", "2", 50.0), ("big", "4", 40.0)];
+    let knee = [("small", "100", 10.0), ("small", "180", 20.0), ("small", "330", 40.0)];
+    let knee_of_big = [("big", "30", 10.0), ("big", "50", 20.0), ("big", "40", 40.0)];
+    // That of logarithms: t(0.975, 1) = 12.7062, and half of what they differ by.
+    let (middle, reach) = ((0.9_f64 * 1.1).sqrt(), 12.706_2 * (1.1_f64 / 0.9).ln() / 2.0);
+    let interval = [middle * (-reach).exp(), middle * reach.exp()];
+    for (kind, metric, expected) in [
+        ("workers", "throughput", [small, big].concat()),
+        ("maximum", "throughput", vec![("", "small", 330.0), ("", "big", 50.0)]),
+        ("knee", "p95", [knee, knee_of_big].concat()),
+    ] {
+        let wishes = Wishes { metrics: vec![figure(metric).unwrap()], ..Wishes::default() };
+        let drawn = pictures(&runs, &[kind], &wishes).unwrap().pictures;
+        assert_eq!(drawn.len(), 1, "{kind}");
+        let found = rows(&drawn[0]);
+        assert_eq!(
+            found.len(),
+            2 * expected.len(),
+            "{kind}: a point at each place under each name: {found:?}"
+        );
+        for (name, ends) in [("twice", &interval[..]), ("once", &interval[..0])] {
+            for (group, at, value) in &expected {
+                let line = if group.is_empty() { name.to_owned() } else { format!("{name}: {group}") };
+                let place: Result<f64, _> = at.parse();
+                let is_there = |cell: &str| match (&place, cell.parse::<f64>()) {
+                    (Ok(wanted), Ok(own)) => (own / wanted - 1.0).abs() < 1e-9,
+                    _ => cell == *at,
+                };
+                let row = found.iter().find(|row| row[0] == line && is_there(&row[2]));
+                let row = row.unwrap_or_else(|| panic!("{kind}: no {line} at {at} in {found:?}"));
+                let cells: Vec<f64> = row[3..].iter().filter_map(|cell| cell.parse().ok()).collect();
+                let wanted: Vec<f64> =
+                    std::iter::once(*value).chain(ends.iter().map(|end| value * end)).collect();
+                let is_same = |(own, wanted): (&f64, &f64)| (own / wanted - 1.0).abs() < 1e-3;
+                assert!(
+                    cells.len() == wanted.len() && cells.iter().zip(&wanted).all(is_same),
+                    "{kind}: {row:?} is not {wanted:?}"
+                );
+            }
+        }
+        assert!(drawn[0].svg(Sheet::default()).contains("Whiskers: 95 % intervals"), "{kind}");
+    }
+}
+
+#[test]
+fn a_workload_has_a_maximum_where_it_has_several_stages_to_choose_from() {
+    let wishes = || Wishes { metrics: vec![figure("throughput").unwrap()], ..Wishes::default() };
+    let maximum = |runs: &[PlotRun]| -> Result<Vec<[String; 2]>, String> {
+        let drawn = pictures(runs, &["maximum"], &wishes()).map_err(|error| error.to_string())?.pictures;
+        Ok(rows(&drawn[0]).into_iter().map(|row| [row[0].clone(), row[2].clone()]).collect())
+    };
+    let apart = [("small", 1, 100.0), ("big", 2, 50.0), ("huge", 4, 10.0)];
+    let (_home, run) = searched(&apart);
+    let refused = maximum(&run).unwrap_err();
+    assert!(refused.contains("several workloads"), "{refused}");
+    // Nor are its stages to be chosen from because it ran again.
+    let (_homes, runs) = repeated(&apart);
+    let refused = maximum(&runs[..2]).unwrap_err();
+    assert!(refused.contains("several workloads"), "{refused}");
+    // Beside another system each has its like.
+    let of = |line: &str, names: &[&str]| -> Vec<[String; 2]> {
+        names.iter().map(|name| [line.to_owned(), (*name).to_owned()]).collect()
+    };
+    let names = ["small", "big", "huge"];
+    assert_eq!(maximum(&runs), Ok([of("twice", &names), of("once", &names)].concat()));
+    // The sizes of a matrix are the workloads of one run, which is one line.
+    let (_home, matrix) = searched(&LADDERS);
+    assert_eq!(maximum(&matrix), Ok(of(&matrix[0].series, &["small", "big"])));
+}
+
 /// The series of a picture's data and how many points each has, in order.
 fn points_of_lines(picture: &Picture) -> Vec<(String, usize)> {
     let mut found: Vec<(String, usize)> = Vec::new();

@@ -82,20 +82,17 @@ fn whiskers(series: &[Series]) -> &'static str {
 /// Per workload the best of its stages, one line per series of runs.
 pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
     let picks = picks(runs, wishes)?;
-    let several_runs =
-        runs.iter().any(|run| runs.iter().filter(|other| other.series == run.series).count() > 1);
     let mut pictures = Vec::new();
     for label in labels(&picks) {
         let own = of_label(&picks, label);
         // Series are matched by position, as in cosbench-plot: the third workload of each belongs together.
         let key = |pick: &Pick<'_>| (position(pick, runs), group_of(pick));
         let keys = distinct(own.iter().map(key));
-        // One run whose stages are all of workloads of their own has no best of several.
-        let is_best_of_one = !several_runs
-            && keys.iter().all(|wanted| own.iter().filter(|pick| key(pick) == *wanted).count() == 1);
-        if keys.len() < 2 || (is_best_of_one && runs.len() == 1) {
+        if keys.len() < 2 || is_best_of_one(&own, runs) {
             continue;
         }
+        // Repetitions of one workload have one name.
+        let several = keys.iter().any(|(position, _)| *position > 0);
         let names: Vec<String> = keys
             .iter()
             .map(|(position, group)| {
@@ -104,7 +101,7 @@ pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                     .iter()
                     .find(|pick| key(pick).0 == *position)
                     .map_or("", |pick| pick.run.name.as_str());
-                match (several_runs, alone) {
+                match (several, alone) {
                     (false, _) => group.clone(),
                     (true, true) => run.to_owned(),
                     (true, false) => format!("{run} {group}"),
@@ -145,10 +142,21 @@ pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     }
     if pictures.is_empty() {
         let text =
-            "a maximum is shown for several workloads: give several runs, or one with a matrix of stages";
+            "a maximum is shown for several workloads: give runs of several, or one with a matrix of stages";
         return Err(PlotError::Nothing(text.to_owned()));
     }
     Ok(pictures)
+}
+
+/// True of one workload, run once or again, whose stages are all groups of their own: none is the best of several.
+fn is_best_of_one(own: &[Pick<'_>], runs: &[PlotRun]) -> bool {
+    let workloads = distinct(runs.iter().map(|run| (run.series.as_str(), run.name.as_str())));
+    let is_alone = |group: String| {
+        let same = own.iter().filter(|pick| group_of(pick) == group);
+        let places: Vec<usize> = same.map(|pick| pick.run_at).collect();
+        distinct(places.iter()).len() == places.len()
+    };
+    workloads.len() == 1 && own.iter().map(group_of).all(is_alone)
 }
 
 /// The best stage of each repetition, and its workers where they are the same.
