@@ -154,6 +154,39 @@ fn a_run_is_watched_listed_tagged_exported_and_drawn() {
 }
 
 #[test]
+fn runs_under_one_name_are_drawn_as_one_system_with_intervals() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let stages = [("small", 1), ("small", 2), ("big", 1), ("big", 2)].map(|(size, workers)| {
+        format!(
+            "  - name: {size}-{workers}\n    works: [{{name: main, workers: {workers}, total_ops: 100, operations: \
+             [{{type: read, containers: c(1), objects: \"u(1,9)\"}}]}}]\n"
+        )
+    });
+    let text = format!("name: ladder\nstorage: {{type: mock, delay: 1ms}}\nstages:\n{}", stages.concat());
+    fs::write(home.join("w.yaml"), text).unwrap();
+    good(home, "run w.yaml --no-report --quiet");
+    good(home, "run w.yaml --no-report --quiet");
+    let kinds = "--kind compare,workers,maximum --metric throughput --format csv -o pictures";
+    good(home, &format!("plot twice=w1,w2 once=w1 {kinds}"));
+    for (file, points) in
+        [("compare-throughput", 4), ("workers-read-throughput", 4), ("maximum-read-throughput", 2)]
+    {
+        let text = fs::read_to_string(home.join(format!("pictures/{file}.csv"))).unwrap();
+        let of = |name: &str| -> Vec<Vec<f64>> {
+            let lines = text.lines().filter(|line| line.starts_with(name));
+            lines.map(|line| line.split(',').skip(3).filter_map(|cell| cell.parse().ok()).collect()).collect()
+        };
+        let (twice, once) = (of("twice"), of("once"));
+        assert_eq!((twice.len(), once.len()), (points, points), "{file}: {text}");
+        let has_interval =
+            |cells: &Vec<f64>| matches!(cells[..], [value, low, high] if low < value && value < high);
+        assert!(twice.iter().all(has_interval), "{file}: {text}");
+        assert!(once.iter().all(|cells| cells.len() == 1), "{file}: {text}");
+    }
+}
+
+#[test]
 fn limits_of_an_axis_may_lie_below_0_but_not_of_one_in_decades() {
     let home = tempfile::tempdir().unwrap();
     for (limits, expected) in [
