@@ -198,3 +198,32 @@ fn put(dir: &Path, file: &str, bytes: &[u8]) -> Result<(), Problem> {
 fn cannot_write(path: &Path, cause: &std::io::Error) -> Problem {
     Problem::usage(format!("cannot write {}: {cause}; give another directory with --output", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn text_is_as_large_as_it_was_asked_for_and_in_a_column_smaller_than_in_a_page() {
+        let text_pt = |look: &[&str]| {
+            let args = ["cosmark", "plot", "w1"].into_iter().chain(look.iter().copied());
+            let Command::Plot(args) = Args::parse_from(args).command else { panic!("another subcommand") };
+            sheet_of(&args.look).ok().map(|sheet| sheet.text_pt())
+        };
+        let cases: [(&[&str], f64); 5] = [
+            (&[], 9.2),
+            (&["--width", "12cm"], 9.2),
+            (&["--width", "8.5cm"], 8.0),
+            (&["--width", "8.5cm", "--font-size", "6.5"], 6.5),
+            (&["--font-size", "14pt"], 14.0),
+        ];
+        for (look, wanted_pt) in cases {
+            let size_pt = text_pt(look).unwrap();
+            assert!((size_pt - wanted_pt).abs() < 0.05, "{look:?}: {size_pt} points");
+        }
+        assert_eq!(text_pt(&["--width", "3cm", "--font-size", "30"]), None, "no room for axes");
+    }
+}

@@ -382,6 +382,22 @@ fn a_kind_without_data_is_said_and_the_others_are_drawn() {
     assert!(drawn.left_out[0].starts_with("compare: give two runs"), "{:?}", drawn.left_out);
 }
 
+/// How large the numbers beside the axes of a drawing are on paper, pt.
+fn sizes_of_numbers_pt(svg: &str) -> Vec<f64> {
+    let value = |line: &str, key: &str| {
+        line.split_once(&format!(" {key}=\"")).unwrap().1.split_once('"').unwrap().0.to_owned()
+    };
+    let head = svg.lines().find(|line| line.starts_with("<svg")).unwrap();
+    let paper_pt: f64 = value(head, "width").trim_end_matches("pt").parse().unwrap();
+    let units: f64 = value(head, "viewBox").split(' ').nth(2).unwrap().parse().unwrap();
+    let is_number = |line: &&str| {
+        let text = line.split_once('>').unwrap().1.trim_end_matches("</text>");
+        line.starts_with("<text") && text.parse::<f64>().is_ok()
+    };
+    let size = |line: &str| value(line, "font-size").parse::<f64>().unwrap() * paper_pt / units;
+    svg.lines().filter(|line| line.contains('>')).filter(is_number).map(size).collect()
+}
+
 #[test]
 fn a_column_of_a_paper_has_its_width_text_and_resolution() {
     let (_home, runs) = mixed();
@@ -400,6 +416,14 @@ fn a_column_of_a_paper_has_its_width_text_and_resolution() {
                 && svg.contains("A title"),
             "{svg}"
         );
+        for (width_cm, text_pt) in [(8.5, 8.0), (8.5, 5.5), (18.0, 8.0)] {
+            let sizes = sizes_of_numbers_pt(&picture.svg(Sheet::new(width_cm, text_pt).unwrap()));
+            let is_asked_for = |size_pt: &f64| (size_pt - text_pt).abs() < 0.01;
+            assert!(
+                sizes.len() > 2 && sizes.iter().all(is_asked_for),
+                "{width_cm} cm, {text_pt} pt: {sizes:?}"
+            );
+        }
         let pdf = String::from_utf8_lossy(&picture.pdf(sheet).unwrap()).into_owned();
         assert!(pdf.contains("/MediaBox [0 0 240.9"), "{}", pdf.get(..400).unwrap_or_default());
     }
