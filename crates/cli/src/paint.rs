@@ -211,7 +211,9 @@ mod tests {
             is_wanted(When::Always, false, says(&[("NO_COLOR", "1")]))
                 && !is_wanted(When::Never, true, says(&[]))
         );
-        assert_eq!((Ink::of_verdict("NOT PROVEN"), Ink::of_verdict("false")), (Ink::Doubtful, Ink::Bad));
+        let words = ["TRUE", "true_with_limits", "NOT PROVEN", "false", "none"];
+        let inks = [Ink::Good, Ink::Doubtful, Ink::Doubtful, Ink::Bad, Ink::Plain];
+        assert_eq!(words.map(Ink::of_verdict), inks);
         assert_eq!(always(Ink::Bad, "x"), "\x1b[31mx\x1b[0m");
     }
 }

@@ -143,10 +143,15 @@ fn a_mix_that_deletes_what_it_reads_is_false_and_the_missing_objects_are_named()
     let again = run(directory.path(), &["judge", "w1", "--json", "--strict"]);
     assert_eq!(again.status.code(), Some(7));
     assert_eq!(&serde_json::from_slice::<Verdict>(&again.stdout).unwrap(), verdict);
-    let strict = run(directory.path(), &["run", "v.yaml", "--quiet", "--strict"]);
+    let strict = run(directory.path(), &["run", "v.yaml", "--quiet", "--strict", "--color", "always"]);
     assert_eq!(strict.status.code(), Some(7), "{}", stderr(&strict));
     let shown = stdout(&run(directory.path(), &["show", "w1"]));
     assert!(shown.lines().nth(1).unwrap().starts_with("verdict: FALSE: s3-main: "), "{shown}");
+    // Where colour is wanted, FALSE and each other check that failed are red, as the run ends and later.
+    for shown in [stdout(&strict), stdout(&run(directory.path(), &["show", "w1", "--color", "always"]))] {
+        let red = ["\nverdict: \x1b[31mFALSE\x1b[0m: s3-main: ", "\n  \x1b[31mFAIL\x1b[0m s3-main: "];
+        assert!(red.iter().all(|text| shown.contains(text)), "{shown:?}");
+    }
     store.stop();
 }
 

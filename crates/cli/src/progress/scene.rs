@@ -380,6 +380,37 @@ mod tests {
     }
 
     #[test]
+    fn errors_lost_drivers_and_the_verdict_have_their_colours_and_take_no_more_room() {
+        let drawn = |scene: &Scene, is_coloured: bool| {
+            scene.lines(Show { columns: 80, rows: 24, is_ascii: false, is_coloured })
+        };
+        let coloured = |scene: &Scene| {
+            let (plain, lines) = (drawn(scene, false), drawn(scene, true));
+            let columns = |lines: &[Line]| lines.iter().map(|line| line.columns).collect::<Vec<_>>();
+            assert_eq!(columns(&lines), columns(&plain));
+            assert!(plain.iter().all(|line| !line.text.contains('\x1b')), "{plain:?}");
+            lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+        };
+        let mut scene = scene();
+        scene.verdict = Some(("FALSE".into(), "half of it failed (V12)".into()));
+        let text = coloured(&scene);
+        for red in ["errors 7", "         7", "FALSE", ", missing: d2 since 00:08"] {
+            assert!(text.contains(&format!("\x1b[31m{red}\x1b[0m")), "{red} in {text:?}");
+        }
+        assert_eq!(text.matches("\x1b[31m").count(), 4, "nothing else is wrong: {text:?}");
+        scene.failed = 0;
+        scene.rows.iter_mut().for_each(|row| row.failed = 0);
+        scene.missing.clear();
+        for (word, code) in [("TRUE", 32), ("TRUE WITH LIMITS", 33), ("NOT PROVEN", 33), ("FALSE", 31)] {
+            scene.verdict = Some((word.into(), String::new()));
+            let text = coloured(&scene);
+            assert!(text.contains(&format!("so far \x1b[{code}m{word}\x1b[0m")), "{text:?}");
+            assert!(text.contains("\x1b[2merrors 0\x1b[0m"), "{text:?}");
+            assert_eq!(text.matches("\x1b[3").count(), 1, "the verdict alone: {text:?}");
+        }
+    }
+
+    #[test]
     fn operations_with_errors_are_shown_where_not_all_fit() {
         let mut scene = scene();
         scene.rows = (0..40)

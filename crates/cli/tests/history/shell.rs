@@ -148,6 +148,8 @@ fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
         }
         let all = drawn.join("\n");
         assert!(all.contains("errors 0") && all.contains("op/s") && all.contains("p99 ms"), "{all}");
+        // What is well is faint, and the verdict at the end has the colour of its word.
+        assert!(text.contains("\x1b[2merrors 0\x1b[0m") && text.contains("verdict: \x1b[3"), "{text:?}");
         if rows > 20 {
             assert!(
                 drawn.iter().any(|line| line.starts_with("write ") && line.trim_end().ends_with('0')),
@@ -161,6 +163,7 @@ fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
     let (text, ..) = on_terminal(home, "list --color never", 80, 24);
     assert!(!text.contains('\x1b'), "{text}");
     let (text, ..) = on_terminal(home, "show last", 60, 24);
+    assert!(text.contains("verdict: \x1b[3"), "{text:?}");
     let table: Vec<String> =
         plain(&text).lines().filter(|line| line.contains('│')).map(str::to_owned).collect();
     assert!(table.len() >= 3 && table.iter().all(|line| line.trim_end().chars().count() <= 60), "{text}");
