@@ -10,6 +10,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
+use cosmark_simstore::{Behaviour, SimStore};
+
 use super::support::skipped;
 use super::{cosmark, good, said};
 
@@ -331,7 +333,29 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     let (out, err) = (String::from_utf8_lossy(&last.stdout), String::from_utf8_lossy(&last.stderr));
     assert!(out.starts_with("w1 view") && err.contains("last is w1"), "{out}{err}");
     assert!(good(home, "show w2").starts_with("w2 refused"));
-    // Nor is it one before the last.
+    // Nor is one that a store refuses, whatever status it says that with.
+    let swauth = "auth: {type: swauth, username: 'a:b', password: c, auth_url: 'URL/auth/v1.0'}\nstorage: {type: swift}\n";
+    let s3 = "storage: {type: s3, endpoint: 'URL', accesskey: a, secretkey: b}\n";
+    for (behaviour, target, status) in [
+        ("swift: {users: {'x:y': z}}", swauth, 401),
+        ("errors: [{op: auth, status: 403}]", swauth, 403),
+        ("keys: {known: secret}", s3, 403),
+        ("errors: [{status: 403, code: SignatureDoesNotMatch}]", s3, 403),
+    ] {
+        let store = SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap();
+        fs::write(home.join("target.yaml"), target.replace("URL", &store.url())).unwrap();
+        let run = said(home, "run refused.yaml --target target.yaml --no-report --quiet");
+        let answers: Vec<u16> = store.log().unwrap().iter().map(|request| request.status).collect();
+        assert!(!run.status.success() && !answers.is_empty(), "{behaviour}: {run:?}");
+        assert!(answers.iter().all(|answer| *answer == status), "{behaviour}: {answers:?}");
+        store.stop();
+        let newest = good(home, "list --limit 1");
+        assert!(newest.contains("terminated") && !newest.contains("w2"), "{behaviour}: {newest}");
+        let last = said(home, "show last");
+        let (out, err) = (String::from_utf8_lossy(&last.stdout), String::from_utf8_lossy(&last.stderr));
+        assert!(out.starts_with("w1 view") && err.contains("last is w1"), "{behaviour}: {out}{err}");
+    }
+    // Nor is any of them one before the last.
     let before = said(home, "show last-1");
     let err = String::from_utf8_lossy(&before.stderr);
     assert!(before.status.code() == Some(2) && err.contains("fewer runs than that made load"), "{err}");
