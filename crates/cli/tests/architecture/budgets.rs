@@ -103,12 +103,13 @@ fn overrides_of_the_binary(manifest: &str) -> Vec<String> {
     found
 }
 
-/// The numbers of files that the table of CONTRIBUTING.md says of an operation: one without a verb of its own, and one with.
-fn files_of_an_operation(page: &str) -> Option<(usize, usize)> {
-    let row = page.lines().find_map(|line| line.strip_prefix("| an operation ("))?;
-    let (plain, rest) = row.split_once(" files; ")?;
-    let (with_verb, _) = rest.split_once(" with a verb of its own)")?;
-    Some((plain.parse().ok()?, with_verb.parse().ok()?))
+/// The numbers of files that the table of CONTRIBUTING.md says of something: as it is, and with what it may have of its own.
+fn files_of(page: &str, what: &str, own: &str) -> Option<(usize, usize)> {
+    let row = page.lines().find_map(|line| line.strip_prefix(&format!("| {what} (")))?;
+    let (plain, rest) = row.split_once("; ")?;
+    let (with_own, _) = rest.split_once(&format!(" with a {own} of its own)"))?;
+    let plain = plain.strip_suffix(" files").or_else(|| plain.strip_suffix(" file"))?;
+    Some((plain.parse().ok()?, with_own.parse().ok()?))
 }
 
 /// The kinds of operations of their enum, and in how many files each is named.
@@ -126,7 +127,7 @@ fn files_by_kind(kinds: &Source, all: &[Source]) -> BTreeMap<String, usize> {
 #[test]
 fn an_operation_costs_as_many_files_as_its_budget_says() {
     let page = std::fs::read_to_string(super::root().join("CONTRIBUTING.md")).unwrap();
-    let (plain, with_verb) = files_of_an_operation(&page).unwrap();
+    let (plain, with_verb) = files_of(&page, "an operation", "verb").unwrap();
     let all = product();
     let kinds = all.iter().find(|source| source.path == "crates/workload/src/model/op_kind.rs").unwrap();
     let found = files_by_kind(kinds, &all);
@@ -135,10 +136,8 @@ fn an_operation_costs_as_many_files_as_its_budget_says() {
     let least = found.values().min().unwrap() + 1;
     assert_eq!(least, plain, "files of the cheapest operation, its own included: {found:?}");
     assert!(with_verb > plain, "a verb is at least a trait, a row and an adaptor more");
-    assert_eq!(
-        files_of_an_operation("| a |\n| an operation (2 files; 5 with a verb of its own) | x |\n"),
-        Some((2, 5))
-    );
+    let page = "| a |\n| an operation (2 files; 5 with a verb of its own) | x |\n";
+    assert_eq!(files_of(page, "an operation", "verb"), Some((2, 5)));
     let all = [
         Source::of(
             "crates/a/src/k.rs",
@@ -150,6 +149,66 @@ fn an_operation_costs_as_many_files_as_its_budget_says() {
     let found = files_by_kind(&all[0], &all[..2]);
     assert_eq!(found, BTreeMap::from([("Read".to_owned(), 1), ("ReadAll".to_owned(), 1)]));
     assert_eq!(files_by_kind(&all[0], &all)["ReadAll"], 2);
+}
+
+/// The files in whose code each of these words stands.
+fn files_with_all<'a>(words: &BTreeSet<String>, all: &'a [Source]) -> Vec<&'a str> {
+    let has = |source: &Source, word: &str| source.code().any(|(_, line)| super::has_word(line, word));
+    let with_all = all.iter().filter(|source| words.iter().all(|word| has(source, word)));
+    with_all.map(|source| source.path.as_str()).collect()
+}
+
+/// The names of figures in a table of them, in quotation marks.
+fn figures(table: &Source) -> BTreeSet<String> {
+    let rows = table.code().filter_map(|(_, line)| line.trim().strip_prefix("id: \"")?.split_once("\","));
+    rows.filter(|(id, _)| !id.is_empty()).map(|(id, _)| format!("\"{id}\"")).collect()
+}
+
+/// The names of the public fields of a struct.
+fn fields(source: &Source, name: &str) -> BTreeSet<String> {
+    let head = format!("pub struct {name} {{");
+    let lines = source.code().map(|(_, line)| line).skip_while(|line| *line != head).skip(1);
+    let lines = lines.take_while(|line| *line != "}");
+    let fields = lines.filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(':'));
+    fields.map(|(field, _)| field.to_owned()).collect()
+}
+
+#[test]
+fn a_metric_costs_as_many_files_as_its_budget_says() {
+    let page = std::fs::read_to_string(super::root().join("CONTRIBUTING.md")).unwrap();
+    let (plain, with_sum) = files_of(&page, "a metric", "sum").unwrap();
+    let all = product();
+    let of = |path: &str| all.iter().find(|source| source.path == path).unwrap();
+    // What has to know every figure, or every sum, is a file more for each.
+    let (metrics, sums) = (
+        figures(of("crates/metrics/src/results/table.rs")),
+        fields(of("crates/metrics/src/snapshot.rs"), "OpSnapshot"),
+    );
+    assert!(metrics.len() > 25 && sums.len() > 25, "{metrics:?} {sums:?}");
+    let rows = files_with_all(&metrics, &all);
+    let summed = files_with_all(&sums, &all);
+    assert_eq!(rows.len(), plain, "files that know every figure: {rows:?}");
+    assert_eq!(rows.len() + summed.len(), with_sum, "and every sum: {summed:?}");
+    let row = page.lines().find(|line| line.starts_with("| a metric (")).unwrap();
+    assert!(rows.iter().chain(&summed).all(|path| row.contains(path)), "{rows:?} and {summed:?} in {row}");
+    // The pages have theirs from one file, which is generated.
+    let console: Vec<Source> =
+        texts_below("console/src").into_iter().filter(|source| !source.path.contains(".test.")).collect();
+    let table = console.iter().find(|source| source.path == "console/src/data/metrics.ts").unwrap();
+    let shown = figures(table);
+    assert!(shown.len() > 10 && shown.is_subset(&metrics), "{shown:?}");
+    assert_eq!(files_with_all(&shown, &console), ["console/src/data/metrics.ts"]);
+    let page = "| a metric (1 file; 3 with a sum of its own) | x |\n";
+    assert_eq!(files_of(page, "a metric", "sum"), Some((1, 3)));
+    let all = [
+        Source::of("a.rs", "pub struct Op {\n    /// One.\n    pub one: u64,\n    pub two: u8,\n}\n"),
+        Source::of("b.rs", "Op { one, two }\n"),
+        Source::of("c.rs", "Op { one, .. }\n// two\n"),
+    ];
+    assert_eq!(files_with_all(&fields(&all[0], "Op"), &all[..2]), ["a.rs", "b.rs"]);
+    assert_eq!(files_with_all(&fields(&all[0], "Op"), &all[1..]), ["b.rs"]);
+    let table = Source::of("t.rs", "    id: \"\",\n    id: \"a.b\", unit: x\n");
+    assert_eq!(figures(&table), BTreeSet::from(["\"a.b\"".to_owned()]));
 }
 
 /// For a package with settings of its own cargo 1.95 passes `strip=debuginfo`, whatever the profile says: a fifth of the binary.
