@@ -149,7 +149,7 @@ fn a_mix_that_deletes_what_it_reads_is_false_and_the_missing_objects_are_named()
     assert!(shown.lines().nth(1).unwrap().starts_with("verdict: FALSE: s3-main: "), "{shown}");
     // Where colour is wanted, FALSE and each other check that failed are red, as the run ends and later.
     for shown in [stdout(&strict), stdout(&run(directory.path(), &["show", "w1", "--color", "always"]))] {
-        let red = ["\nverdict: \x1b[31mFALSE\x1b[0m: s3-main: ", "\n  \x1b[31mFAIL\x1b[0m s3-main: "];
+        let red = ["\nverdict: \x1b[31mFALSE\x1b[0m: ", "\n  \x1b[31mFAIL\x1b[0m "];
         assert!(red.iter().all(|text| shown.contains(text)), "{shown:?}");
     }
     store.stop();
