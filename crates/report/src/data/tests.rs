@@ -318,7 +318,8 @@ fn a_share_of_a_client_that_an_archive_says_to_be_above_all_is_all() {
     let data = read(&path, Some(Detail { bins: 5, heat_columns: 4 })).unwrap();
     let series = data.stages[0].clients[0].series.as_ref().unwrap();
     assert_eq!(series.thread_busy_max, [Some(0.07), Some(0.15), Some(0.23), Some(0.31), Some(1.0)]);
-    assert_eq!(series.machine_busy[..], [None, None, None, None, Some(1.0)]);
+    // One second of eight: 0.1425 of them, were it not bounded.
+    assert_eq!(series.machine_busy[..], [None, None, None, None, Some(0.125)]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub fn json_schema(types: &[TargetType]) -> Value {
         "loads": {"type": "array", "minItems": 1, "items": fragment(ValueKind::Load)},
     });
     if let Some(definitions) = schema["$defs"].as_object_mut() {
-        let of_values = values::definitions().into_iter().chain(targets::kept());
+        let of_values = values::definitions().into_iter().chain(targets::any_value());
         definitions.extend(of_values.map(|(name, value)| (name.to_owned(), value)));
         definitions.extend(targets::definitions(types));
     }

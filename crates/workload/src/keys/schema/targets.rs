@@ -184,7 +184,7 @@ fn value_of(key: &TargetKey) -> Value {
     let mut value = match key.value {
         TargetValue::Text => reference("configValue"),
         other => {
-            json!({"anyOf": [look_of(other), {"type": "string", "pattern": r"^\s*$"}, reference("kept")]})
+            json!({"anyOf": [look_of(other), {"type": "string", "pattern": r"^\s*$"}, reference("elsewhere")]})
         }
     };
     super::describe(&mut value, key.help, key.default.unwrap_or_default());
@@ -217,19 +217,20 @@ fn look_of(value: TargetValue) -> Value {
     }
 }
 
-/// The values of keys of which nothing is known, and values that are kept elsewhere.
-pub(super) fn kept() -> [(&'static str, Value); 2] {
+/// The values of keys of which nothing is known, and values that stand elsewhere.
+pub(super) fn any_value() -> [(&'static str, Value); 2] {
     let one = |name: &str, help: &str| {
         let place = json!({"type": "string", "description": help, "pattern": format!(r"\S|{REFERENCE}")});
-        let mut kept = closed("A value kept elsewhere", [(name.to_owned(), place)].into_iter().collect());
-        kept["required"] = json!([name]);
-        kept
+        let mut one =
+            closed("A value that stands elsewhere", [(name.to_owned(), place)].into_iter().collect());
+        one["required"] = json!([name]);
+        one
     };
-    let kept = json!({"anyOf": [
+    let elsewhere = json!({"anyOf": [
         one("env", "Name of an environment variable"),
         one("file", "Path of a file whose content is the value"),
         one("secret", "Name of a secret that the controller keeps"),
     ]});
-    let any = json!({"anyOf": [{"type": ["string", "number", "boolean"]}, reference("kept")]});
-    [("kept", kept), ("configValue", any)]
+    let any = json!({"anyOf": [{"type": ["string", "number", "boolean"]}, reference("elsewhere")]});
+    [("elsewhere", elsewhere), ("configValue", any)]
 }

@@ -303,12 +303,12 @@ fn no_value_that_is_read_is_refused_by_its_pattern() {
         prop::collection::vec((0..3u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..3);
     let drawn = (0..TEXTS.len(), changes).prop_map(|(at, changes)| {
         let mut signs: Vec<char> = TEXTS[at].chars().collect();
-        let letters: Vec<char> = SIGNS.chars().collect();
-        for (how, place, letter) in changes {
-            let (place, letter) = (place.index(signs.len().max(1)), *letter.get(&letters));
+        let others: Vec<char> = SIGNS.chars().collect();
+        for (how, place, other) in changes {
+            let (place, other) = (place.index(signs.len().max(1)), *other.get(&others));
             match how {
-                0 => signs.insert(place, letter),
-                1 if place < signs.len() => signs[place] = letter,
+                0 => signs.insert(place, other),
+                1 if place < signs.len() => signs[place] = other,
                 _ if place < signs.len() => drop(signs.remove(place)),
                 _ => {}
             }

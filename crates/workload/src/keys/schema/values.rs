@@ -121,14 +121,14 @@ pub(super) fn text(grammar: &str) -> Value {
 
 /// One of the words in any case, as a pattern.
 pub(super) fn in_any_case<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let of_letter = |letter: char| match letter {
-        'a'..='z' | 'A'..='Z' => format!("[{}{}]", letter.to_ascii_lowercase(), letter.to_ascii_uppercase()),
+    let of_sign = |sign: char| match sign {
+        'a'..='z' | 'A'..='Z' => format!("[{}{}]", sign.to_ascii_lowercase(), sign.to_ascii_uppercase()),
         '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '^' | '$' | '\\' | '/' => {
-            format!("\\{letter}")
+            format!("\\{sign}")
         }
         other => other.to_string(),
     };
-    let words: Vec<String> = words.into_iter().map(|word| word.chars().map(of_letter).collect()).collect();
+    let words: Vec<String> = words.into_iter().map(|word| word.chars().map(of_sign).collect()).collect();
     words.join("|")
 }
 
