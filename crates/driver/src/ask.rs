@@ -33,9 +33,15 @@ pub async fn ask(
     // A session of an earlier stage may be over by now, however long it was to last: a new login tells. Some adaptors
     // call the first question denied then.
     let may_be_over = |error: &Error| error.is_session_over() || error.kind() == ErrorKind::Denied && !is_new;
-    if answer.as_ref().is_some_and(|answer| answer.as_ref().is_err_and(may_be_over)) {
-        let (renewed, _) = sessions.newer_than(shared.generation).await.map_err(denied)?;
-        answer = probe(opened, &renewed.session).await;
+    if let Some(Err(error)) = &answer
+        && may_be_over(error)
+    {
+        match sessions.newer_than(shared.generation).await {
+            Ok((renewed, _)) => answer = probe(opened, &renewed.session).await,
+            Err(why) if error.is_session_over() => return Err(denied(why)),
+            // What the store said of a session that may be good counts.
+            Err(_) => {}
+        }
     }
     match answer {
         Some(Ok(())) => Ok(()),
@@ -149,4 +155,64 @@ pub fn class_of(kind: ErrorKind) -> FailureClass {
 /// One of a work.
 pub fn failure(work: &str, class: FailureClass, text: String) -> Failure {
     Failure { work: work.to_owned(), class, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use cosmark_adaptor_api::{Adaptor, Capability, OpFuture};
+    use cosmark_workload::diagnostics::Span;
+    use cosmark_workload::model::Config;
+
+    use super::*;
+
+    /// Lets somebody in once.
+    #[derive(Default)]
+    struct Once(AtomicBool);
+
+    impl Auth for Once {
+        fn login(&self) -> OpFuture<'_, Session> {
+            let is_over = self.0.swap(true, Ordering::Relaxed);
+            let closed = || Err(Error::new(ErrorKind::Denied, "the office is closed"));
+            Box::pin(ready(if is_over { closed() } else { Ok(Session::default()) }))
+        }
+
+        fn timeout(&self) -> Duration {
+            Duration::from_secs(60)
+        }
+    }
+
+    /// Has this answer for everybody.
+    struct Refuses(ErrorKind);
+
+    impl Adaptor for Refuses {
+        fn capability(&self) -> Capability {
+            Capability::of(&[])
+        }
+
+        fn timeout(&self) -> Option<Duration> {
+            None
+        }
+
+        fn client(&self, _: &Arc<Session>) -> cosmark_adaptor_api::Result<Box<dyn Client>> {
+            Err(Error::new(self.0, "this bucket is not yours"))
+        }
+    }
+
+    #[tokio::test]
+    async fn where_a_new_login_fails_what_the_store_said_counts_unless_the_session_is_known_to_be_over() {
+        let spec = TargetSpec { kind: "x".to_owned(), config: Config::default(), span: Span::default() };
+        for (said, counts) in [
+            (ErrorKind::Denied, "storage x: this bucket is not yours"),
+            (ErrorKind::Status(401), "auth x: the office is closed"),
+        ] {
+            let opened = Opened { auth: Arc::new(Once::default()), adaptor: Arc::new(Refuses(said)) };
+            let sessions = SessionCache::new(Arc::clone(&opened.auth));
+            sessions.get().await.unwrap();
+            let failure = ask("w", (&spec, &spec), &opened, &sessions).await.unwrap_err();
+            assert_eq!(failure.text, counts);
+        }
+    }
 }
