@@ -155,15 +155,21 @@ fn editors_take_every_workload_that_is_run_and_no_key_that_its_storage_has_not()
     // Every type with what `adaptors` says of its keys is one that an editor knows.
     let tables: Value = serde_json::from_slice(&cosmark(&["adaptors", "--json"]).stdout).unwrap();
     let mut known = 0;
-    for row in tables["storage"].as_array().unwrap() {
-        let default =
-            |key: &Value| key["default"].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        for key in row["keys"].as_array().unwrap() {
-            let Some(default) = default(key) else { continue };
-            let (kind, name) = (row["name"].as_str().unwrap(), key["name"].as_str().unwrap());
-            let storage = format!("{{type: {kind}, config: {{{name}: '{default}'}}}}");
-            validate(&with(&storage)).unwrap_or_else(|error| panic!("{storage}: {error}"));
-            known += 1;
+    for what in ["storage", "auth", "nodes"] {
+        for row in tables[what].as_array().unwrap() {
+            let kind = row["name"].as_str().unwrap();
+            for key in row["keys"].as_array().unwrap() {
+                let Some(default) = key["default"].as_str().filter(|text| !text.is_empty()) else { continue };
+                let name = key["name"].as_str().unwrap();
+                let one = format!("{{type: {kind}, config: {{{name}: '{default}'}}}}");
+                let text = match what {
+                    "nodes" => format!("nodes: [{}]", one.replacen('{', "{name: n, ", 1)),
+                    _ => format!("{what}: {one}"),
+                };
+                let text = format!("name: x\n{text}\nstages: [{{name: a, delay: 1s}}]\n");
+                validate(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                known += 1;
+            }
         }
     }
     assert!(known > 50, "{known}");

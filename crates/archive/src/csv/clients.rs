@@ -52,7 +52,8 @@ pub struct ClientLine {
     /// Of a thread and the process: processor time / span (only a process may exceed 1, up to the number of processors); of
     /// the machine: busy share of all processors.
     pub cpu_share: Option<f64>,
-    /// Time ready to run without a processor / span.
+    /// Time ready to run without a processor / span. The kernel writes a wait down when it is over: one that is longer than the
+    /// span is more than 1.
     pub run_queue_wait_share: Option<f64>,
     /// Share of all processors that a hypervisor took away.
     pub steal_share: Option<f64>,
@@ -94,7 +95,7 @@ impl ClientLine {
     }
 
     /// The lines of one look at a driver; `start_ns` is when the stage's load began on the sample's clock. The kernel counts
-    /// in steps, and writes down a long wait when it is over: a share that comes out above all of the time is all of it.
+    /// in steps: a share of processor time that comes out above all of the time is all of it.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "seconds and shares need no more than 53 bits")]
     pub fn of_sample(stage: &str, driver: &str, start_ns: u64, sample: &HealthSample) -> Vec<Self> {
@@ -111,7 +112,7 @@ impl ClientLine {
         let threads = sample.threads.iter().map(|thread| Self {
             thread: thread.name.clone(),
             cpu_share: share(thread.cpu_ns),
-            run_queue_wait_share: thread.run_queue_wait_ns.and_then(share),
+            run_queue_wait_share: thread.run_queue_wait_ns.and_then(times),
             ..blank.clone()
         });
         let most = sample.machine.map_or(f64::INFINITY, |machine| f64::from(machine.cpus.max(1)));
@@ -210,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_share_of_a_client_is_above_all_of_the_time() {
+    fn no_processor_time_of_a_client_is_above_all_of_the_time() {
         let span_ns = 1_000_000_000;
         let more_ns = 1_140_000_000;
         let sample = HealthSample {
@@ -233,7 +234,8 @@ mod tests {
         };
         let all = Some(1.0);
         // A process has all processors of its machine.
-        assert_eq!(shares(&sample), [(all, all, None), (Some(2.0), None, None), (all, None, all)]);
+        // A wait that began before the span is whole: the sum of all spans is right.
+        assert_eq!(shares(&sample), [(all, Some(1.14), None), (Some(2.0), None, None), (all, None, all)]);
         let usual = HealthSample { span_ns: 4 * span_ns, ..sample };
         assert_eq!(
             shares(&usual),

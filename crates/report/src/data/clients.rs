@@ -23,13 +23,16 @@ pub struct ClientSums {
     run_queue_wait_max: Option<f64>,
 }
 
+/// Archives of older versions have shares above 1, where counters were read behind the clock.
+fn bounded(share: Option<f64>) -> Option<f64> {
+    share.map(|share| share.min(1.0))
+}
+
 impl ClientSums {
     /// Adds a line; those of the whole process are not shown.
     pub fn add(&mut self, line: &ClientLine) {
         #[expect(clippy::cast_precision_loss, reason = "counts of one second")]
         let float = |value: Option<u64>| value.map(|value| value as f64);
-        // Archives of older versions have shares above 1, where counters were read behind the clock.
-        let bounded = |share: Option<f64>| share.map(|share| share.min(1.0));
         let of_span = |share: Option<f64>| bounded(share).map(|share| share * line.span_s);
         match line.thread.as_str() {
             "process" => {}
@@ -129,11 +132,11 @@ pub fn client(record: &ClientRecord, series: Option<ClientSeries>) -> ClientData
     let rows = [
         ("load threads", Some(f64::from(record.load_threads)), "count"),
         ("processors of its machine", record.cpus.map(f64::from), "count"),
-        ("busiest load thread", record.thread_busy_max, "share"),
+        ("busiest load thread", bounded(record.thread_busy_max), "share"),
         ("seconds with a thread above 85 %", record.thread_busy_over_85_share, "share"),
-        ("longest wait for a processor", record.run_queue_wait_share_max, "share"),
-        ("machine busy", record.machine_busy_share, "share"),
-        ("taken by the hypervisor", record.steal_share, "share"),
+        ("longest wait for a processor", bounded(record.run_queue_wait_share_max), "share"),
+        ("machine busy", bounded(record.machine_busy_share), "share"),
+        ("taken by the hypervisor", bounded(record.steal_share), "share"),
         ("periods in which its quota was used up", record.quota_stopped_share, "share"),
         ("pause of the machine, 99.9th percentile", record.pause_p99_9_ms, "ms"),
         ("longest pause of the machine", record.pause_max_ms, "ms"),

@@ -369,7 +369,7 @@ fn limit(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultLimit> {
 }
 
 /// `1MB/s`: above 0.
-fn parse_bandwidth(text: &str) -> Result<u64, (String, String)> {
+pub(crate) fn parse_bandwidth(text: &str) -> Result<u64, (String, String)> {
     let plain = text.trim().strip_suffix("/s").unwrap_or(text.trim());
     let bytes = parse_size(plain)?;
     if bytes == 0 {

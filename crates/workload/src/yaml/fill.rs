@@ -450,7 +450,7 @@ fn parse_order(text: &str) -> Result<bool, Complaint> {
 }
 
 /// A share from 0 to 1.
-fn parse_percent(text: &str) -> Result<f64, Complaint> {
+pub(crate) fn parse_percent(text: &str) -> Result<f64, Complaint> {
     let plain = text.trim();
     let (number, scale) = plain.strip_suffix('%').map_or((plain, 1.0), |percent| (percent.trim(), 0.01));
     let share =

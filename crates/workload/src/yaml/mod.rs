@@ -4,9 +4,9 @@
 pub(crate) mod allowed;
 mod consistency;
 mod dataset;
-mod faults;
+pub(crate) mod faults;
 pub(crate) mod fields;
-mod fill;
+pub(crate) mod fill;
 mod goals;
 pub(crate) mod matrix;
 mod nodes;

@@ -40,7 +40,7 @@ pub fn json_schema(types: &[TargetType]) -> Value {
         "drivers": {"anyOf": [
             {"type": ["integer", "string"], "minimum": 1, "examples": [3, "zone=a", "3,zone=a"]},
             closed("How many drivers, which, and how long they are waited for", map([
-                ("count", json!({"type": "integer", "minimum": 1})),
+                ("count", fragment(ValueKind::Count)),
                 ("labels", json!({"type": "string", "examples": ["zone=a", "zone=a,zone=b", "d1,d2"]})),
                 ("wait", fragment(ValueKind::Duration)),
             ])),

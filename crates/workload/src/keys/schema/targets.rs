@@ -107,6 +107,8 @@ pub(super) fn definitions(types: &[TargetType]) -> Map<String, Value> {
         kind["description"] = json!("What it is, which decides what its keys are");
         let mut properties = if role == Role::Node { of_nodes() } else { Map::new() };
         properties.insert("type".to_owned(), kind);
+        let config = "Its keys that cannot stand beside `type`, such as one that is called `type` itself";
+        properties.insert("config".to_owned(), json!({"type": "object", "description": config}));
         let one = json!({
             "type": "object",
             "description": role.help(),
@@ -128,7 +130,10 @@ fn of_nodes() -> Map<String, Value> {
     });
     [
         ("name", json!({"type": ["string", "number"], "description": "Its name in the results"})),
-        ("role", json!({"type": "string", "description": "What it does: proxy, storage, gateway"})),
+        (
+            "role",
+            json!({"type": ["string", "number"], "description": "What it does: proxy, storage, gateway"}),
+        ),
         ("links", links),
     ]
     .into_iter()

@@ -1,5 +1,6 @@
 //! What single values look like, as JSON Schema: patterns made of the units and words that the readers know. What they
-//! take is never refused here; of what they refuse, ranges and what depends on other values are left to them.
+//! take is not refused here, but for short forms of words (`signal: SIGSTOP`) and zeros that are taken for one; of what they
+//! refuse, ranges and what depends on other values are left to them.
 
 use cosmark_metrics::results::{METRICS, Metric, Unit};
 use cosmark_units::{duration_units, speed_units};
@@ -46,7 +47,7 @@ pub(super) fn definitions() -> Vec<(&'static str, Value)> {
                 &["5 %"],
             ),
         ),
-        ("percentSign", with_examples(text(r"[0-9]+(?:\.[0-9]{1,2})?\s*%"), &["2 %"])),
+        ("percentSign", with_examples(text(r"\+?[0-9]+(?:\.[0-9]{1,2})?\s*%"), &["2 %"])),
         ("share", either(json!({"type": "number", "minimum": 0, "maximum": 1}), text(FLOAT))),
         ("number", either(json!({"type": "number", "minimum": 0}), text(FLOAT))),
         (
@@ -63,7 +64,7 @@ pub(super) fn definitions() -> Vec<(&'static str, Value)> {
         (
             "bandwidth",
             with_examples(
-                either(json!({"type": "integer", "minimum": 1}), text(&format!(r"(?:{})(?:/s)?", size()))),
+                either(json!({"type": "integer", "minimum": 1}), text(&format!(r"(?:{})\s*(?:/s)?", size()))),
                 &["1MB/s"],
             ),
         ),
