@@ -251,15 +251,7 @@ impl Certifying {
             let request = Request::delete(key).query("uploadId", upload);
             drop(room.send(request).await);
         }
-        let mut names: BTreeSet<String> = std::mem::take(&mut room.written).into_iter().collect();
-        if self.adaptor.capability().has(Capability::LIST) {
-            let prefix = room.prefix.clone();
-            names.extend(room.names(&prefix, None, 50).await.unwrap_or_default());
-        }
-        // One question puts a slash before it.
-        names.retain(|name| name.strip_prefix('/').unwrap_or(name).starts_with(&room.prefix));
-        let names: Vec<String> = names.into_iter().collect();
-        let mut stays = self.remove(room, &names).await;
+        let mut stays = self.remove_written(room).await;
         if let Some(container) = room.versions_in.take() {
             stays.extend(remove_versions(room, client, &container).await);
         }
@@ -267,11 +259,7 @@ impl Certifying {
         let still = remove_strays(&strays, client).await.into_iter();
         stays.extend(still.map(|(container, why)| format!("the container {container}: {why}")));
         if room.owns_container {
-            let gone =
-                within(PATIENCE, client.delete_container(&room.container, &mut Marks::default())).await;
-            stays.extend(
-                gone.err().map(|error| format!("the container {}: {}", room.container, error.message())),
-            );
+            stays.extend(self.remove_own(room, client).await);
         }
         // Last: it may be that the end of a lock has to be waited for.
         if let Some(container) = room.locks_in.take() {
@@ -281,6 +269,36 @@ impl Certifying {
             stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
         }
         stays.into_iter().map(|text| room.without_secrets(text)).collect()
+    }
+
+    /// Removes what was written, and what else a listing shows; says what stays.
+    async fn remove_written(&self, room: &mut Room) -> Vec<String> {
+        let mut names: BTreeSet<String> = std::mem::take(&mut room.written).into_iter().collect();
+        if self.adaptor.capability().has(Capability::LIST) {
+            let prefix = room.prefix.clone();
+            names.extend(room.names(&prefix, None, 50).await.unwrap_or_default());
+        }
+        // One question puts a slash before it.
+        names.retain(|name| name.strip_prefix('/').unwrap_or(name).starts_with(&room.prefix));
+        let names: Vec<String> = names.into_iter().collect();
+        self.remove(room, &names).await
+    }
+
+    /// Removes the certification's own container; says why it stays. A write that was on its way when all ended early arrives
+    /// behind the listing, and one that a listing shows late is not seen in it.
+    async fn remove_own(&self, room: &mut Room, client: &mut dyn Client) -> Option<String> {
+        let mut pauses = [Duration::ZERO, LAG].into_iter();
+        loop {
+            let gone =
+                within(PATIENCE, client.delete_container(&room.container, &mut Marks::default())).await;
+            let error = gone.err()?;
+            let Some(pause) = pauses.next().filter(|_| error.status() == Some(409)) else {
+                return Some(format!("the container {}: {}", room.container, error.message()));
+            };
+            tokio::time::sleep(pause).await;
+            // What stays of these is told by the container that is not empty.
+            drop(self.remove_written(room).await);
+        }
     }
 }
 

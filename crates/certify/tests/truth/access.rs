@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use cosmark_adaptor_api::{
-    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest,
-    Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply, Result, Session, Whom,
+    Adaptor, Ask, Asker, BodySink, BodySource, ByteRange, BytesSource, Client, Error, ErrorKind, ListPage,
+    ListRequest, Marks, ObjectName, OpFuture, Protocol, PutOptions, PutOutcome, ReadOutcome, Reply, Result,
+    Session, Whom,
 };
 use cosmark_certify::{Answer, Certificate, Certifying};
 use cosmark_embedded::{EmbeddedStore, Options};
@@ -200,11 +201,21 @@ async fn what_is_opened_to_everybody_is_found_where_it_is_more_or_longer_than_wa
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A store for which a container whose objects were deleted is not empty yet when it is asked for the first time.
+/// What is not there at once.
+#[derive(Clone, Copy, PartialEq)]
+enum Lag {
+    /// A container whose objects were deleted is not empty yet when it is asked for the first time.
+    Deletes,
+    /// The same, and before the store is a gateway that does not wait until a container is made.
+    Gateway,
+    /// A write arrives when its container is about to be removed.
+    Write,
+}
+
+/// A store that lags.
 struct Lagging {
     inner: Box<dyn Client>,
-    /// Before it is a gateway that does not wait until a container is made.
-    is_cut: bool,
+    lag: Lag,
     /// What was deleted, in order: objects as `CONTAINER/OBJECT`.
     deleted: Arc<Mutex<Vec<String>>>,
 }
@@ -250,7 +261,7 @@ impl Client for Lagging {
     fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
         Box::pin(async move {
             self.inner.create_container(container, marks).await?;
-            if self.is_cut && container.ends_with("-cors") {
+            if self.lag == Lag::Gateway && container.ends_with("-cors") {
                 return Err(Error::new(ErrorKind::Status(504), "the gateway waited too long"));
             }
             Ok(())
@@ -264,8 +275,18 @@ impl Client for Lagging {
         if is_first && container.ends_with("-policy") {
             return Box::pin(async { Err(Error::new(ErrorKind::Status(409), "it is not empty")) });
         }
+        let own = format!("{container}/");
+        let written = deleted.iter().find_map(|one| one.strip_prefix(&own)).map(str::to_owned);
         drop(deleted);
-        self.inner.delete_container(container, marks)
+        let late = written.filter(|_| is_first && self.lag == Lag::Write && container.ends_with("truth1"));
+        Box::pin(async move {
+            if let Some(object) = late {
+                let name = ObjectName { container, object: &object };
+                let body = BytesSource(b"late");
+                self.inner.put(name, &body, PutOptions::default(), &mut Marks::default()).await?;
+            }
+            self.inner.delete_container(container, marks).await
+        })
     }
 }
 
@@ -275,7 +296,7 @@ async fn what_was_open_is_removed_first_and_once_more_where_it_is_not_empty_yet(
     let deleted = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&deleted);
     let (adaptor, _) = behind_of(&store, Lie::SaysNothing, move |inner| {
-        Box::new(Lagging { inner, is_cut: false, deleted: Arc::clone(&own) })
+        Box::new(Lagging { inner, lag: Lag::Deletes, deleted: Arc::clone(&own) })
     });
     let certificate = certified_by(adaptor, Session::default(), ABOUT).await.unwrap();
     assert_eq!((certificate.counts.yes, certificate.left_behind.len()), (3, 0), "{certificate:#?}");
@@ -288,12 +309,27 @@ async fn what_was_open_is_removed_first_and_once_more_where_it_is_not_empty_yet(
 }
 
 #[tokio::test]
+async fn a_write_that_arrives_when_all_is_being_removed_is_removed_as_well() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let deleted = Arc::new(Mutex::new(Vec::new()));
+    let own = Arc::clone(&deleted);
+    let (adaptor, _) = behind_of(&store, Lie::SaysNothing, move |inner| {
+        Box::new(Lagging { inner, lag: Lag::Write, deleted: Arc::clone(&own) })
+    });
+    let certificate = certified_by(adaptor, Session::default(), ABOUT).await.unwrap();
+    assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{certificate:#?}");
+    let deleted = deleted.lock().unwrap();
+    let tried = deleted.iter().filter(|one| *one == "cosmark-certify-truth1").count();
+    assert_eq!(tried, 2, "{deleted:?}");
+}
+
+#[tokio::test]
 async fn a_container_that_a_gateway_did_not_wait_for_is_removed() {
     let store = EmbeddedStore::start(Options::default()).unwrap();
     let deleted = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&deleted);
     let (adaptor, _) = behind_of(&store, Lie::SaysNothing, move |inner| {
-        Box::new(Lagging { inner, is_cut: true, deleted: Arc::clone(&own) })
+        Box::new(Lagging { inner, lag: Lag::Gateway, deleted: Arc::clone(&own) })
     });
     let certificate = certified_by(adaptor, Session::default(), &["s3.cors"]).await.unwrap();
     assert_eq!((certificate.counts.not_asked, certificate.left_behind.len()), (1, 0), "{certificate:#?}");
