@@ -163,7 +163,7 @@ fn editors_take_every_workload_that_is_run_and_no_key_that_its_storage_has_not()
                 let name = key["name"].as_str().unwrap();
                 let one = format!("{{type: {kind}, config: {{{name}: '{default}'}}}}");
                 let text = match what {
-                    "nodes" => format!("nodes: [{}]", one.replacen('{', "{name: n, ", 1)),
+                    "nodes" => format!("nodes: [{}]", one.replacen('{', "{name: m1, ", 1)),
                     _ => format!("{what}: {one}"),
                 };
                 let text = format!("name: x\n{text}\nstages: [{{name: a, delay: 1s}}]\n");

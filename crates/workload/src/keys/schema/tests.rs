@@ -150,10 +150,10 @@ fn the_schema_refuses_mistakes_in_keys_types_and_values() {
         in_stage("storage: {type: keystone}"),
         in_stage("auth: {type: s3}"),
         in_stage("auth: {type: keystone, user: x}"),
-        format!("nodes: [{{name: n, type: shh}}]\n{}", in_work("")),
-        format!("nodes: [{{type: ssh, host: n}}]\n{}", in_work("")),
-        format!("nodes: [{{name: n, type: ssh, hots: n}}]\n{}", in_work("")),
-        format!("nodes: [{{name: n, type: ssh, host: n, links: {{eth0: 40 furlongs}}}}]\n{}", in_work("")),
+        format!("nodes: [{{name: m1, type: shh}}]\n{}", in_work("")),
+        format!("nodes: [{{type: ssh, host: m1}}]\n{}", in_work("")),
+        format!("nodes: [{{name: m1, type: ssh, hots: m1}}]\n{}", in_work("")),
+        format!("nodes: [{{name: m1, type: ssh, host: m1, links: {{eth0: 40 furlongs}}}}]\n{}", in_work("")),
     ];
     for text in refused {
         assert!(schema.check(&text).is_err(), "an editor says nothing of\n{text}");
@@ -192,7 +192,7 @@ fn the_schema_takes_every_way_to_write_a_value() {
         in_stage("storage: {type: plugin, path: /x.so, whatever: 5, config: {type: 7}}"),
         in_stage("auth: {type: keystone, url: http://x}"),
         format!(
-            "nodes: [{{name: 5, role: proxy, type: ssh, host: n, links: {{eth0: 40 mbit/s, eth1: 5MB/s}}}}]\n{}",
+            "nodes: [{{name: 5, role: proxy, type: ssh, host: m1, links: {{eth0: 40 mbit/s, eth1: 5MB/s}}}}]\n{}",
             in_work("")
         ),
     ];
