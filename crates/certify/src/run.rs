@@ -251,7 +251,8 @@ impl Certifying {
             let request = Request::delete(key).query("uploadId", upload);
             drop(room.send(request).await);
         }
-        let mut stays = self.remove_written(room).await;
+        let mut left = self.remove_written(room).await;
+        let mut stays = Vec::new();
         if let Some(container) = room.versions_in.take() {
             stays.extend(remove_versions(room, client, &container).await);
         }
@@ -259,7 +260,11 @@ impl Certifying {
         let still = remove_strays(&strays, client).await.into_iter();
         stays.extend(still.map(|(container, why)| format!("the container {container}: {why}")));
         if room.owns_container {
-            stays.extend(self.remove_own(room, client).await);
+            match self.remove_own(room, client).await {
+                Some(why) => stays.push(why),
+                // Whatever could not be removed at first has gone since.
+                None => left.clear(),
+            }
         }
         // Last: it may be that the end of a lock has to be waited for.
         if let Some(container) = room.locks_in.take() {
@@ -268,7 +273,7 @@ impl Certifying {
             let error = gone.err().filter(|error| error.status() != Some(404));
             stays.extend(error.map(|error| format!("the container {container}: {}", error.message())));
         }
-        stays.into_iter().map(|text| room.without_secrets(text)).collect()
+        left.into_iter().chain(stays).map(|text| room.without_secrets(text)).collect()
     }
 
     /// Removes what was written, and what else a listing shows; says what stays.

@@ -122,7 +122,8 @@ fn keys() -> Map<String, Value> {
 
 fn describe(value: &mut Value, help: &str, default: &str) {
     let default = if default.is_empty() { String::new() } else { format!(" Default: {default}.") };
-    value["description"] = json!(format!("{help}{default}"));
+    let stop = if default.is_empty() || help.ends_with(['.', ':', '?']) { "" } else { "." };
+    value["description"] = json!(format!("{help}{stop}{default}"));
 }
 
 #[cfg(test)]

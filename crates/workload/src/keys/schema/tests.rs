@@ -212,6 +212,37 @@ fn every_reference_has_its_definition() {
     }
 }
 
+#[test]
+fn a_default_is_said_in_a_sentence_of_its_own() {
+    let keys = ["how long it waits", "How long it waits.", "how long it waits"].into_iter().zip([
+        Some("30s"),
+        Some("30s"),
+        None,
+    ]);
+    let keys = keys.map(|(help, default)| TargetKey {
+        names: vec!["wait"],
+        help,
+        default,
+        value: TargetValue::Time,
+    });
+    let said: Vec<Value> = keys
+        .map(|key| {
+            let one = TargetType {
+                role: Role::Storage,
+                names: vec!["x"],
+                help: "",
+                keys: vec![key],
+                has_unknown_keys: false,
+            };
+            json_schema(&[one]).pointer("/$defs/storage-x-keys/properties/wait/description").unwrap().clone()
+        })
+        .collect();
+    assert_eq!(
+        said,
+        ["how long it waits. Default: 30s.", "How long it waits. Default: 30s.", "how long it waits"]
+    );
+}
+
 /// Name of a definition, and what reads such a value.
 type Kind = (&'static str, fn(&str) -> bool);
 
