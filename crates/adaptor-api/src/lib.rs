@@ -31,7 +31,7 @@ pub use error::{Error, ErrorKind, Result, plain};
 pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings, times_without_unit};
 pub use reach::Reach;
 pub use secret::{Secret, Stars};
-pub use session::{AwsKeys, HttpCredential, Session};
+pub use session::{AwsKeys, HttpCredential, Session, SessionPart};
 pub use traits::{
     Adaptor, AdaptorDef, Alias, Auth, AuthDef, ByteRange, Client, ListPage, ListRequest, Marks,
     MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome,

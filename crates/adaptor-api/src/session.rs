@@ -21,6 +21,25 @@ pub struct Session {
     pub login_time: Duration,
 }
 
+/// What of a session lets requests in. An auth gives one of these, and a storage adaptor that takes none of what it gives has
+/// no use for its login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionPart {
+    /// [`Session::token`], sent as `X-Auth-Token`.
+    AuthToken,
+    /// [`Session::token`], sent as `Authorization: Bearer`.
+    BearerToken,
+    /// [`Session::http`].
+    HttpCredential,
+    /// [`Session::aws`].
+    AwsKeys,
+}
+
+impl SessionPart {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::AuthToken, Self::BearerToken, Self::HttpCredential, Self::AwsKeys];
+}
+
 /// How to answer a `WWW-Authenticate` challenge (RFC 7617, RFC 7616).
 #[derive(Debug, Clone)]
 pub enum HttpCredential {

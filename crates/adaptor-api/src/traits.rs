@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Asker, BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, Settings, WireMarks,
-    clock,
+    Asker, BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, SessionPart, Settings,
+    WireMarks, clock,
 };
 
 /// A call in flight. It is not `Send`: a client lives on one load thread. Dropping it abandons the call; the client
@@ -384,6 +384,8 @@ pub struct AdaptorDef {
     pub open: fn(&Settings) -> Result<Arc<dyn Adaptor>>,
     /// What its keys lack together, told before anything is opened or sent: it looks at the settings and at nothing else.
     pub lacks: fn(&Settings) -> Result<()>,
+    /// The parts of a session that it uses with these settings.
+    pub takes: fn(&Settings) -> &'static [SessionPart],
 }
 
 impl AdaptorDef {
@@ -393,6 +395,12 @@ impl AdaptorDef {
     /// Never.
     pub fn lacks_nothing(_: &Settings) -> Result<()> {
         Ok(())
+    }
+
+    /// For storages that have no use for any login.
+    #[must_use]
+    pub fn takes_nothing(_: &Settings) -> &'static [SessionPart] {
+        &[]
     }
 }
 
@@ -409,4 +417,6 @@ pub struct AuthDef {
     pub keys: &'static [Key],
     /// Makes one.
     pub open: fn(&Settings) -> Result<Arc<dyn Auth>>,
+    /// The part of a session that a login gives; `None` where nobody is asked for one.
+    pub gives: Option<SessionPart>,
 }

@@ -72,7 +72,7 @@ pub const NOT_BUILT: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cosmark_adaptor_api::{Alias, Key, KeyKind, Reach, Settings};
+    use cosmark_adaptor_api::{Alias, Key, KeyKind, Reach, SessionPart, Settings};
 
     fn assert_keys_are_unambiguous(kind: &str, keys: &[Key]) {
         let mut names: Vec<String> = keys
@@ -99,6 +99,23 @@ mod tests {
         let mut names: Vec<&str> = adaptors.chain(NOT_BUILT.iter().map(|row| row.0)).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn what_a_login_gives_is_used_by_a_storage_and_what_a_storage_uses_is_given_by_a_login() {
+        // Without settings, and as the names of rows imply them.
+        let takes = |def: &AdaptorDef| {
+            let implied = def.aliases.iter().map(|alias| alias.implied);
+            let all = std::iter::once(&[][..]).chain(implied);
+            all.flat_map(|implied| (def.takes)(&Settings::parse(def.keys, implied.iter().copied()).0))
+                .copied()
+                .collect::<Vec<_>>()
+        };
+        let taken: Vec<_> = ADAPTORS.iter().filter(|def| def.name != "plugin").flat_map(takes).collect();
+        let given: Vec<_> = AUTHS.iter().filter_map(|def| def.gives).collect();
+        assert!(given.iter().all(|part| taken.contains(part)), "{given:?} {taken:?}");
+        assert!(taken.iter().all(|part| given.contains(part)), "{given:?} {taken:?}");
+        assert!(SessionPart::ALL.iter().all(|part| given.contains(part)), "{given:?}");
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: AdaptorDef::takes_nothing,
 };
 
 /// Zeros that reads hand out; larger reads get it several times.

@@ -19,6 +19,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: AdaptorDef::takes_nothing,
 };
 
 fn open(_settings: &Settings) -> Result<Arc<dyn Adaptor>> {

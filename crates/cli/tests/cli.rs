@@ -254,6 +254,47 @@ fn a_workload_for_a_storage_that_is_not_spoken_is_converted_with_a_target() {
 }
 
 #[test]
+fn a_login_that_the_targets_storage_never_uses_is_refused_before_anything_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    home.set_nonblocking(true).unwrap();
+    let at = home.local_addr().unwrap();
+    let file = workload(
+        directory.path(),
+        &format!(
+            "name: moved\nauth: {{type: swauth, auth_url: 'http://{at}/auth/v1.0', username: u, password: hunter2}}\nstorage: \
+             {{type: swift}}\nstages:\n  - name: main\n    works:\n      - {{name: main, workers: 1, total_ops: 1, operations: \
+             [{{type: write, containers: c(1), objects: c(1), sizes: c(1)KB}}]}}\n"
+        ),
+    );
+    let target = directory.path().join("target.yaml");
+    let target = target.to_str().unwrap();
+    let never = "{type: s3, endpoint: 'http://127.0.0.1:1', accesskey: k, secretkey: s}";
+    for storage in
+        [never, "{type: mock}", "{type: gcs_xml}", "{type: webdav, endpoint: 'http://127.0.0.1:1'}"]
+    {
+        fs::write(target, format!("storage: {storage}\n")).unwrap();
+        for command in [&["check", &file, "--target", target][..], &["run", &file, "--target", target]] {
+            let output = run(directory.path(), command);
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{storage}: {said}");
+            assert!(said.contains("the login of auth swauth would still go"), "{storage}: {said}");
+            assert!(said.contains("`auth: {type: none}`") && !said.contains("hunter2"), "{storage}: {said}");
+        }
+    }
+    let asked = home.accept().map(|(_, from)| from);
+    assert_eq!(asked.map_err(|error| error.kind()), Err(std::io::ErrorKind::WouldBlock));
+    let remedied = format!("auth: {{type: none}}\nstorage: {never}\n");
+    let of_swift = "storage: {type: swift, timeout: 5s}\n".to_owned();
+    let of_cdmi = "storage: {type: cdmi_swift, endpoint: 'http://127.0.0.1:1'}\n".to_owned();
+    for text in [remedied, of_swift, of_cdmi] {
+        fs::write(target, &text).unwrap();
+        let output = run(directory.path(), &["check", &file, "--target", target]);
+        assert_eq!(output.status.code(), Some(0), "{text}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn ctrl_c_ends_the_run_cleanly_with_an_archive_that_says_cancelled() {
     let directory = tempfile::tempdir().unwrap();
     let file = workload(

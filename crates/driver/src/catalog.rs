@@ -193,6 +193,7 @@ pub(crate) mod tests {
             capability: Capability::of(&[]),
             open: |_| Ok(Arc::new(null::Null)),
             lacks: AdaptorDef::lacks_nothing,
+            takes: AdaptorDef::takes_nothing,
         }
     }
 

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Capability, Error, Key, KeyKind, KeyProblem, Settings, times_without_unit};
+use cosmark_adaptor_api::{
+    Capability, Error, Key, KeyKind, KeyProblem, SessionPart, Settings, times_without_unit,
+};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
 use cosmark_workload::logins::without_logins;
@@ -48,7 +50,10 @@ pub fn read_workload(
     }
     let is_refused = |mistakes: &[Diagnostic]| mistakes.iter().any(|one| one.severity == Severity::Error);
     let workload = workload.filter(|_| !is_refused(&mistakes)).map(|mut workload| {
-        mistakes.extend(target.and_then(|target| apply_target(&mut workload, target).err()));
+        if let Some(target) = target {
+            mistakes.extend(idle_logins(catalog, &workload, target));
+            mistakes.extend(apply_target(&mut workload, target).err());
+        }
         workload
     });
     mistakes.extend(workload.iter().flat_map(|workload| check_abilities(catalog, workload)));
@@ -223,6 +228,40 @@ fn check_targets(catalog: &Catalog, workload: &Workload, format: Format) -> Vec<
     diagnostics
 }
 
+/// Logins of the workload that stay, because the target has no auth, and that its storage never uses: they would go to where the
+/// workload was at home, passwords and all, for nothing.
+fn idle_logins(catalog: &Catalog, workload: &Workload, target: &Target) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let Some(storage) = target.storage.as_ref().filter(|_| target.auth.is_none()) else { return diagnostics };
+    // Of what is not known, a plugin whose code is not loaded, nothing is said.
+    let Some(takes) = taken_by(catalog, storage) else { return diagnostics };
+    for auth in workload.stages.iter().flat_map(|stage| &stage.works).map(|work| &work.auth) {
+        let Ok(found) = catalog.auth(&auth.kind) else { continue };
+        if found.def.gives.is_none_or(|part| takes.contains(&part)) {
+            continue;
+        }
+        let message = format!(
+            "the login of auth {} would still go to where this workload sends it, and storage {} of the target has no use \
+             for it",
+            auth.kind, storage.kind
+        );
+        let hint = "add `auth: {type: none}` to the target file, or the auth that the store wants";
+        // Inherited elements are seen once for every work.
+        if !diagnostics.iter().any(|known| known.message == message && known.span == auth.span) {
+            diagnostics.push(Diagnostic::error(auth.span, message).with_hint(hint));
+        }
+    }
+    diagnostics
+}
+
+/// The parts of a session that a storage uses with its settings; what of these is fetched later counts as not given.
+fn taken_by(catalog: &Catalog, spec: &TargetSpec) -> Option<&'static [SessionPart]> {
+    let found = catalog.storage(&spec.kind, texts(spec)).ok().filter(|found| !found.has_unknown_keys)?;
+    let implied = found.alias.map_or(&[][..], |alias| alias.implied).iter().copied();
+    let (settings, _) = Settings::parse(found.def.keys, implied.chain(texts(spec)));
+    Some((found.def.takes)(&settings))
+}
+
 /// Operations that their storage cannot do, whatever its settings. What a setting takes away is found by the run.
 fn check_abilities(catalog: &Catalog, workload: &Workload) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
@@ -375,6 +414,7 @@ mod tests {
             capability: Capability::of(&[]),
             open: |_| Ok(Arc::new(null::Null)),
             lacks: AdaptorDef::lacks_nothing,
+            takes: AdaptorDef::takes_nothing,
         }],
         auths: &[AuthDef {
             name: "none",
@@ -382,6 +422,7 @@ mod tests {
             summary: "",
             keys: &[],
             open: |_| unreachable!("nothing is opened here"),
+            gives: None,
         }],
         ..STORES
     };

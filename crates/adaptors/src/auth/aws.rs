@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     Auth, AuthDef, AwsKeys, BytesSource, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session,
-    Settings,
+    SessionPart, Settings,
 };
 use jiff::Timestamp;
 
@@ -70,6 +70,7 @@ pub const DEF: AuthDef = AuthDef {
     summary: "keys for s3 from the environment, a profile or a web identity, as Amazon's tools find them",
     keys: KEYS,
     open,
+    gives: Some(SessionPart::AwsKeys),
 };
 
 /// Files with credentials or tokens have some KiB.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
-    Auth, AuthDef, BytesSource, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session, Settings,
+    Auth, AuthDef, BytesSource, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session,
+    SessionPart, Settings,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -45,6 +46,7 @@ pub const DEF: AuthDef = AuthDef {
     summary: "Google Cloud: a service account's key file, or a ready token",
     keys: KEYS,
     open,
+    gives: Some(SessionPart::BearerToken),
 };
 
 const USUAL: &str = "the key file's own token_uri is https://oauth2.googleapis.com/token";

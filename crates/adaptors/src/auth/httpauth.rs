@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     Auth, AuthDef, Error, ErrorKind, HttpCredential, Key, KeyKind, OpFuture, Result, Secret, Session,
-    Settings,
+    SessionPart, Settings,
 };
 
 use super::digest::{self, Challenge, DigestState};
@@ -40,6 +40,7 @@ pub const DEF: AuthDef = AuthDef {
     summary: "HTTP Basic or Digest, as the server asks",
     keys: KEYS,
     open,
+    gives: Some(SessionPart::HttpCredential),
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]

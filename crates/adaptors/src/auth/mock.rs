@@ -20,6 +20,7 @@ pub const DEF: AuthDef = AuthDef {
     summary: "no server: a fixed delay and a fixed token, to try workloads out",
     keys: KEYS,
     open,
+    gives: None,
 };
 
 struct MockAuth {

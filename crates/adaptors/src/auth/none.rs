@@ -14,6 +14,7 @@ pub const DEF: AuthDef = AuthDef {
     summary: "no login; the storage adaptor's own keys are used",
     keys: KEYS,
     open,
+    gives: None,
 };
 
 struct NoAuth;

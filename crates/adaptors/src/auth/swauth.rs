@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
-    Alias, Auth, AuthDef, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session, Settings,
+    Alias, Auth, AuthDef, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session, SessionPart,
+    Settings,
 };
 
 use super::login::{LoginUrl, renew_at};
@@ -32,6 +33,7 @@ pub const DEF: AuthDef = AuthDef {
     summary: "Swift's auth v1: TempAuth, swauth, Ceph RGW",
     keys: KEYS,
     open,
+    gives: Some(SessionPart::AuthToken),
 };
 
 const USUAL: &str =

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Alias, Capability, Client, Error, ErrorKind, Key, KeyKind, Result, Secret, Session,
-    Settings,
+    SessionPart, Settings,
 };
 
 use crate::common_keys::TIMEOUT;
@@ -81,6 +81,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks,
+    takes: |_| &[SessionPart::BearerToken],
 };
 
 /// What the keys say.

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, AdaptorDef, Alias, Capability, Client, Error, ErrorKind, Key, KeyKind, Result, Session, Settings,
+    Adaptor, AdaptorDef, Alias, Capability, Client, Error, ErrorKind, Key, KeyKind, Result, Session,
+    SessionPart, Settings,
 };
 
 use crate::auth::http_credential::Counters;
@@ -79,6 +80,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: |_| &[SessionPart::AuthToken, SessionPart::HttpCredential],
 };
 
 /// What the keys say.

@@ -74,6 +74,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: AdaptorDef::takes_nothing,
 };
 
 const MAX_BUFFER_BYTES: u64 = 1 << 30;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Capability, Client, Error, ErrorKind, Key, KeyKind, Result, Secret, Session,
-    Settings,
+    SessionPart, Settings,
 };
 
 use crate::common_keys::{LOGGING, TIMEOUT};
@@ -75,6 +75,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: |_| &[SessionPart::BearerToken],
 };
 
 /// What the keys say.

@@ -151,6 +151,7 @@ fn read_table(path: &Path, table: *const RawAdaptor) -> Result<Plugin> {
         capability,
         open: super::open,
         lacks: AdaptorDef::lacks_nothing,
+        takes: super::DEF.takes,
     };
     Ok(Plugin { table, def })
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key, KeyKind,
     ListPage, ListRequest, Marks, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
-    Settings,
+    SessionPart, Settings,
 };
 
 use abi::Op;
@@ -55,6 +55,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     ]),
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: |_| &SessionPart::ALL,
 };
 
 /// The row of the plugin at `path`: its name, summary, keys and capability. Loads the library.

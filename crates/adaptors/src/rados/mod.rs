@@ -90,6 +90,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks,
+    takes: AdaptorDef::takes_nothing,
 };
 
 /// Far below `osd_max_write_size` (90 MB) and well above what is written in one piece usually.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secret, Session, Settings};
+use cosmark_adaptor_api::{
+    AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secret, Session, SessionPart, Settings,
+};
 
 use super::checksum::Checksum;
 use super::streaming::Streaming;
@@ -115,6 +117,26 @@ pub(crate) enum Signature {
     None,
 }
 
+impl Signature {
+    fn of(settings: &Settings) -> Self {
+        match settings.text("signature").to_ascii_lowercase().as_str() {
+            "v2" => Self::V2,
+            "bearer" => Self::Bearer,
+            "none" => Self::None,
+            _ => Self::V4,
+        }
+    }
+}
+
+/// What of a session requests are signed with.
+pub(super) fn takes(settings: &Settings) -> &'static [SessionPart] {
+    match Signature::of(settings) {
+        Signature::V4 | Signature::V2 => &[SessionPart::AwsKeys],
+        Signature::Bearer => &[SessionPart::BearerToken],
+        Signature::None => &[],
+    }
+}
+
 /// How bodies of writes are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payload {
@@ -159,12 +181,7 @@ impl Config {
     pub(crate) fn read(settings: &Settings) -> Result<Self> {
         let dialect = settings.text("dialect").to_ascii_lowercase();
         refuse_openio(settings, &dialect)?;
-        let signature = match settings.text("signature").to_ascii_lowercase().as_str() {
-            "v2" => Signature::V2,
-            "bearer" => Signature::Bearer,
-            "none" => Signature::None,
-            _ => Signature::V4,
-        };
+        let signature = Signature::of(settings);
         let checksum = Checksum::from_word(&settings.text("checksum"));
         let payload = match settings.text("payload").to_ascii_lowercase().as_str() {
             "signed" => Payload::Signed,

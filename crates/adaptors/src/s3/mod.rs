@@ -99,6 +99,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: config::lacks,
+    takes: config::takes,
 };
 
 fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {

@@ -52,6 +52,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: AdaptorDef::takes_nothing,
 };
 
 /// How long a host that cannot be reached is left out.

@@ -18,7 +18,7 @@ use std::time::Duration;
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Asker, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key,
     KeyKind, ListPage, ListRequest, Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Secret,
-    Session, Settings,
+    Session, SessionPart, Settings,
 };
 
 use crate::common_keys::{LOGGING, TIMEOUT};
@@ -87,6 +87,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: |_| &[SessionPart::AuthToken],
 };
 
 /// What the keys say.

@@ -64,6 +64,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: AdaptorDef::takes_nothing,
 };
 
 struct Cluster {

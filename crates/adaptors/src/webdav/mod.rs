@@ -22,7 +22,7 @@ use std::time::Duration;
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Alias, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, Error,
     ErrorKind, Key, KeyKind, ListPage, ListRequest, Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome,
-    Result, Session, Settings,
+    Result, Session, SessionPart, Settings,
 };
 
 use crate::auth::http_credential::{Counters, Credential};
@@ -84,6 +84,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     capability: CAPABILITY,
     open,
     lacks: AdaptorDef::lacks_nothing,
+    takes: |_| &[SessionPart::HttpCredential],
 };
 
 /// Asks for what tells collections from other members, and nothing more.

@@ -158,6 +158,7 @@ const fn row(name: &'static str, open: Open) -> AdaptorDef {
         capability: Capability::LIST,
         open,
         lacks: AdaptorDef::lacks_nothing,
+        takes: AdaptorDef::takes_nothing,
     }
 }
 
@@ -178,6 +179,7 @@ const CATALOG: Catalog = Catalog {
         summary: "for tests",
         keys: &[],
         open: |_| Ok(Arc::new(Anybody)),
+        gives: None,
     }],
     not_built: &[],
     plugin: PluginRow {

@@ -403,7 +403,8 @@ A normal work has at least one of runtime, total_ops and total_bytes above 0; th
 
 ## Targets
 
-A target file has `auth:`, `storage:` or both, as above. `--target FILE` replaces those of every work.
+A target file has `auth:`, `storage:` or both, as above. `--target FILE` replaces those of every work. What it does not name
+stays; a login that stays and that the new storage never uses is refused before anything is sent: add `auth: {type: none}`.
 
 "#;
 

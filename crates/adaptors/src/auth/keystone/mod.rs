@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
-    Auth, AuthDef, BytesSource, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session, Settings,
+    Auth, AuthDef, BytesSource, Error, ErrorKind, Key, KeyKind, OpFuture, Result, Secret, Session,
+    SessionPart, Settings,
 };
 
 use super::login::{LoginUrl, renew_at};
@@ -65,8 +66,14 @@ const OWN_KEYS: &[Key] = &[
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
 /// The row of the table of auths.
-pub const DEF: AuthDef =
-    AuthDef { name: "keystone", aliases: &[], summary: "OpenStack Keystone, v3 and v2.0", keys: KEYS, open };
+pub const DEF: AuthDef = AuthDef {
+    name: "keystone",
+    aliases: &[],
+    summary: "OpenStack Keystone, v3 and v2.0",
+    keys: KEYS,
+    open,
+    gives: Some(SessionPart::AuthToken),
+};
 
 const USUAL: &str = "Keystone's usual URLs are http://host:5000/v3 and http://host/identity/v3";
 
