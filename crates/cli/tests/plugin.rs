@@ -72,6 +72,24 @@ fn a_library_workload_runs_on_a_plugin_and_its_secret_is_written_nowhere() {
 }
 
 #[test]
+fn the_workload_of_the_guide_runs_on_the_example_that_has_no_containers() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = built_in_c(directory.path());
+    let target = target(directory.path(), &format!("  path: {}\n", library.display()));
+    let page = fs::read_to_string(repository().join("docs/extend/adaptor-plugin.md")).unwrap();
+    let block = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let file = directory.path().join("flat.yaml");
+    fs::write(&file, block).unwrap();
+    let args = ["run", file.to_str().unwrap(), "--target", &target, "--no-report"];
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!((output.status.code(), record.state), (Some(0), RunState::Finished), "{}", stderr(&output));
+    for name in ["read", "head", "write"] {
+        let found = operation(&record, "main", name);
+        assert!(found.ok > 0 && found.failed == 0, "{name}: {found:?}");
+    }
+}
+
+#[test]
 fn a_plugin_shows_its_keys_and_its_mistakes_at_their_line() {
     let directory = tempfile::tempdir().unwrap();
     let library = built_in_c(directory.path());
