@@ -11,7 +11,7 @@ use crate::model::selector::{IntSelector, OPEN_END};
 use crate::model::{Arrivals, Effect, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::plan::choose::{ChooseError, Chooser};
 use crate::plan::share::{Slice, WorkerIndex};
-use crate::reachability::areas::{Area, Existing, Naming, area};
+use crate::reachability::areas::{Area, Existing, Naming, area, lying};
 use crate::reachability::listed::names_of_stage;
 
 /// Operations of a stage beyond which reads and deletes are not compared with each other.
@@ -363,7 +363,7 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
         let writes = changes(is_write, naming, *wanted);
         if deletes > 0.0 {
             deleted_under_reads(operation, writes, deletes, mistakes);
-        } else if !existing.covers(naming, *wanted) {
+        } else if !existing.covers(naming, *wanted) && !is_in_its_data_set(operation, *wanted) {
             let partly = existing.touches(naming, *wanted) || writes > 0.0;
             let message = format!(
                 "{} of containers {}, objects {}: {}",
@@ -380,6 +380,11 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
             mistakes.warning(operation.span, message, hint);
         }
     }
+}
+
+/// Whether an earlier run wrote all of it, as the data set tells that the operation names.
+fn is_in_its_data_set(operation: &Operation, wanted: Area) -> bool {
+    lying(operation).is_some_and(|(_, set)| wanted.without(set).is_empty())
 }
 
 /// Fraction of a work's operations that are of this line of the mix.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::model::Workload;
 use cosmark_workload::{
-    Diagnostic, Environment, Format, Severity, parse, parse_what_is_there, read_unchecked,
+    DataSetFacts, Diagnostic, Environment, Format, Severity, parse, parse_what_is_there, read_unchecked,
 };
 
 fn data() -> Vec<PathBuf> {
@@ -212,5 +212,34 @@ fn a_mark_of_byte_order_moves_no_place() {
         for marks in ["\u{feff}", "\u{feff}\u{feff}"] {
             assert_eq!(found(&format!("{marks}{plain}")), wanted, "{}", path.display());
         }
+    }
+}
+
+#[test]
+fn only_reads_beyond_the_data_set_that_they_name_are_warned_of() {
+    let facts = DataSetFacts {
+        of: "pebbles r(1,4) r(1,250) c(10)KB".parse().unwrap(),
+        container_names: ("pebbles-".to_owned(), String::new()),
+        object_names: ("o".to_owned(), String::new()),
+        refused: None,
+    };
+    let environment =
+        Environment { datasets: [("pebbles".to_owned(), facts)].into(), ..Environment::default() };
+    let warned = |beside: &str| {
+        let source = format!(
+            "name: w\nstorage: {{type: s3, endpoint: 'http://h'}}\nstages:\n  - name: main\n    works:\n      - {{name: main, \
+             workers: 1, runtime: 2m, operations: [{{type: read, ratio: 80, dataset: pebbles}}, {{type: head, ratio: 20, dataset: \
+             pebbles{beside}}}]}}\n"
+        );
+        let (workload, mistakes) = parse(&source, Format::Yaml, &environment);
+        assert!(workload.is_some(), "{}", rendered(&source, &mistakes));
+        mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>()
+    };
+    for beside in ["", ", objects: 'z(1,250,0.99)'", ", containers: c(4)"] {
+        assert!(warned(beside).is_empty(), "{beside}: {:?}", warned(beside));
+    }
+    for beside in [", objects: 'u(1,251)'", ", containers: 'u(1,5)'"] {
+        let found = warned(beside);
+        assert!(found.len() == 1 && found[0].contains("no earlier stage"), "{beside}: {found:?}");
     }
 }
