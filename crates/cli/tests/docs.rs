@@ -306,12 +306,14 @@ fn lines_of_prose_fit_on_a_screen() {
 }
 
 fn guides() -> Vec<(PathBuf, String)> {
-    let guides: Vec<_> = pages()
-        .into_iter()
-        .filter(|(path, _)| path.starts_with(root().join("docs/guide")) || path.ends_with("docs/README.md"))
-        .collect();
+    let guides: Vec<_> =
+        pages().into_iter().filter(|(path, _)| is_guide(path) || path.ends_with("docs/README.md")).collect();
     assert!(guides.len() >= 5, "{guides:?}");
     guides
+}
+
+fn is_guide(path: &Path) -> bool {
+    path.starts_with(root().join("docs/guide"))
 }
 
 /// Texts of the fenced blocks of a language, with the line after their fence.
@@ -334,10 +336,57 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<(usize, Vec<&'a str>)> {
     found
 }
 
+/// Whole workloads that stand in a block of no format, or in an indented one, where nobody would check them: the lines that
+/// their stages begin at.
+fn unchecked_workloads(page: &str) -> Vec<usize> {
+    let mut language: Option<&str> = None;
+    let mut found = Vec::new();
+    for (at, line) in page.lines().enumerate() {
+        let text = line.trim_start();
+        if let Some(name) = text.strip_prefix("```") {
+            language = language.is_none().then_some(name);
+            continue;
+        }
+        let is_code = language.is_some() || line.starts_with("    ");
+        let begins = text.starts_with("stages:") || text.starts_with("<workflow>");
+        if is_code && begins && !matches!(language, Some("yaml" | "xml")) {
+            found.push(at + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_whole_workload_of_a_page_stands_where_it_is_checked() {
+    let mut bad = Vec::new();
+    for (path, page) in pages() {
+        bad.extend(unchecked_workloads(&page).into_iter().map(|line| format!("{}:{line}", path.display())));
+    }
+    assert!(bad.is_empty(), "put these into a block of yaml or xml, which is checked: {bad:?}");
+    let yaml = "name: x\nstages:\n  - {name: s}\n";
+    assert_eq!(unchecked_workloads(&format!("```yaml\n{yaml}```\n\n```text\n{yaml}```\n")), [9]);
+    assert_eq!(unchecked_workloads("An example:\n\n    name: x\n    stages:\n"), [4]);
+    assert_eq!(unchecked_workloads("\n    <workload>\n      <workflow>\n"), [3]);
+    assert!(unchecked_workloads("stages: these run\n").is_empty());
+}
+
+/// The workload with a stage before its first one that fills the data set which it reads: an earlier run did that.
+fn filled_before(text: &str) -> String {
+    let named = text.split("dataset: ").nth(1).filter(|_| !text.contains("fill:"));
+    let Some(name) = named.and_then(|rest| rest.split([',', '}', '\n']).next()) else {
+        return text.to_owned();
+    };
+    let fill = format!(
+        "stages:\n  - {{name: fill, fill: {{dataset: {name}, objects: 1000000, containers: 'r(1,4)', sizes: c(10)KB, workers: 4}}}}"
+    );
+    text.replacen("stages:", &fill, 1)
+}
+
 /// What the binary says against a block: a whole workload, or a target for one.
 fn complaint(text: &str) -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("block.yaml");
+    let text = &filled_before(text);
     fs::write(&file, format!("{text}\n")).unwrap();
     let file = file.display().to_string();
     let has = |field: &str| text.lines().any(|line| line.starts_with(field));
@@ -364,10 +413,14 @@ fn complaint(text: &str) -> Option<String> {
 }
 
 #[test]
-fn every_yaml_example_of_the_guides_is_accepted_without_a_warning() {
+fn every_yaml_example_of_the_guides_and_every_workload_is_accepted_without_a_warning() {
     let mut count = 0;
-    for (path, page) in guides() {
+    for (path, page) in pages() {
         for (line, text) in blocks(&page, "yaml") {
+            // Other pages show single fields, too.
+            if !is_guide(&path) && !text.iter().any(|line| line.starts_with("stages:")) {
+                continue;
+            }
             count += 1;
             if let Some(said) = complaint(&text.join("\n")) {
                 panic!("{}:{line}:\n{said}", path.display());
@@ -383,10 +436,13 @@ fn every_yaml_example_of_the_guides_is_accepted_without_a_warning() {
 }
 
 #[test]
-fn every_xml_example_of_the_guides_is_accepted() {
+fn every_xml_example_of_the_guides_and_every_workload_is_accepted() {
     let mut count = 0;
-    for (path, page) in guides() {
+    for (path, page) in pages() {
         for (line, text) in blocks(&page, "xml") {
+            if !is_guide(&path) && !text.iter().any(|line| line.contains("<workflow>")) {
+                continue;
+            }
             let directory = tempfile::tempdir().unwrap();
             let file = directory.path().join("block.xml");
             fs::write(&file, text.join("\n")).unwrap();
