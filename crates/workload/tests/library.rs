@@ -1,16 +1,20 @@
 //! The shipped workloads and pages: every workload is read without an error and cleans up after itself, and the pages are what
 //! the tables say (`UPDATE_DOCS=1` writes them again).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 // The same filling of lines as for all documents.
 #[path = "../../cli/tests/docs/wrap.rs"]
 mod wrap;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cosmark_metrics::results::METRICS;
+use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::{OpKind, WorkKind};
+use cosmark_workload::threshold::Threshold;
 use cosmark_workload::{Environment, Format, NO_STORAGE, Severity, parse, reference_markdown};
 
 fn root() -> PathBuf {
@@ -105,4 +109,61 @@ fn the_reference_pages_are_what_the_tables_say() {
         let (workload, diagnostics) = parse(example, format, &Environment::default());
         assert!(workload.is_some() && diagnostics.is_empty(), "{file}: {diagnostics:#?}");
     }
+}
+
+/// The rows of the table whose head begins so.
+fn rows_below<'a>(page: &'a str, head: &str) -> Vec<Vec<&'a str>> {
+    let lines = page.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+    let rows = lines.take_while(|line| line.starts_with('|'));
+    rows.map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
+}
+
+#[test]
+fn the_table_of_thresholds_has_every_figure_that_one_may_name() {
+    let page = reference_markdown(Format::Yaml);
+    let rows = rows_below(&page, "| metric | is | limit |");
+    let names: Vec<&str> =
+        rows.iter().flat_map(|row| row[0].split(' ')).map(|name| name.trim_matches('`')).collect();
+    let shown: BTreeSet<&str> = names
+        .iter()
+        .map(|name| {
+            let read = ["<= 20 ms", "<= 0.1 %", ">= 10/s", ">= 1 MB/s"]
+                .iter()
+                .find_map(|limit| Threshold::parse(&format!("{name} {limit}")).ok());
+            read.unwrap_or_else(|| panic!("{name} is no figure")).metric.names.threshold
+        })
+        .collect();
+    let known: BTreeSet<&str> = METRICS.iter().map(|metric| metric.names.threshold).collect();
+    let known: BTreeSet<&str> = known.into_iter().filter(|name| !name.is_empty()).collect();
+    assert_eq!((shown.len(), &shown), (names.len(), &known));
+    assert!(known.len() > 15 && known.contains("client_added_p99"), "{known:?}");
+}
+
+#[test]
+fn defaults_of_the_page_of_xml_are_what_xml_reads_as_them() {
+    let page = reference_markdown(Format::Xml);
+    let work = |attribute: &str| {
+        let source = format!(
+            "<workload name=\"w\"><storage type=\"mock\"/><workflow><workstage name=\"s\"><work name=\"m\" workers=\"1\" \
+             totalOps=\"9\" {attribute}><operation type=\"read\" config=\"containers=c(1);objects=c(1)\"/></work></workstage>\
+             </workflow></workload>"
+        );
+        let (workload, mistakes) = parse(&source, Format::Xml, &Environment::default());
+        assert!(mistakes.is_empty(), "{attribute}: {mistakes:#?}");
+        let mut work = workload.unwrap().stages.remove(0).works.remove(0);
+        // What stands behind the attribute moves.
+        (work.span, work.operations) = (Span::default(), Vec::new());
+        work
+    };
+    let table = page.split("## `<work>`").nth(1).unwrap();
+    let rows = rows_below(table, "| attribute |");
+    let mut tried = 0;
+    for row in rows {
+        let (name, default) = (row[0].trim_matches('`'), row[2].split([' ', ',']).next().unwrap());
+        if ["interval", "division", "rampup", "rampdown", "runtime", "afr", "totalBytes"].contains(&name) {
+            assert_eq!(work(&format!("{name}=\"{default}\"")), work(""), "{name} {default}");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 7);
 }

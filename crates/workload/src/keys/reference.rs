@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
+use cosmark_metrics::results::{Metric, Unit};
+
 use crate::Format;
 use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::{KEYS, Key, Scope, ValueKind};
 use crate::model::OpKind;
 use crate::model::selector::SizeUnit;
+use crate::model::threshold::figures;
 
 /// The page of one format: `docs/reference/workload-xml.md` or `docs/reference/workload-yaml.md`.
 #[must_use]
@@ -68,6 +71,8 @@ impl Page {
         self.text(YAML_RATE);
         self.rows("`pace`", attributes::PACE);
         self.text(YAML_GOALS);
+        self.figures();
+        self.text(YAML_JUDGED);
         self.rows("`search`", attributes::SEARCH);
         self.text(YAML_SEARCH);
         self.rows("`faults`", attributes::FAULT);
@@ -88,8 +93,8 @@ impl Page {
             let name = self.name(row.xml, row.yaml);
             if !name.is_empty() {
                 let value = value_words(row.value, self.format);
-                let _ =
-                    writeln!(self.out, "| `{name}` | {value} | {} | {} |", row.default, escaped(row.help));
+                let default = default_words(row.value, row.default, self.format);
+                let _ = writeln!(self.out, "| `{name}` | {value} | {default} | {} |", escaped(row.help));
             }
         }
         self.out.push('\n');
@@ -112,9 +117,26 @@ impl Page {
         );
         for key in KEYS.iter().filter(|key| wanted(key.scope)) {
             let (value, by) = (value_words(key.value, self.format), readers(key));
+            let default = default_words(key.value, key.default, self.format);
             let name = self.name(key.xml, key.yaml);
-            let _ =
-                writeln!(self.out, "| `{name}` | {value} | {} | {by} | {} |", key.default, escaped(key.help));
+            let _ = writeln!(self.out, "| `{name}` | {value} | {default} | {by} | {} |", escaped(key.help));
+        }
+        self.out.push('\n');
+    }
+
+    /// Every figure that a threshold may name, those of one kind in one row.
+    fn figures(&mut self) {
+        self.out.push_str("| metric | is | limit |\n|---|---|---|\n");
+        let mut kinds: Vec<&str> = figures().map(kind_of).collect();
+        kinds.dedup();
+        for kind in kinds {
+            let of_kind = || figures().filter(move |figure| kind_of(figure) == kind);
+            let names = of_kind().map(|figure| format!("`{}`", figure.names.threshold.replace("99_", "99.")));
+            let names = names.collect::<Vec<_>>().join(" ");
+            if let Some(figure) = of_kind().next() {
+                let (is, limit) = (figure_words(figure), limit_words(figure.unit));
+                let _ = writeln!(self.out, "| {names} | {is} | {limit} |");
+            }
         }
         self.out.push('\n');
     }
@@ -166,6 +188,57 @@ fn value_words(kind: ValueKind, format: Format) -> String {
         ValueKind::Nested("auth" | "storage") if format == Format::Yaml => "see target".to_owned(),
         ValueKind::Nested(name) if format == Format::Yaml => format!("see {name}"),
         ValueKind::Nested(_) => "text".to_owned(),
+    }
+}
+
+/// A default as the format spells it: in XML times are whole seconds, and shares are per million.
+fn default_words(kind: ValueKind, default: &str, format: Format) -> String {
+    if format == Format::Yaml {
+        return default.to_owned();
+    }
+    let word = |word: &str| match kind {
+        ValueKind::Duration => {
+            word.strip_suffix('s').filter(|number| number.parse::<u64>().is_ok()).map(str::to_owned)
+        }
+        ValueKind::Share => {
+            let (number, comma) = word.strip_suffix(',').map_or((word, ""), |number| (number, ","));
+            number.parse::<f64>().ok().map(|share| format!("{:.0}{comma}", share * 1e6))
+        }
+        _ => None,
+    };
+    default.split(' ').map(|one| word(one).unwrap_or_else(|| one.to_owned())).collect::<Vec<_>>().join(" ")
+}
+
+/// What it is a mean or a percentile of; else itself.
+fn kind_of(figure: &Metric) -> &'static str {
+    figure.id.split('.').next().unwrap_or(figure.id)
+}
+
+/// What the figures of its kind are.
+fn figure_words(figure: &Metric) -> &'static str {
+    match kind_of(figure) {
+        "response_ms" => "response time, from the moment the operation was due",
+        "wire_ms" => "time on the wire, of the operations that the system [stamped](wire-time.md)",
+        "client_added_ms" => "what the client itself added to 99 % of these at most",
+        "error_rate" => "failures of all that ended",
+        "throughput_per_s" => "successes per second",
+        "bandwidth_bytes_per_s" => "body bytes of successes per second",
+        _ => figure.help,
+    }
+}
+
+/// How a limit of a figure is written.
+fn limit_words(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Ms => {
+            "upper: `20 ms`, `1.5 s`; plain milliseconds with `_ms` behind the name: `p95_ms <= 20`; one that grows with the mean \
+             size of the objects: `200 ms + size / 1 MB/s`"
+        }
+        Unit::Share => "upper: `0.1 %`, `0.001`",
+        Unit::PerS => "lower: `1000/s`",
+        Unit::BytesPerS => "lower: `100 MB/s`",
+        Unit::Bytes => "a size with its unit: `64 KiB`",
+        Unit::Count(_) => "a number above 0",
     }
 }
 
@@ -349,14 +422,9 @@ thresholds:
 Before the dot stands the name or the type of an operation; without one, times are asked of every operation, the others of
 all together.
 
-| metric | is | limit |
-|---|---|---|
-| `mean` `p50` `p60` `p80` `p90` `p95` `p99` `p99.9` `p99.99` `max` | response time, from the moment the operation was due | upper: `20 ms`, `1.5 s`; plain milliseconds with `_ms`: `p95_ms <= 20` |
-| | the same, for the mean size of the objects | upper: `200 ms + size / 1 MB/s` |
-| `error_rate` | failures of all that ended | upper: `0.1 %`, `0.001` |
-| `throughput` | successes per second | lower: `1000/s` |
-| `bandwidth` | body bytes of successes per second | lower: `100 MB/s` |
+"#;
 
+const YAML_JUDGED: &str = r#"
 A percentile or an error rate is met when its 95 % bound lies on the good side too, missed when the other bound lies on the
 bad side, and *not decided* otherwise, also where there are too few operations. Failed operations count as beyond any limit of a
 percentile. A run with a threshold that is missed or not decided ends with exit code 6.

@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 200;
 pub(crate) const MOST_THRESHOLDS: usize = 100;
 
 /// The figures that a threshold may name. Times may also be written with `_ms`: then a plain number is milliseconds.
-fn figures() -> impl Iterator<Item = &'static Metric> + Clone {
+pub(crate) fn figures() -> impl Iterator<Item = &'static Metric> + Clone {
     METRICS.iter().filter(|metric| !metric.names.threshold.is_empty())
 }
 

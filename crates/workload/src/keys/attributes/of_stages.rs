@@ -248,7 +248,8 @@ pub const FAULT: &[AttributeRow] = &[
         ("", "write"),
         ValueKind::Bandwidth,
         "",
-        "`cgroup`: what they may write to `disk`; with version 1 of control groups only direct writes are held up.",
+        "`cgroup`: what they may write to `disk`. With version 1 of control groups direct writes and those that the process waits \
+         for (`fsync`) are held up, and what stays in the page cache is not.",
     ),
     row(("", "disk"), ValueKind::Text, "", "`cgroup`: a block device, or a path that lies on it."),
     row(

@@ -51,7 +51,9 @@ pub const STAGE: &[AttributeRow] = &[
         ("", "faults"),
         ValueKind::Nested("faults"),
         "",
-        "What is made to fail while the load runs, healed again, and judged by what it costs; `cosmark run` on one machine only.",
+        "What is made to fail while the load runs, healed again, and judged by what it costs. Types \
+         `agent` and `none` also over NATS (`cosmark run --nats`) and through a controller; every other type only where one `cosmark \
+         run` makes the load itself.",
     ),
     row(
         ("", "consistency"),
