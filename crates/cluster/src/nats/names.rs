@@ -301,6 +301,9 @@ mod tests {
             assert!(page.contains(&line), "{line}");
         }
         assert!(page.contains(&format!("`{RUNS}`")));
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let version = format!("is the version of the messages, now {}:", cosmark_wire::MESSAGE_VERSION);
+        assert!(words.contains(&version), "{version}");
     }
 
     #[test]
