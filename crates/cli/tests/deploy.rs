@@ -98,6 +98,27 @@ fn the_values_of_the_chart_fit_their_schema_and_mistakes_do_not() {
 }
 
 #[test]
+fn the_guide_builds_and_pushes_the_image_that_the_chart_pulls() {
+    let chart = yaml(&read("helm/cosmark/Chart.yaml"));
+    let version = chart["appVersion"].as_str().unwrap();
+    assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        yaml(&read("helm/cosmark/values.yaml"))["image"]["tag"],
+        "",
+        "the chart's own version is pulled"
+    );
+    let page = fs::read_to_string(deploy().join("../docs/guide/deploy.md")).unwrap();
+    let install = page.find("helm install").unwrap();
+    for step in ["podman build -f deploy/Containerfile -t", "podman push"] {
+        let line = page.lines().find(|line| line.contains(step) && line.contains("REGISTRY/cosmark:"));
+        let line = line.unwrap_or_else(|| panic!("no line says `{step}` of the registry's image"));
+        assert!(line.contains(&format!("REGISTRY/cosmark:{version}")), "{line}");
+        assert!(page.find(line).unwrap() < install, "{line}");
+    }
+    assert!(page.contains(&format!("`appVersion` names, {version}")));
+}
+
+#[test]
 fn every_value_that_a_template_reads_is_in_the_values() {
     let values = yaml(&read("helm/cosmark/values.yaml"));
     for name in ["_names.tpl", "controller.yaml", "drivers.yaml", "NOTES.txt"] {
