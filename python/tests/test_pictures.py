@@ -40,6 +40,22 @@ def test_a_cdf_goes_up_to_all_and_a_tail_ends_where_ten_are_left(archive: Path, 
     assert all(10 <= round(end * count) < 60 for end, count in zip(ends, counts)), (ends, counts)
 
 
+def test_pictures_take_what_open_takes(archive: Path) -> None:
+    def labels(figure) -> list:
+        return [line.get_label() for line in figure.axes[0].get_lines()]
+
+    runs = [cosmark.open(archive / "w1"), cosmark.open(archive / "w3")]
+    paths = [str(run.path) for run in runs]
+    for draw in (plot.cdf, plot.violin, plot.time_spent):
+        assert labels(draw(paths, "main")) == labels(draw(runs, "main")), draw
+        assert labels(draw(archive / "w1", "main")) == labels(draw(runs[0], "main")), draw
+    assert labels(plot.knee(archive / "w2")) == labels(plot.knee(cosmark.open(archive / "w2")))
+    assert labels(plot.timeline(paths[0], "main")) == labels(plot.timeline(runs[0], "main"))
+    assert plot.heatmap(paths[0], "main", "read").axes and plot.sizes(paths[0], "main", "write").axes
+    beside = plot.bars({"one": paths[0], "other": [paths[1]]})
+    assert labels(beside) == labels(plot.bars({"one": runs[0], "other": runs[1:]}))
+
+
 def test_a_timeline_has_a_point_per_interval(archive: Path, tmp_path: Path) -> None:
     run = cosmark.open(archive / "w1")
     figure = plot.timeline(run, "main", metric="response_p50_ms")

@@ -765,6 +765,18 @@ def test_repetitions_differ_only_where_the_interval_leaves_out_zero(archive: Pat
         cosmark.compare(one, three, ["response_ms.p50", "throughput"])
 
 
+def test_a_comparison_takes_what_open_takes(archive: Path) -> None:
+    one, three, four = (cosmark.open(name, archive) for name in ("w1", "w3", "w4"))
+    expected = list(cosmark.compare(one, three))
+    for before, after in ((one.path, three.path), (str(one.path), str(archive / "w3")), ([str(one.path)], (three,))):
+        assert list(cosmark.compare(before, after)) == expected, (before, after)
+    assert list(cosmark.compare([one, str(archive / "w3")], four.path)) == list(cosmark.compare([one, three], four))
+    with pytest.raises(CosmarkError, match="w3 stands twice on one side"):
+        cosmark.compare([three, str(archive / "w3")], four)
+    with pytest.raises(CosmarkError, match="no run .*w99"):
+        cosmark.compare(one, archive / "w99")
+
+
 def test_what_only_one_side_of_a_comparison_has_is_named(archive: Path) -> None:
     one, three, demo = (cosmark.open(name, archive) for name in ("w1", "w3", "w5"))
     with warnings.catch_warnings():

@@ -11,11 +11,11 @@ from statistics import fmean
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from .errors import CosmarkError
-from .results import Operation, Run, _number
+from .results import Operation, Run, RunLike, _number, as_runs
 from .statistics import check_confidence, difference, mean_and_interval
 from .table import Table
 
-Side = Union[Run, Sequence[Run]]
+Side = Union[RunLike, Sequence[RunLike]]
 #: Stage, work where it tells operations of one name apart (else empty), operation, and the how manieth of that name.
 _Key = Tuple[str, str, str, int]
 #: So many operations that not all runs have are named.
@@ -45,7 +45,7 @@ def figure_of(operation: Operation, figure: str) -> Optional[float]:
 def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confidence: float = 0.95) -> Table:
     """One row per operation and figure: both sides, ``ratio`` and ``change`` (+0.05 = 5 % more), and whether they differ.
 
-    A side is a run or several repetitions of it. ``differs`` is True, False or None (cannot be said):
+    A side is a run or several repetitions of it, or what :func:`cosmark.open` takes for them. ``differs`` is True, False or None (cannot be said):
 
     * with two or more repetitions on both sides: whether Welch's interval of the difference of means leaves out 0
       (``low`` and ``high`` are that interval), moved outwards by what the clients can have added or kept
@@ -147,7 +147,7 @@ def _client(side: Sequence[Operation], figure: str) -> Tuple[float, float]:
 
 
 def _runs(side: Side) -> List[Run]:
-    runs = [side] if isinstance(side, Run) else list(side)
+    runs = as_runs(side)
     if not runs:
         raise CosmarkError("a side of a comparison has no run")
     again = _again(runs)

@@ -1,4 +1,5 @@
-"""Pictures for papers and notebooks: each function returns a figure of Matplotlib, which you change or save.
+"""Pictures for papers and notebooks: each function returns a figure of Matplotlib, which you change or save. Where a run is
+wanted, what :func:`cosmark.open` takes for one is taken, too.
 
 Colours are those of Okabe and Ito, which people with any colour vision tell apart; dashes and marks differ too, so that
 lines survive shades of grey. ``cosmark plot`` draws the same without Python.
@@ -8,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 from .comparison import Side, _matched, _runs, figure_of
 from .errors import CosmarkError
 from .hlog import Histogram
-from .results import Operation, Run, Stage, _moment, _number, check_time
+from .results import Operation, Run, RunLike, Stage, _moment, _number, as_run, as_runs, check_time
 from .statistics import mean_and_interval, reach
 from .studies import Study
 from .table import needs
@@ -70,8 +71,8 @@ def _look(at: int) -> Dict[str, Any]:
     return {"color": COLOURS[at % len(COLOURS)], "linestyle": _DASHES[at % len(_DASHES)]}
 
 
-def _named(runs: "Union[Run, Sequence[Run]]") -> List[Run]:
-    found = [runs] if isinstance(runs, Run) else list(runs)
+def _named(runs: Side) -> List[Run]:
+    found = as_runs(runs)
     if not found:
         raise CosmarkError("no runs to draw")
     return found
@@ -112,7 +113,7 @@ def _chosen(run: Run, stage: Optional[str], operations: Optional[Sequence[str]])
 
 
 def timeline(
-    run: Run,
+    run: RunLike,
     stage: str,
     operations: Optional[Sequence[str]] = None,
     metric: str = "throughput_per_s",
@@ -124,6 +125,7 @@ def timeline(
     any time: ``response_p99_9_ms``, ``service_p50_ms``, ``first_byte_p95_ms``.
     """
     figure, axes = _figure(ax, (7.0, 3.0))
+    run = as_run(run)
     chosen = _chosen(run, stage, operations)
     is_known = False
     percentile = re.fullmatch(r"(response|service|first_byte)_p(\d\d?(?:_\d+)?)_ms", metric)
@@ -199,7 +201,7 @@ def _title(metric: str) -> str:
 
 
 def cdf(
-    runs: "Union[Run, Sequence[Run]]",
+    runs: Side,
     stage: Optional[str] = None,
     operations: Optional[Sequence[str]] = None,
     time: str = "response",
@@ -212,9 +214,10 @@ def cdf(
     ten operations lie beyond.
     """
     figure, axes = _figure(ax, COLUMN)
-    several = len(_named(runs)) > 1
+    found = _named(runs)
+    several = len(found) > 1
     at = 0
-    for run in _named(runs):
+    for run in found:
         for label, one in _labelled(run, several, _chosen(run, stage, operations)):
             histogram = one.histogram(time)
             if not histogram:
@@ -283,7 +286,7 @@ def _ladders(run: Run) -> Dict[str, List[Stage]]:
 
 
 def knee(
-    runs: "Union[Run, Sequence[Run]]", figure: str = "response_ms.p95", ax: "Optional[Axes]" = None
+    runs: Side, figure: str = "response_ms.p95", ax: "Optional[Axes]" = None
 ) -> "Figure":
     """Latency against throughput: one point per load, joined in the order of load; where it turns up is the knee.
 
@@ -292,9 +295,10 @@ def knee(
     throughput is their sum and the latency that of the slowest.
     """
     drawing, axes = _figure(ax, COLUMN)
-    several = len(_named(runs)) > 1
+    found = _named(runs)
+    several = len(found) > 1
     lines: List[Tuple[str, List[Tuple[float, float, float, float, float]]]] = []
-    for run in _named(runs):
+    for run in found:
         ladders = _ladders(run)
         for group, stages in ladders.items():
             points = _points(stages, figure)
@@ -332,10 +336,11 @@ def _points(stages: Sequence[Stage], figure: str) -> List[Tuple[float, float, fl
     return sorted(points)
 
 
-def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
+def heatmap(run: RunLike, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
     """How many operations took how long when: time along, response time up (log), darker = more. Shows modes and stalls: where
     nothing ended is nothing drawn."""
     figure, axes = _figure(ax, (7.0, 3.0))
+    run = as_run(run)
     one = run.operation(stage, operation)
     columns = run._by_interval(one, time)
     edges = [edge / 1e6 for _, _, histogram in columns for edge, _ in histogram.steps_ns()]
@@ -375,11 +380,11 @@ def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "O
     return figure
 
 
-def sizes(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
+def sizes(run: RunLike, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
     """Times by size of object: from p50 to p99 of each class, with the mean; needs objects of several sizes."""
     check_time(time)
     figure, axes = _figure(ax, COLUMN)
-    classes = run.operation(stage, operation).record.get("size_classes") or []
+    classes = as_run(run).operation(stage, operation).record.get("size_classes") or []
     if not classes:
         raise CosmarkError(f"{operation} of {stage} has objects of one size class only")
     for at, one in enumerate(classes):
@@ -430,7 +435,7 @@ def _at(histogram: Histogram, share: float) -> float:
 
 
 def violin(
-    runs: "Union[Run, Sequence[Run]]",
+    runs: Side,
     stage: Optional[str] = None,
     operations: Optional[Sequence[str]] = None,
     by_size: bool = False,
@@ -442,9 +447,10 @@ def violin(
     have their median only.
     """
     figure, axes = _figure(ax, (7.0, 3.0))
-    several = len(_named(runs)) > 1
+    found = _named(runs)
+    several = len(found) > 1
     shapes: List[Tuple[str, int, Histogram]] = []
-    for at, run in enumerate(_named(runs)):
+    for at, run in enumerate(found):
         for label, one in _labelled(run, several, _chosen(run, stage, operations)):
             own = one.histograms_by_size() if by_size else {"": one.histogram()}
             for size, histogram in own.items():
@@ -482,7 +488,7 @@ _PARTS = (
 
 
 def time_spent(
-    runs: "Union[Run, Sequence[Run]]",
+    runs: Side,
     stage: Optional[str] = None,
     operations: Optional[Sequence[str]] = None,
     share: bool = False,
@@ -490,9 +496,10 @@ def time_spent(
 ) -> "Figure":
     """What mean response times went into: a stacked bar per operation, class of size and run, in ms or as ``share``."""
     figure, axes = _figure(ax, (7.0, 3.0))
-    several = len(_named(runs)) > 1
+    found = _named(runs)
+    several = len(found) > 1
     stacks: List[Tuple[str, Dict[str, Any]]] = []
-    for run in _named(runs):
+    for run in found:
         for name, one in _labelled(run, several, _chosen(run, stage, operations)):
             parts = [(name, one.record)]
             parts += [(f"{name} {_plain(str(size.get('label')))}", size) for size in one.record.get("size_classes") or []]
@@ -521,7 +528,7 @@ def time_spent(
 def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Optional[Axes]" = None) -> "Figure":
     """Bars per operation, the first side = 1.0; whiskers are 95 % intervals over repetitions (two or more of a side).
 
-    ``sides`` is name to run or repetitions: ``{"swift": [r1, r2, r3], "ceph": [r4, r5, r6]}``.
+    ``sides`` is name to run or repetitions: ``{"swift": [r1, r2, r3], "ceph": [r4, r5, r6]}``; paths of runs do, too.
     """
     drawing, axes = _figure(ax, COLUMN)
     if not sides:

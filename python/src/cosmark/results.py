@@ -925,6 +925,22 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
     raise CosmarkError(f"no run {run} in {root}; the newest there: {shown}")
 
 
+#: A run, or what :func:`cosmark.open` takes for one: a directory, a number, ``last``.
+RunLike = Union[Run, str, int, "os.PathLike[str]"]
+
+
+def as_run(run: RunLike) -> Run:
+    """The run itself; what only names one is opened."""
+    return run if isinstance(run, Run) else Run(find(run))
+
+
+def as_runs(runs: Union[RunLike, Sequence[RunLike]]) -> List[Run]:
+    """One or several; a text is one and not its letters."""
+    if isinstance(runs, (Run, str, int, os.PathLike)):
+        return [as_run(runs)]
+    return [as_run(one) for one in runs]
+
+
 def _never_began(path: Path) -> bool:
     """It is over, and none of its stages made load; or it was cut off before it had a record. One that cannot be read made
     load, as far as anybody knows."""
