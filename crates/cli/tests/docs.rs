@@ -609,13 +609,14 @@ fn texts_of(place: &Path, kinds: &[&str], into: &mut String) {
 #[test]
 fn every_test_of_what_was_found_wrong_is_there() {
     let page = fs::read_to_string(root().join("docs/extend/kept-right.md")).unwrap();
-    let (mut rust, mut console) = (String::new(), String::new());
+    let (mut rust, mut console, mut python) = (String::new(), String::new(), String::new());
     texts_of(&root().join("crates"), &[".rs"], &mut rust);
     texts_of(&root().join("console/src"), &[".test.ts"], &mut console);
     texts_of(&root().join("console/e2e"), &[".mjs"], &mut console);
+    texts_of(&root().join("python/tests"), &[".py"], &mut python);
     let is_there = |name: &str| {
         let of_rust = !name.contains(' ') && rust.contains(&format!("fn {name}("));
-        of_rust || (name.contains(' ') && console.contains(name))
+        of_rust || python.contains(&format!("def {name}(")) || (name.contains(' ') && console.contains(name))
     };
     let names = names_in_last_column(&page);
     assert!(names.len() > 40, "{names:?}");
