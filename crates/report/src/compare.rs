@@ -6,6 +6,7 @@
 //! called one.
 
 mod bounds;
+mod estimates;
 mod faults;
 mod load;
 mod rows;

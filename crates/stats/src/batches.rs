@@ -2,6 +2,7 @@
 //! bootstrap draws from.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
@@ -9,6 +10,9 @@ use cosmark_metrics::OpSnapshot;
 
 /// More batches are merged in pairs: enough for any block length, little in memory.
 pub const MOST_BATCHES: usize = 512;
+
+/// What is missing to a whole batch is nothing where it is no more than this part of it.
+const NEARLY_WHOLE: u64 = 100;
 
 /// What ended in one batch.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,9 +134,11 @@ impl Batches {
     }
 
     /// Adds empty batches up to this length, and leaves out what lies behind the last whole batch: the last, short one
-    /// would look slow.
+    /// would look slow. One that is whole but for a hundredth is whole: windows are some ms longer or shorter than they
+    /// were to be.
     pub fn close(&mut self, window_ns: u64) {
-        let whole = usize::try_from(window_ns / self.width_ns).unwrap_or(MOST_BATCHES).clamp(1, MOST_BATCHES);
+        let whole = window_ns.saturating_add(self.width_ns / NEARLY_WHOLE) / self.width_ns;
+        let whole = usize::try_from(whole).unwrap_or(MOST_BATCHES).clamp(1, MOST_BATCHES);
         self.batches.resize(whole, Batch::default());
     }
 
@@ -207,6 +213,98 @@ impl Batch {
         let sum: f64 = self.times.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         (count > 0).then(|| sum / count as f64)
     }
+}
+
+/// Logged slices that differ by less than this part of them are of one length.
+const JITTER: u32 = 50;
+/// Logs have whole ms, of a start and of a length.
+const ROUNDED: Duration = Duration::from_millis(2);
+/// Slices are never shorter, unless the window is.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// The slices in which the window of one operation was logged, counted from any moment. One in which nothing ended is not
+/// there, and those at both ends of a window may be cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slices {
+    /// When the first of the longest begins, and how long these are.
+    origin: Duration,
+    width: Duration,
+    /// From when to when there are any.
+    first: Duration,
+    last: Duration,
+}
+
+impl Slices {
+    /// Those before, if there are any, and one more.
+    #[must_use]
+    pub fn and(before: Option<Self>, start: Duration, length: Duration) -> Self {
+        let (end, width) = (start.saturating_add(length), length.max(SHORTEST));
+        let Some(before) = before else { return Self { origin: start, width, first: start, last: end } };
+        let all = Self { first: before.first.min(start), last: before.last.max(end), ..before };
+        if width > all.width + all.width / JITTER {
+            Self { origin: start, width, ..all }
+        } else if start < all.origin && width + width / JITTER >= all.width {
+            Self { origin: start, ..all }
+        } else {
+            all
+        }
+    }
+
+    /// The whole slices of a window that is so long and began then, where that is known: else it began with the first slice.
+    /// Those that are not there because nothing ended in them count, too.
+    #[must_use]
+    pub fn whole(&self, began: Option<Duration>, window: Option<Duration>) -> WholeSlices {
+        let Self { origin, width, first, last } = *self;
+        let window = window.unwrap_or(last.saturating_sub(first));
+        let began = began.unwrap_or(first).min(first);
+        // Nothing that is logged lies outside of its window: the other end tells where that is.
+        let is_possible = last <= began.saturating_add(window).saturating_add(width);
+        let began = if is_possible { began } else { first };
+        let room = (width / JITTER / 2).max(ROUNDED);
+        let late = origin.saturating_add(room).saturating_sub(began).as_nanos() % width.as_nanos();
+        let late = Duration::from_nanos(u64::try_from(late).unwrap_or(u64::MAX));
+        let missing = if late > 2 * room { late.saturating_sub(room) } else { Duration::ZERO };
+        WholeSlices {
+            origin: began.saturating_add(late).saturating_sub(room),
+            width,
+            reach: window.saturating_sub(missing),
+        }
+    }
+}
+
+/// Where the whole slices of a window lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WholeSlices {
+    origin: Duration,
+    width: Duration,
+    /// From the first of them to the end of the window.
+    reach: Duration,
+}
+
+impl WholeSlices {
+    /// Empty batches of their length.
+    #[must_use]
+    pub fn batches(&self) -> Batches {
+        Batches::new(nanoseconds(self.width))
+    }
+
+    /// Adds what is logged of one slice. What lies before the first whole one is left out.
+    pub fn add(&self, batches: &mut Batches, start: Duration, length: Duration, times: &Histogram<u64>) {
+        // The middle of a slice tells its batch.
+        let middle = start.saturating_add(length / 2);
+        if let Some(offset) = middle.checked_sub(self.origin) {
+            batches.add_times(nanoseconds(offset), times);
+        }
+    }
+
+    /// Adds empty batches up to the end of the window, and leaves out what is no whole one there.
+    pub fn close(&self, batches: &mut Batches) {
+        batches.close(nanoseconds(self.reach));
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// How many of `count` ordered values lie at or below the quantile, 1 or more.
@@ -300,5 +398,44 @@ mod tests {
         assert_eq!(joined.batches().len(), 8);
         joined.cut(5);
         assert_eq!(joined.total().failed, 0);
+    }
+
+    #[test]
+    fn the_whole_slices_of_a_window_are_all_of_it_but_for_some_ms_and_what_is_cut_off() {
+        let ms = Duration::from_millis;
+        // Ten a second; which slices there are, when the window began and how long it was: how many are whole, and in which
+        // of them something ended.
+        type Case<'a> = (&'a [(u64, u64)], Option<u64>, u64, &'a [u64]);
+        let all: Vec<(u64, u64)> = (0..8).map(|k| (300 + k * 1000, 1000)).collect();
+        let and = |own: &[(u64, u64)], more: &[(u64, u64)]| [own, more].concat();
+        let (short, long) = (and(&all[..7], &[(7300, 990)]), and(&all, &[(8300, 10)]));
+        let cut = and(&and(&[(800, 500)], &all[1..]), &[(8300, 500)]);
+        let cases: [Case<'_>; 9] = [
+            (&all, Some(300), 8000, &[1; 8]),
+            (&short, Some(301), 7990, &[1; 8]),
+            (&long, Some(299), 8010, &[1; 8]),
+            (&all, None, 8000, &[1; 8]),
+            // What is cut off at the ends is no slice.
+            (&cut, Some(800), 8000, &[1; 7]),
+            (&cut, None, 8000, &[1; 7]),
+            // Nothing ended in the first two seconds, or in the last.
+            (&all[2..], Some(300), 8000, &[0, 0, 1, 1, 1, 1, 1, 1]),
+            (&all[..7], Some(300), 8000, &[1, 1, 1, 1, 1, 1, 1, 0]),
+            // A clock that cannot be right.
+            (&all, Some(0), 2000, &[1; 2]),
+        ];
+        for (slices, began, window, wanted) in cases {
+            let seen = slices
+                .iter()
+                .fold(None, |seen, (start, length)| Some(Slices::and(seen, ms(*start), ms(*length))));
+            let whole = seen.unwrap().whole(began.map(ms), Some(ms(window)));
+            let (mut batches, ten) = (whole.batches(), times((1..=10).map(|k| k * 1_000_000)));
+            for (start, length) in slices {
+                whole.add(&mut batches, ms(*start), ms(*length), &ten.filled().unwrap());
+            }
+            whole.close(&mut batches);
+            let found: Vec<u64> = batches.batches().iter().map(|batch| batch.ok / 10).collect();
+            assert_eq!(found, wanted, "{slices:?} {began:?} {window}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Verdict, open_file, open_run};
 use cosmark_metrics::nodes::costs;
 use cosmark_metrics::{FaultResult, OperationResult};
-use cosmark_stats::batches::Batches;
+use cosmark_stats::batches::{Batches, Slices};
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 
@@ -98,12 +98,12 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         let waits = stage.clients.iter().filter_map(|client| client.run_queue_wait_share_max);
         stages.push(LoadedStage { name: stage.name.clone(), waits: waits.reduce(f64::max), operations });
     }
+    let began = add_failures(&run, &mut stages)?;
     if run.record.fio.is_some() {
         add_rates(&run, &mut stages)?;
     } else {
-        add_times(&run, &mut stages)?;
+        add_times(&run, &mut stages, &began)?;
     }
-    add_failures(&run, &mut stages)?;
     join_rounds(&mut stages);
     Ok(Loaded {
         label: label.to_owned(),
@@ -214,39 +214,52 @@ pub(super) fn rates(steps: &[(f64, f64)]) -> Vec<(f64, Option<f64>)> {
     rates
 }
 
-/// Reads what ended and failed over time, where something failed. A file that is not there leaves it out.
-fn add_failures(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
-    let mut places = BTreeMap::new();
+/// A stage of a run and an operation of it, by their numbers.
+type Place = (usize, usize);
+
+/// Reads what ended and failed over time, where something failed, and gives when the window of each operation began, since the
+/// load of its stage did. A file that is not there leaves both out.
+fn add_failures(run: &Run, stages: &mut [LoadedStage]) -> Result<BTreeMap<Place, Duration>, ArchiveError> {
+    let mut places: BTreeMap<(&str, &str), Place> = BTreeMap::new();
+    let mut failed: BTreeMap<Place, BTreeMap<u64, (u64, u64)>> = BTreeMap::new();
     for (s, stage) in run.record.stages.iter().enumerate() {
-        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.failed > 0) {
-            places.insert((stage.id.clone(), op.tag.clone()), (s, o));
+        for (o, op) in stage.operations.iter().enumerate() {
+            places.insert((stage.id.as_str(), op.tag.as_str()), (s, o));
+            if op.failed > 0 {
+                failed.insert((s, o), BTreeMap::new());
+            }
         }
     }
-    if places.is_empty() {
-        return Ok(());
-    }
-    let mut found: BTreeMap<(usize, usize), BTreeMap<u64, (u64, u64)>> = BTreeMap::new();
-    run.intervals(|line| {
-        let Some(place) = places.get(&(line.stage, line.tag)).filter(|_| line.phase == "window") else {
-            return;
-        };
+    let mut began: BTreeMap<Place, f64> = BTreeMap::new();
+    let read = run.intervals(|line| {
+        let place = places.get(&(line.stage.as_str(), line.tag.as_str()));
+        let Some(place) = place.filter(|_| line.phase == "window") else { return };
+        let start_s = line.start_s.max(0.0);
+        let first_s = began.entry(*place).or_insert(start_s);
+        *first_s = first_s.min(start_s);
         // Drivers and late lines share an interval that begins at the same moment.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "ms since the stage began"
         )]
-        let at_ms = (line.start_s.max(0.0) * 1e3) as u64;
-        let (ended, failed) = found.entry(*place).or_default().entry(at_ms).or_default();
-        *ended += line.ok + line.failed;
-        *failed += line.failed;
-    })?;
-    for ((s, o), over_time) in found {
+        let at_ms = (start_s * 1e3) as u64;
+        if let Some(over_time) = failed.get_mut(place) {
+            let (ended, failed) = over_time.entry(at_ms).or_default();
+            *ended += line.ok + line.failed;
+            *failed += line.failed;
+        }
+    });
+    if !failed.is_empty() {
+        read?;
+    }
+    for ((s, o), over_time) in failed {
         if let Some(op) = stages.get_mut(s).and_then(|stage| stage.operations.get_mut(o)) {
             op.ended = over_time.into_values().collect();
         }
     }
-    Ok(())
+    let since = |(place, began_s): (Place, f64)| Some((place, Duration::try_from_secs_f64(began_s).ok()?));
+    Ok(began.into_iter().filter_map(since).collect())
 }
 
 /// Gives the rounds of a repeated stage (`main-r1`, `main-r2`, ..) the name that they share, so that they count as runs of it.
@@ -263,14 +276,13 @@ pub(super) fn join_rounds(stages: &mut [LoadedStage]) {
     }
 }
 
-/// Where the slices of a stage lie.
-struct Grid {
-    origin: Duration,
-    width: Duration,
-}
-
-/// Reads the histogram log once, for all operations.
-fn add_times(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
+/// Reads the histogram log twice, for all operations: where the slices of each lie, then what is in them. `began` is when the
+/// window of an operation began, since the load of its stage did.
+fn add_times(
+    run: &Run,
+    stages: &mut [LoadedStage],
+    began: &BTreeMap<Place, Duration>,
+) -> Result<(), ArchiveError> {
     let mut places = BTreeMap::new();
     for (s, stage) in run.record.stages.iter().enumerate() {
         for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.ok > 0) {
@@ -280,51 +292,40 @@ fn add_times(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> 
     if places.is_empty() {
         return Ok(());
     }
-    let grids = grids(run, &places)?;
+    let mut seen: BTreeMap<Place, Slices> = BTreeMap::new();
     for entry in run.histograms()? {
         let entry = entry?;
-        let Some((s, o)) = places.get(&entry.tag) else { continue };
-        let Some(grid) = grids.get(s) else { continue };
-        // The middle of a slice tells its batch; what lies before the first whole slice is left out.
-        let middle = entry.start + entry.length / 2;
-        let Some(offset) = middle.checked_sub(grid.origin) else { continue };
-        let Some(op) = stages.get_mut(*s).and_then(|stage| stage.operations.get_mut(*o)) else { continue };
-        let width_ns = u64::try_from(grid.width.as_nanos()).unwrap_or(u64::MAX);
-        let batches = op.batches.get_or_insert_with(|| Batches::new(width_ns));
-        batches.add_times(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX), &entry.histogram);
+        let Some(place) = places.get(&entry.tag) else { continue };
+        let before = seen.get(place).copied();
+        seen.insert(*place, Slices::and(before, entry.start, entry.length));
     }
-    for (s, stage) in stages.iter_mut().enumerate() {
-        let Some(grid) = grids.get(&s) else { continue };
-        for op in &mut stage.operations {
-            if let (Some(batches), Some(window_s)) = (&mut op.batches, op.window_s) {
-                // A slice may be missing at the front.
-                let length = Duration::try_from_secs_f64(window_s.min(1e9)).unwrap_or_default();
-                let length = length.saturating_sub(grid.width / 100);
-                batches.close(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
-            }
+    let mut slices = BTreeMap::new();
+    for (place, seen) in &seen {
+        let (s, o) = *place;
+        let loads = run.record.stages.get(s).and_then(|stage| stage.load_started).zip(run.record.submitted);
+        let load = loads.and_then(|(load, base)| Duration::try_from(load.duration_since(base)).ok());
+        let began = load.zip(began.get(place)).map(|(load, began)| load.saturating_add(*began));
+        let op = stages.get(s).and_then(|stage| stage.operations.get(o));
+        let window = op.and_then(|op| Duration::try_from_secs_f64(op.window_s?.min(1e9)).ok());
+        slices.insert(*place, seen.whole(began, window));
+    }
+    for entry in run.histograms()? {
+        let entry = entry?;
+        let Some(place) = places.get(&entry.tag) else { continue };
+        let Some(whole) = slices.get(place) else { continue };
+        let Some(op) = stages.get_mut(place.0).and_then(|stage| stage.operations.get_mut(place.1)) else {
+            continue;
+        };
+        let batches = op.batches.get_or_insert_with(|| whole.batches());
+        whole.add(batches, entry.start, entry.length, &entry.histogram);
+    }
+    for ((s, o), whole) in slices {
+        let op = stages.get_mut(s).and_then(|stage| stage.operations.get_mut(o));
+        if let Some(batches) = op.and_then(|op| op.batches.as_mut()) {
+            whole.close(batches);
         }
     }
     Ok(())
-}
-
-/// Origin and width of the whole slices of each stage.
-fn grids(
-    run: &Run,
-    places: &BTreeMap<String, (usize, usize)>,
-) -> Result<BTreeMap<usize, Grid>, ArchiveError> {
-    let mut grids: BTreeMap<usize, Grid> = BTreeMap::new();
-    for entry in run.histograms()? {
-        let entry = entry?;
-        let Some((s, _)) = places.get(&entry.tag) else { continue };
-        let length = entry.length.max(Duration::from_millis(50));
-        let grid = grids.entry(*s).or_insert(Grid { origin: entry.start, width: length });
-        if length > grid.width + grid.width / 50 {
-            *grid = Grid { origin: entry.start, width: length };
-        } else if entry.start < grid.origin && length + length / 50 >= grid.width {
-            grid.origin = entry.start;
-        }
-    }
-    Ok(grids)
 }
 
 fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {

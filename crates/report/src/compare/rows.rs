@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cosmark_metrics::PERCENTILES;
-use cosmark_metrics::results::{Amount, Metric, Statistic};
-use cosmark_stats::batches::Batches;
-use cosmark_stats::bootstrap::{Estimate, estimate, mean, median};
+use cosmark_metrics::results::{Metric, Statistic};
+use cosmark_stats::bootstrap::{Estimate, mean, median};
 use cosmark_stats::difference::{longer_by, of_logarithms};
 use cosmark_stats::rank::{least_p, mann_whitney};
 use cosmark_stats::settle::share;
@@ -13,6 +11,7 @@ use cosmark_stats::special::normal_cdf;
 use cosmark_stats::steady::mser5_cut;
 
 use super::bounds::{Ends, Room};
+use super::estimates::{of_batches, of_intervals};
 use super::load::{Loaded, LoadedOperation};
 use super::{Options, Outcome, Row, Within, compared, unit};
 
@@ -21,10 +20,6 @@ const SEED: u64 = 0xc0_5a;
 const SHORTEST_S: f64 = 30.0;
 /// Mean sizes further apart than this are different objects.
 const SAME_SIZE: f64 = 0.02;
-
-/// Fewer operations, or fewer intervals with any, say nothing about times.
-const LEAST_TIMES: u64 = 20;
-const LEAST_FILLED: usize = 3;
 
 /// What one pair of sides gives before the size of the family is known.
 pub struct Drafts {
@@ -529,71 +524,26 @@ fn single_data(a: &LoadedOperation, b: &LoadedOperation, metric: &Metric) -> Opt
         Some(batches) => of_batches(op, batches, metric, seed),
         None => of_intervals(&op.intervals, metric, seed),
     };
+    let (of_a, of_b) = (of(a, SEED)?, of(b, SEED + 1)?);
+    // Timelines of COSBench have intervals of any length: what they say has no unit.
+    let shown = value(a, metric).zip(value(b, metric)).filter(|(a, b)| *a > 0.0 && *b > 0.0);
+    let (of_a, of_b) = match shown {
+        Some((shown_a, shown_b)) => (as_shown(a, of_a, shown_a), as_shown(b, of_b, shown_b)),
+        None => (of_a, of_b),
+    };
     // COSBench's default interval: it does not say how long its windows were.
     #[expect(clippy::cast_precision_loss, reason = "a number of intervals")]
     let guessed = 5.0 * a.intervals.len().max(b.intervals.len()) as f64;
-    Some(Data::Single(of(a, SEED)?, of(b, SEED + 1)?, window_s.unwrap_or(guessed)))
+    Some(Data::Single(of_a, of_b, window_s.unwrap_or(guessed)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and times need no more than 53 bits")]
-fn of_batches(op: &LoadedOperation, batches: &Batches, metric: &Metric, seed: u64) -> Option<Estimate> {
-    let list = batches.batches();
-    let counts: Vec<f64> = list.iter().map(|batch| batch.ok as f64).collect();
-    let weigh = |values: &[f64], weights: &[u32]| -> f64 {
-        values.iter().zip(weights).map(|(v, w)| v * f64::from(*w)).sum()
-    };
-    let total = |weights: &[u32]| weights.iter().map(|w| f64::from(*w)).sum::<f64>();
-    let log = |value: f64| (value > 0.0).then(|| value.ln());
-    let quantile = match metric.statistic {
-        Statistic::Rate(Amount::Operations) => {
-            return estimate(&counts, seed, |w| log(weigh(&counts, w) / total(w)));
-        }
-        Statistic::Mean => None,
-        Statistic::Quantile(quantile) => Some(quantile),
-        Statistic::Rate(Amount::Bytes) | Statistic::Failures | Statistic::Successes | Statistic::Value => {
-            return None;
-        }
-    };
-    // Times that all come from one moment look as if they never varied.
-    if op.published.ok < LEAST_TIMES || counts.iter().filter(|count| **count > 0.0).count() < LEAST_FILLED {
-        return None;
-    }
-    let Some(quantile) = quantile else {
-        let sums: Vec<f64> =
-            list.iter().map(|batch| batch.mean_ns().unwrap_or(0.0) * batch.ok as f64).collect();
-        let overall = weigh(&sums, &vec![1; sums.len()]) / counts.iter().sum::<f64>().max(1.0);
-        let residuals: Vec<f64> = sums.iter().zip(&counts).map(|(s, n)| s - overall * n).collect();
-        return estimate(&residuals, seed, |w| log(weigh(&sums, w) / weigh(&counts, w)));
-    };
-    let needs = PERCENTILES.iter().find(|p| p.quantile == quantile).map_or(0, |p| p.needs());
-    if op.published.ok < needs {
-        return None;
-    }
-    let limit = batches.total().quantile_ns(quantile)?;
-    // What each batch has beyond the quantile, more than its part.
-    let residuals: Vec<f64> =
-        list.iter().map(|b| b.beyond(limit) as f64 - (1.0 - quantile) * b.ok as f64).collect();
-    let quantiles = batches.quantiles();
-    estimate(&residuals, seed, |w| quantiles.weighted_ns(w, quantile).and_then(|ns| log(ns as f64)))
-}
+/// Resolution of the times: three significant digits.
+const RESOLUTION: f64 = 1e-3;
 
-/// COSBench's timelines: counts and means only.
-fn of_intervals(intervals: &[(f64, Option<f64>)], metric: &Metric, seed: u64) -> Option<Estimate> {
-    let counts: Vec<f64> = intervals.iter().map(|interval| interval.0).collect();
-    let weigh = |values: &[f64], weights: &[u32]| -> f64 {
-        values.iter().zip(weights).map(|(v, w)| v * f64::from(*w)).sum()
-    };
-    let log = |value: f64| (value > 0.0 && value.is_finite()).then(|| value.ln());
-    match metric.statistic {
-        Statistic::Rate(Amount::Operations) => {
-            estimate(&counts, seed, |w| log(weigh(&counts, w) / w.iter().map(|w| f64::from(*w)).sum::<f64>()))
-        }
-        Statistic::Mean => {
-            let sums: Vec<f64> = intervals.iter().map(|(n, mean)| n * mean.unwrap_or(0.0)).collect();
-            let overall = sums.iter().sum::<f64>() / counts.iter().sum::<f64>().max(1.0);
-            let residuals: Vec<f64> = sums.iter().zip(&counts).map(|(s, n)| s - overall * n).collect();
-            estimate(&residuals, seed, |w| log(weigh(&sums, w) / weigh(&counts, w)))
-        }
-        _ => None,
-    }
+/// A ratio is that of the figures that are shown. Batches lack what is no whole one at an end of the window: by how much a figure
+/// is another one because of that is as far as it may be off, too.
+fn as_shown(op: &LoadedOperation, found: Estimate, shown: f64) -> Estimate {
+    let value = shown.ln();
+    let moved = if op.batches.is_some() { ((value - found.value).abs() - RESOLUTION).max(0.0) } else { 0.0 };
+    Estimate { value, error: found.error.hypot(moved), ..found }
 }

@@ -1,10 +1,17 @@
 //! Comparisons of archives that are made here, with and without a difference.
 
+use std::path::Path;
+use std::time::Duration;
+
+use cosmark_archive::{
+    Archive, HostRecord, IntervalLine, NewRun, RunState, StageState, StageTables, Timestamp,
+};
 use cosmark_metrics::results::{Bound, Cause, Spread};
-use cosmark_metrics::{Latencies, Latency, OperationResult};
+use cosmark_metrics::{Latencies, Latency, OpSnapshot, OperationResult, Phase, Sample, Snapshot};
 use cosmark_stats::batches::Batches;
 use cosmark_stats::bootstrap::Random;
 use cosmark_workload::units::columns_of;
+use cosmark_workload::{Environment, Format, parse, to_yaml};
 
 use super::load::{LoadedOperation, LoadedStage};
 use super::*;
@@ -682,4 +689,126 @@ fn bounds_stand_beside_the_values_and_a_condition_that_they_leave_open_is_no_pas
     let (fails, untested) = gate(&sides, &["p50 +5%"], false);
     assert!(!fails && untested.len() == 1 && untested[0].contains("the client of B"), "{untested:?}");
     assert_eq!(gate(&sides, &["p50 +5%"], true), (false, vec![]));
+}
+
+/// An archive, read again, of a window that begins so many ms after its load and is so long. `second` says how many reads end in
+/// each second of it, and how many us they take. Its slices are those of a load: a second long, and cut where the window is.
+fn archived(root: &Path, (from_ms, window_ms): (u64, u64), second: impl Fn(u64) -> (u64, u64)) -> Loaded {
+    let text = "name: known\nstorage: {type: none}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, runtime: 8s, \
+                operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+    let (workload, mistakes) = parse(text, Format::Yaml, &Environment::default());
+    let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+    let submitted: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
+    let begun = submitted + Duration::from_micros(3_217_400);
+    let new = NewRun {
+        number: None,
+        workload: &workload,
+        seed: Some(7),
+        source: None,
+        config_xml: "<workload/>",
+        config_yaml: &to_yaml(&workload),
+        host: HostRecord::default(),
+        submitted,
+    };
+    let mut run = Archive::open(root).unwrap().begin(&new).unwrap();
+    run.set_load_started(0, begun);
+    run.enter_stage(0, StageState::Running, begun).unwrap();
+    let (mut all, mut start_ms) = (OpSnapshot::default(), from_ms);
+    let to_ms = from_ms + window_ms;
+    while start_ms < to_ms {
+        let end_ms = to_ms.min((start_ms / 1000 + 1) * 1000);
+        let (count, us) = second((start_ms - from_ms) / 1000);
+        let mut op = OpSnapshot::default();
+        for k in 0..count * (end_ms - start_ms) / 1000 {
+            let ns = us * (1000 + k % 50);
+            let (sent_ns, first_byte_ns) = (1, 1 + ns / 2);
+            let times = Sample { due_ns: 1, sent_ns, first_byte_ns, end_ns: 1 + ns, ..Sample::default() };
+            op.add(&times, false);
+        }
+        let (start_ns, end_ns) = (start_ms * 1_000_000, end_ms * 1_000_000);
+        let slice = Snapshot { work: 0, phase: Phase::Window, start_ns, end_ns, ops: vec![op.clone()] };
+        run.append_histograms(0, begun + Duration::from_nanos(start_ns), &slice).unwrap();
+        let (start_s, end_s) = (start_ms as f64 / 1e3, end_ms as f64 / 1e3);
+        let line = IntervalLine::of("d1", Phase::Window, start_s, end_s, &op);
+        run.append_work_interval(0, 0, vec![line]).unwrap();
+        all.merge(&op);
+        start_ms = end_ms;
+    }
+    let ended = begun + Duration::from_millis(to_ms);
+    let mut record = run.record().stages[0].clone();
+    record.set_results(&workload.stages[0], 0, &[(window_ms as f64 / 1e3, vec![all.clone()])]);
+    record.enter(StageState::Completed, ended);
+    run.end_stage(0, record).unwrap();
+    let mut record = run.record().clone();
+    (record.state, record.ended) = (RunState::Finished, Some(ended));
+    run.finish(&record, &[StageTables::of(&[all])]).unwrap();
+    load("x", run.path()).unwrap()
+}
+
+/// Every row of two single runs has the ratio of the figures that it shows, and that lies in its interval.
+fn ratios_are_of_what_is_shown(comparison: &Comparison, about: &str) {
+    for word in ["throughput", "mean", "p50", "p95"] {
+        let row = comparison.rows().find(|row| row.metric.names.compare == word).unwrap();
+        let ratio = row.ratio.unwrap();
+        assert!((ratio / (row.b.unwrap() / row.a.unwrap()) - 1.0).abs() < 1e-9, "{about}: {row:?}");
+        assert!(row.low.unwrap() <= ratio && ratio <= row.high.unwrap(), "{about}: {row:?}");
+    }
+}
+
+#[test]
+fn the_last_second_of_a_window_counts_and_a_ratio_is_that_of_the_figures_that_are_shown() {
+    let root = tempfile::tempdir().unwrap();
+    let usual = (200, 10_000);
+    let idle_first = |second: u64| if second == 0 { (0, 0) } else { usual };
+    for (from_ms, window_ms, idle) in
+        [(0, 7_990, false), (0, 8_000, false), (0, 8_010, false), (0, 8_000, true), (3_500, 8_000, false)]
+    {
+        let about = format!("{window_ms} ms from {from_ms} ms, first second idle: {idle}");
+        let before_last = |second: u64| if idle { idle_first(second) } else { usual };
+        let a = archived(root.path(), (from_ms, window_ms), before_last);
+        let dip = |second: u64| if second >= 7 { (20, 90_000) } else { before_last(second) };
+        let b = archived(root.path(), (from_ms, window_ms), dip);
+        let counts: Vec<u64> = [&a, &b]
+            .into_iter()
+            .flat_map(|run| run.stages[0].operations[0].batches.as_ref().unwrap().batches())
+            .map(|batch| batch.ok)
+            .collect();
+        let of_run = |last: u64| {
+            let mut counts = vec![200; 8];
+            (counts[0], counts[7]) = (if idle { 0 } else { 200 }, last);
+            counts
+        };
+        let [last_of_a, last_of_b] = if window_ms == 7_990 { [198, 19] } else { [200, 20] };
+        let is_cut = from_ms > 0;
+        let wanted = if is_cut { vec![200; 14] } else { [of_run(last_of_a), of_run(last_of_b)].concat() };
+        assert_eq!(counts, wanted, "{about}");
+        let comparison = compare(&[vec![a], vec![b]], &Options::default());
+        ratios_are_of_what_is_shown(&comparison, &about);
+        // The dip lies in the half of a slice that is no batch: they cannot say how usual it is.
+        assert!(!is_cut || !differs(&comparison), "{about}");
+    }
+}
+
+#[test]
+fn a_condition_sees_what_only_the_last_second_makes_of_a_figure() {
+    let root = tempfile::tempdir().unwrap();
+    let good = archived(root.path(), (0, 8_000), |_| (200, 100_000));
+    let of = |last_us: u64| {
+        let slow = |second: u64| (200, if second == 7 { last_us } else { 104_850 });
+        vec![archived(root.path(), (0, 8_000), slow)]
+    };
+    let fails = |b: Vec<Loaded>| gate(&[vec![good.clone()], b], &["mean +5%"], false).0;
+    assert!(fails(of(107_000)), "5.1 % of the whole, and 4.9 % without its last second");
+    assert!(!fails(of(104_850)));
+}
+
+#[test]
+fn runs_whose_batches_have_other_lengths_are_compared_as_rates() {
+    let mut random = Random::new(29);
+    let sides = [500, 600].map(|seconds| vec![run(&mut random, seconds, 20.0, 10.0, 0.0)]);
+    let width_ns = |side: &Vec<Loaded>| side[0].stages[0].operations[0].batches.as_ref().unwrap().width_ns();
+    assert_eq!(sides.each_ref().map(width_ns), [1_000_000_000, 2_000_000_000]);
+    let comparison = compare(&sides, &Options::default());
+    assert!(!differs(&comparison));
+    ratios_are_of_what_is_shown(&comparison, "batches of one and of two seconds");
 }

@@ -6,15 +6,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cosmark_archive::{ArchiveError, Run, StageRecord, TimeKind};
-use cosmark_stats::batches::Batches;
+use cosmark_stats::batches::{Slices, WholeSlices};
 
 use super::is_special;
-use crate::evidence::{Evidence, Logged, Outside, Step};
+use crate::evidence::{Evidence, Logged, OperationEvidence, Outside, Step};
 
 /// A longer log is not read: its run is so long that the published percentiles say the same.
 const MOST_LOG_BYTES: u64 = 256 << 20;
-/// Slices that differ by less are of one length.
-const JITTER: u32 = 50;
 
 /// Adds them to the operations of a stage. What cannot be read is left out: the bounds are then wider, or of the published
 /// percentiles.
@@ -22,11 +20,18 @@ pub(super) fn add(run: &Run, stage: &StageRecord, evidence: &mut Evidence) {
     let Evidence { operations, moving, .. } = evidence;
     let measured = || stage.operations.iter().filter(|operation| !is_special(&operation.op));
     let tags: Vec<&str> = measured().map(|operation| operation.tag.as_str()).collect();
-    for (op, logged) in operations.iter_mut().zip(logged(run, &tags).unwrap_or_default()) {
-        op.logged = logged;
-    }
-    for (op, steps) in operations.iter_mut().zip(steps(run, stage, &tags).unwrap_or_default()) {
+    let (steps, began) = steps(run, stage, &tags).unwrap_or_default();
+    for (op, steps) in operations.iter_mut().zip(steps) {
         op.steps = steps;
+    }
+    let window = |op: &OperationEvidence| Duration::try_from_secs_f64(op.window_s.min(1e9)).ok();
+    let windows: Vec<Window> = operations
+        .iter()
+        .enumerate()
+        .map(|(at, op)| Window { began: began.get(at).copied().flatten(), length: window(op) })
+        .collect();
+    for (op, logged) in operations.iter_mut().zip(logged(run, &tags, &windows).unwrap_or_default()) {
+        op.logged = logged;
     }
     if operations.iter().all(|op| op.ended() == 0) {
         let (found, window) = outside(run, stage, &tags).unwrap_or_default();
@@ -36,25 +41,16 @@ pub(super) fn add(run: &Run, stage: &StageRecord, evidence: &mut Evidence) {
         let under_way = operations.iter().fold(0, |all: u64, op| all.saturating_add(op.unfinished));
         *moving = window.and_then(|window| carried(run, stage, window, under_way));
     }
-    for op in operations {
-        let length = Duration::try_from_secs_f64(op.window_s.min(1e9)).unwrap_or_default();
-        let Logged { response, service, first_byte } = &mut op.logged;
-        for batches in [response, service, first_byte].into_iter().flatten() {
-            // A slice may be missing at the front.
-            let whole_ns = length.as_nanos().saturating_sub(u128::from(batches.width_ns() / 100));
-            batches.close(u64::try_from(whole_ns).unwrap_or(u64::MAX));
-        }
-    }
 }
 
-/// Where the slices of an operation lie: when the first whole one begins, and how long it is.
+/// The window of an operation, as far as it is known: when it began on the clock of the log, and how long it was.
 #[derive(Clone, Copy)]
-struct Grid {
-    origin: Duration,
-    width: Duration,
+struct Window {
+    began: Option<Duration>,
+    length: Option<Duration>,
 }
 
-fn logged(run: &Run, tags: &[&str]) -> Result<Vec<Logged>, ArchiveError> {
+fn logged(run: &Run, tags: &[&str], windows: &[Window]) -> Result<Vec<Logged>, ArchiveError> {
     let mut found: Vec<Logged> = tags.iter().map(|_| Logged::default()).collect();
     if run.histogram_bytes() > MOST_LOG_BYTES || tags.iter().all(|tag| tag.is_empty()) {
         return Ok(found);
@@ -65,42 +61,45 @@ fn logged(run: &Run, tags: &[&str]) -> Result<Vec<Logged>, ArchiveError> {
             places.insert(format!("{tag}.{}", kind.word()), (at, kind));
         }
     }
-    let mut grids: Vec<Option<Grid>> = vec![None; tags.len()];
+    let mut seen: Vec<Option<Slices>> = vec![None; tags.len()];
     for entry in run.histograms()? {
         let entry = entry?;
-        let Some((at, _)) = places.get(&entry.tag) else { continue };
-        let width = entry.length.max(Duration::from_millis(50));
-        let Some(grid) = grids.get_mut(*at) else { continue };
-        *grid = Some(match *grid {
-            Some(grid) if width > grid.width + grid.width / JITTER => Grid { origin: entry.start, width },
-            Some(grid) if entry.start < grid.origin && width + width / JITTER >= grid.width => {
-                Grid { origin: entry.start, ..grid }
-            }
-            Some(grid) => grid,
-            None => Grid { origin: entry.start, width },
-        });
+        let own = places.get(&entry.tag).and_then(|(at, _)| seen.get_mut(*at));
+        if let Some(own) = own {
+            *own = Some(Slices::and(*own, entry.start, entry.length));
+        }
     }
+    let whole = |(seen, window): (&Option<Slices>, &Window)| {
+        seen.as_ref().map(|seen| seen.whole(window.began, window.length))
+    };
+    let slices: Vec<Option<WholeSlices>> = seen.iter().zip(windows).map(whole).collect();
     for entry in run.histograms()? {
         let entry = entry?;
         let Some((at, kind)) = places.get(&entry.tag) else { continue };
-        let (Some(logged), Some(Some(grid))) = (found.get_mut(*at), grids.get(*at)) else { continue };
+        let (Some(logged), Some(Some(whole))) = (found.get_mut(*at), slices.get(*at)) else { continue };
         let batches = match kind {
             TimeKind::Response => &mut logged.response,
             TimeKind::Service => &mut logged.service,
             TimeKind::FirstByte => &mut logged.first_byte,
         };
-        // The middle of a slice tells its batch; what lies before the first whole slice is left out.
-        let middle = entry.start + entry.length / 2;
-        let Some(offset) = middle.checked_sub(grid.origin) else { continue };
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let batches = batches.get_or_insert_with(|| Batches::new(nanoseconds(grid.width)));
-        batches.add_times(nanoseconds(offset), &entry.histogram);
+        let batches = batches.get_or_insert_with(|| whole.batches());
+        whole.add(batches, entry.start, entry.length, &entry.histogram);
+    }
+    for (logged, whole) in found.iter_mut().zip(&slices) {
+        let Some(whole) = whole else { continue };
+        let Logged { response, service, first_byte } = logged;
+        for batches in [response, service, first_byte].into_iter().flatten() {
+            whole.close(batches);
+        }
     }
     Ok(found)
 }
 
+/// The steps of each operation, and when its window began on the clock of the log, where that is known.
+type Course = (Vec<Vec<Step>>, Vec<Option<Duration>>);
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "milliseconds of a run")]
-fn steps(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Vec<Step>>, ArchiveError> {
+fn steps(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Course, ArchiveError> {
     let mut found: Vec<BTreeMap<u64, Step>> = tags.iter().map(|_| BTreeMap::new()).collect();
     run.intervals(|line| {
         if line.stage != stage.id || line.phase != "window" {
@@ -122,7 +121,14 @@ fn steps(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Vec<Step>>
         // A window rarely begins and ends where an interval does.
         steps.into_values().filter(|step| step.seconds > 0.9 * longest).collect()
     };
-    Ok(found.into_iter().map(whole).collect())
+    let load = stage.load_started.zip(run.record.submitted);
+    let load = load.and_then(|(load, base)| Duration::try_from(load.duration_since(base)).ok());
+    let began = |steps: &BTreeMap<u64, Step>| {
+        let (first_ms, _) = steps.first_key_value()?;
+        Some(load?.saturating_add(Duration::from_millis(*first_ms)))
+    };
+    let began = found.iter().map(began).collect();
+    Ok((found.into_iter().map(whole).collect(), began))
 }
 
 /// What ended outside of the window, and from when to when the window was, seconds since the load began.
@@ -172,4 +178,79 @@ fn carried(run: &Run, stage: &StageRecord, (from_s, to_s): (f64, f64), under_way
     });
     // Nothing at all went over a connection that is counted: a file system, or a library with sockets of its own.
     (read.is_ok() && counted > 0 && all_s > 0.0).then(|| moved_s / all_s)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests {
+    use cosmark_archive::{
+        Archive, HostRecord, IntervalLine, NewRun, RunState, StageState, StageTables, Timestamp, open_run,
+    };
+    use cosmark_metrics::{OpSnapshot, Phase, Sample, Snapshot};
+    use cosmark_workload::{Environment, Format, parse, to_yaml};
+
+    use super::super::of_whole_stage;
+    use super::*;
+
+    /// How many reads there are in each batch of a window that begins so many ms after its load and is so long: 100 in each
+    /// second, and none in its first.
+    fn batches(from_ms: u64, window_ms: u64) -> Vec<u64> {
+        let text = "name: known\nstorage: {type: none}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+                    runtime: 8s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+        let (workload, mistakes) = parse(text, Format::Yaml, &Environment::default());
+        let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+        let submitted: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
+        let begun = submitted + Duration::from_micros(3_217_400);
+        let root = tempfile::tempdir().unwrap();
+        let new = NewRun {
+            number: None,
+            workload: &workload,
+            seed: Some(7),
+            source: None,
+            config_xml: "<workload/>",
+            config_yaml: &to_yaml(&workload),
+            host: HostRecord::default(),
+            submitted,
+        };
+        let mut run = Archive::open(root.path()).unwrap().begin(&new).unwrap();
+        run.set_load_started(0, begun);
+        run.enter_stage(0, StageState::Running, begun).unwrap();
+        let (mut all, mut start_ms) = (OpSnapshot::default(), from_ms);
+        while start_ms < from_ms + window_ms {
+            let end_ms = (from_ms + window_ms).min((start_ms / 1000 + 1) * 1000);
+            let count = if start_ms < from_ms + 1000 { 0 } else { (end_ms - start_ms) / 10 };
+            let mut op = OpSnapshot::default();
+            let time = Sample { due_ns: 1, sent_ns: 1, end_ns: 10_000_001, ..Sample::default() };
+            (0..count).for_each(|_| op.add(&time, false));
+            let (start_ns, end_ns) = (start_ms * 1_000_000, end_ms * 1_000_000);
+            let slice = Snapshot { work: 0, phase: Phase::Window, start_ns, end_ns, ops: vec![op.clone()] };
+            run.append_histograms(0, begun + Duration::from_nanos(start_ns), &slice).unwrap();
+            let (start_s, end_s) = (start_ms as f64 / 1e3, end_ms as f64 / 1e3);
+            let line = IntervalLine::of("d1", Phase::Window, start_s, end_s, &op);
+            run.append_work_interval(0, 0, vec![line]).unwrap();
+            all.merge(&op);
+            start_ms = end_ms;
+        }
+        let mut record = run.record().stages[0].clone();
+        record.set_results(&workload.stages[0], 0, &[(window_ms as f64 / 1e3, vec![all.clone()])]);
+        let ended = begun + Duration::from_millis(from_ms + window_ms);
+        record.enter(StageState::Completed, ended);
+        run.end_stage(0, record).unwrap();
+        let mut record = run.record().clone();
+        (record.state, record.ended) = (RunState::Finished, Some(ended));
+        run.finish(&record, &[StageTables::of(&[all])]).unwrap();
+        let read = open_run(run.path()).unwrap();
+        let evidence = of_whole_stage(&read, 0, &read.record.stages[0], Some(&workload));
+        let batches = evidence.operations[0].logged.response.as_ref().unwrap().batches();
+        batches.iter().map(|batch| batch.ok).collect()
+    }
+
+    #[test]
+    fn the_last_second_of_a_window_is_in_its_bounds_and_a_first_one_without_anything_is_too() {
+        assert_eq!(batches(0, 8_000), [0, 100, 100, 100, 100, 100, 100, 100]);
+        assert_eq!(batches(2_000, 7_990), [0, 100, 100, 100, 100, 100, 100, 99]);
+        assert_eq!(batches(0, 8_010), [0, 100, 100, 100, 100, 100, 100, 100]);
+        // What is cut off at both ends is no batch.
+        assert_eq!(batches(500, 8_000), [0, 100, 100, 100, 100, 100, 100]);
+    }
 }
