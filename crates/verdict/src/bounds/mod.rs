@@ -81,7 +81,7 @@ fn moves(
             Some(fell / shown.max(f64::MIN_POSITIVE))
         }
         Statistic::Rate(_) if evidence.pacing_of(&op.work) != Some(Pacing::Open) => {
-            kept_back(op, added).or(Some(1.0))
+            lost(evidence, op, added).or(Some(1.0))
         }
         _ => None,
     }
@@ -91,6 +91,42 @@ fn moves(
 fn kept_back(op: &OperationEvidence, added: &Added) -> Option<f64> {
     let share = added.mean_ms() / op.service.mean?.max(f64::MIN_POSITIVE);
     (share < 1.0).then(|| share / (1.0 - share))
+}
+
+/// By which share a loop that waits for its operations would have done more without what was added to them; `None` when that
+/// was all, and nothing limits it. A rate per worker makes no more than it asks for, whatever its client is like.
+fn lost(evidence: &Evidence, op: &OperationEvidence, added: &Added) -> Option<f64> {
+    let kept = kept_back(op, added);
+    let behind = evidence.works.iter().find(|work| work.name == op.work).and_then(|work| {
+        let due = work.pace_per_s.filter(|_| work.pacing == Pacing::Paced)? * op.window_s;
+        behind(evidence, &work.name, due)
+    });
+    match (kept, behind) {
+        (Some(kept), Some(behind)) => Some(kept.min(behind)),
+        (kept, behind) => kept.or(behind),
+    }
+}
+
+/// By which share of what ended more was due of a work; 0 where all that was due has ended, `None` where nothing has.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn behind(evidence: &Evidence, work: &str, due: f64) -> Option<f64> {
+    let ended: u64 = evidence.of_work(work).map(OperationEvidence::ended).sum();
+    (ended > 0).then(|| ((due - ended as f64) / ended as f64).max(0.0))
+}
+
+/// Whether what its client can have added to the operations of a work explains that it made less than the `due` ones.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(crate) fn is_held_up(evidence: &Evidence, work: &str, due: f64) -> bool {
+    let known = || {
+        let own = evidence.of_work(work).filter(|op| op.ended() > 0);
+        own.filter_map(|op| Some((op, op.service.mean?)))
+    };
+    let taken_ms: f64 = known().map(|(op, mean_ms)| op.ended() as f64 * mean_ms).sum();
+    let added_ms = |op: &OperationEvidence| Added::after_due(evidence, op).mean_ms();
+    let added_ms: f64 = known().map(|(op, _)| op.ended() as f64 * added_ms(op)).sum();
+    let left_ms = taken_ms - added_ms;
+    // Without it as many operations would have taken what is left.
+    behind(evidence, work, due).is_some_and(|behind| taken_ms > 0.0 && added_ms >= behind * left_ms)
 }
 
 /// What lies below and above a value: the client's part, then both parts together.
@@ -307,7 +343,7 @@ fn unfinished_beyond(op: &OperationEvidence, ms: f64) -> f64 {
 }
 
 /// Operations or bytes per second. In an open loop the arrivals say how many there are; in a closed one every delay of the
-/// client keeps a worker from the next operation.
+/// client keeps a worker from the next operation, where a rate per worker does not let it wait anyway.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn of_rate(evidence: &Evidence, op: &OperationEvidence, amount: Amount, added: &Added) -> Option<Bound> {
     if op.window_s <= 0.0 {
@@ -321,12 +357,12 @@ fn of_rate(evidence: &Evidence, op: &OperationEvidence, amount: Amount, added: &
     if value <= 0.0 {
         return None;
     }
-    let lost = |added: &Added| match evidence.pacing_of(&op.work) {
+    let lost = match evidence.pacing_of(&op.work) {
         Some(Pacing::Open) => Some(op.missed as f64 / op.ended().max(1) as f64),
-        _ => kept_back(op, added),
+        _ => lost(evidence, op, added),
     };
     let error = rate_error(evidence, op, amount).map(|share| share * value);
-    let above = lost(added).map(|share| share * value);
+    let above = lost.map(|share| share * value);
     let sides = Sides {
         client: Spread { below: Some(0.0), above },
         sampling: Spread { below: error.map(|error| error.min(value)), above: error },

@@ -120,7 +120,13 @@ fn evidence_of(pacing: Pacing, times: &[(f64, f64)], client: ClientRecord, worke
     };
     Evidence {
         window_s: WINDOW_MS / 1000.0,
-        works: vec![WorkEvidence { name: "main".into(), workers, pacing, window_s: 60.0, schedule: None }],
+        works: vec![WorkEvidence {
+            name: "main".into(),
+            workers,
+            pacing,
+            window_s: 60.0,
+            ..WorkEvidence::default()
+        }],
         operations: vec![op],
         series: vec![Series { work: "main".into(), step_s: 1.0, rate_per_s: rates, ..Series::default() }],
         clients: vec![client],
@@ -188,6 +194,35 @@ fn closed_loop(store: Store, machine: Machine, workers: u64, seed: u64) -> Trial
     let mean = truth.iter().sum::<f64>() / truth.len() as f64;
     truth.sort_by(f64::total_cmp);
     Trial { evidence, truth, rate_per_s: 1000.0 * workers as f64 / mean }
+}
+
+/// Workers with a schedule of their own, which a machine that pauses sends late and hears late.
+fn paced_loop(store: Store, machine: Machine, (workers, period_ms): (u64, f64), seed: u64) -> Trial {
+    let mut random = Random::new(seed);
+    let pauses = machine.pauses(&mut random, WINDOW_MS);
+    let (mut truth, mut seen, mut lags) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..workers {
+        let (mut due, mut free) = (0.0, 0.0_f64);
+        while due < WINDOW_MS {
+            let sent = noticed(&pauses, free.max(due));
+            let time = store(&mut random);
+            let end = noticed(&pauses, sent + time);
+            if end >= WINDOW_MS {
+                break;
+            }
+            // Who was still busy when it was due is late by that, and not by the machine.
+            lags.extend((due >= free).then_some(sent - due));
+            truth.push(time);
+            seen.push((end, end - due));
+            (free, due) = (end, due + period_ms);
+        }
+    }
+    let mut evidence = evidence_of(Pacing::Paced, &seen, client_of(&pauses), workers);
+    let rate_per_s = 1000.0 * workers as f64 / period_ms;
+    evidence.works[0].pace_per_s = Some(rate_per_s);
+    evidence.operations[0].lag = Some(latency_of(&lags));
+    truth.sort_by(f64::total_cmp);
+    Trial { evidence, truth, rate_per_s }
 }
 
 fn true_value(trial: &Trial, metric: &Metric) -> Option<f64> {
@@ -264,6 +299,37 @@ fn a_client_that_added_nothing_leaves_only_the_sampling_error() {
             assert!(median.holds() && median.within.unwrap() < room, "{name}: {median:?}");
         }
     }
+}
+
+#[test]
+fn a_rate_per_worker_is_never_above_what_it_asks_for_however_late_it_was_sent() {
+    let rate =
+        |evidence: &Evidence| of_operation(evidence, &evidence.operations[0])["throughput_per_s"].clone();
+    for (name, machine) in MACHINES {
+        let trial = paced_loop(STORES[0].1, machine, (8, 50.0), 4);
+        let (bound, value) = (rate(&trial.evidence), trial.evidence.operations[0].ok as f64 / 60.0);
+        let most = value + bound.client.above.unwrap();
+        assert!(most <= trial.rate_per_s + 1e-6, "{name}: {most} {value} {bound:?}");
+        assert!(missed(&trial).1.iter().all(|miss| !miss.starts_with("throughput")), "{name}: {bound:?}");
+    }
+    // Each is sent later than it takes: without a rate nothing would limit what that kept back.
+    let mut trial = paced_loop(|_| 0.2, Machine::QUIET, (4, 50.0), 3);
+    let count = trial.evidence.operations[0].ok as usize;
+    trial.evidence.operations[0].lag = Some(latency_of(&vec![0.3; count]));
+    let mut of = |pace_per_s: Option<f64>| {
+        trial.evidence.works[0].pace_per_s = pace_per_s;
+        let op = &trial.evidence.operations[0];
+        let measured = Measured::of(&op.response, op.logged.response.as_ref()).unwrap();
+        let late = Added::after_due(&trial.evidence, op).only(&[Cause::Lag]);
+        let metric = METRICS.iter().find(|metric| metric.id == "throughput_per_s").unwrap();
+        (rate(&trial.evidence), moves(&trial.evidence, op, &measured, &late, metric).unwrap())
+    };
+    let (kept, moved) = of(Some(80.0));
+    assert!(kept.holds() && kept.within.unwrap() < 0.01 && moved == 0.0, "{kept:?} {moved}");
+    let (behind, moved) = of(Some(88.0));
+    assert!((behind.client.above.unwrap() - 8.0).abs() < 1e-6 && (moved - 0.1).abs() < 1e-9, "{behind:?}");
+    let (unknown, moved) = of(None);
+    assert!(!unknown.holds() && moved == 1.0, "{unknown:?} {moved}");
 }
 
 #[test]

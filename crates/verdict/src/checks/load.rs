@@ -3,9 +3,9 @@
 use cosmark_metrics::results::Cause;
 use cosmark_stats::steady::{drift, mean};
 
-use crate::bounds::widened_by;
+use crate::bounds::{is_held_up, widened_by};
 use crate::evidence::{Evidence, Pacing};
-use crate::finding::Finding;
+use crate::finding::{Finding, rank};
 use crate::numbers::{grouped, percent, plain};
 
 /// V1. N is the integral of "in flight" over the window, X and R are of all that ended in it. What was under way at an edge
@@ -240,21 +240,31 @@ fn is_open(evidence: &Evidence, op: &crate::evidence::OperationEvidence) -> bool
     evidence.works.iter().any(|work| work.name == op.work && work.pacing == Pacing::Open)
 }
 
-/// V4.
-#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+/// V4. Of the open loops and of every rate per worker, what says most.
 pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
-    const LEAST: f64 = 0.99;
-    // Pauses are known to a look at the clock, and those who come first after one may find no free worker.
-    const ROOM: f64 = 1.1;
     if let Some(found) = evidence.works.iter().find_map(|work| off_schedule(evidence, work)) {
         return found;
     }
-    if !evidence.any(Pacing::Open) {
-        let late = evidence.works.iter().find_map(|work| behind_its_pace(evidence, work));
-        return late.unwrap_or_else(|| {
-            Finding::does_not_apply("no open loop: nothing was offered beyond what was taken")
-        });
-    }
+    let open = evidence.any(Pacing::Open).then(|| open_loops(evidence));
+    // Of several rates per worker the one of which least was made.
+    let paces = evidence.works.iter().filter_map(|work| pace_is_kept(evidence, work));
+    let less = |finding: &Finding| (rank(finding), finding.value);
+    let pace = paces.reduce(|worst, next| if less(&next) < less(&worst) { next } else { worst });
+    let worst = open.into_iter().chain(pace);
+    let worst = worst.reduce(|worst, next| if rank(&next) < rank(&worst) { next } else { worst });
+    worst.unwrap_or_else(|| {
+        Finding::does_not_apply(
+            "no open loop, and no rate per worker: nothing was offered beyond what was taken",
+        )
+    })
+}
+
+/// V4 of all open loops together.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn open_loops(evidence: &Evidence) -> Finding {
+    const LEAST: f64 = 0.99;
+    // Pauses are known to a look at the clock, and those who come first after one may find no free worker.
+    const ROOM: f64 = 1.1;
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
     // Who found no worker says that the store fell behind, however long each operation takes.
     if let Some(under_way) = evidence.outlasting().filter(|_| open().all(|op| op.missed == 0)) {
@@ -348,22 +358,31 @@ fn off_schedule(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Op
     None
 }
 
-/// A rate per worker that was not kept: no arrivals queue up, so it is a smaller load and no wrong number.
+/// V4 of a rate per worker over a time that is known. Where it was not kept no arrivals queue up, so it is a smaller load and no
+/// wrong number.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn behind_its_pace(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Option<Finding> {
+fn pace_is_kept(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Option<Finding> {
     let due = work.schedule?.due.filter(|due| *due > 0.0 && work.pacing == Pacing::Paced)?;
     let ended: u64 = evidence.of_work(&work.name).map(crate::evidence::OperationEvidence::ended).sum();
     // Each worker begins at its own moment, and may have one in flight.
     let (ratio, limit) = (ended as f64 / due, 0.99 - work.workers as f64 / due);
-    (ratio < limit).then(|| {
-        let message = format!(
-            "work {} was to make {}/s and made {}/s: its operations take longer than its workers have time for",
-            work.name,
-            plain(due / work.window_s),
-            plain(ended as f64 / work.window_s)
-        );
-        Finding::warn(ratio, limit, message).moving("throughput_per_s", 1.0 - ratio)
-    })
+    let said = format!(
+        "work {} was to make {}/s and made {}/s",
+        work.name,
+        plain(due / work.window_s),
+        plain(ended as f64 / work.window_s)
+    );
+    if ratio >= limit {
+        return Some(Finding::pass(ratio, limit, said));
+    }
+    let why = if is_held_up(evidence, &work.name, due) {
+        "its operations take longer than its workers have time for, and the client can have added as much to them: give it more \
+         threads, or a lower rate"
+    } else {
+        "its operations take longer than its workers have time for"
+    };
+    let message = format!("{said}: {why}");
+    Some(Finding::warn(ratio, limit, message).moving("throughput_per_s", 1.0 - ratio))
 }
 
 /// Operations in flight more per second, where that is certain, over all open loops.

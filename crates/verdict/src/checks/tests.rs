@@ -84,6 +84,7 @@ fn healthy() -> Evidence {
             workers: 8,
             window_s: 60.0,
             pacing: Pacing::Closed,
+            pace_per_s: None,
             schedule: None,
         }],
         operations: vec![read],
@@ -484,7 +485,11 @@ const CASES: &[Case] = &[
         "46 500 operations due in its window, 47 000",
     ),
     ("V4", healthy, |e| paced(e, 800.0), Status::Warn, "was to make 800/s and made 783/s"),
-    ("V4", healthy, |e| paced(e, 784.0), Status::NotRun, "no open loop"),
+    ("V4", healthy, |e| paced(e, 784.0), Status::Pass, "work main was to make 784/s and made 783/s"),
+    ("V4", healthy, |e| paced(e, 1600.0), Status::Warn, "longer than its workers have time for"),
+    ("V4", healthy, |e| slowed_by_its_client(e, 800.0), Status::Warn, "the client can have added as much"),
+    ("V4", open, |e| paced_beside(e, 784.0), Status::Pass, "offered 783/s"),
+    ("V4", open, |e| paced_beside(e, 800.0), Status::Warn, "work second was to make 800/s"),
     ("V4", open, |e| few_arrivals(e, 4, 3), Status::Pass, "offered 0.067/s, served 0.05/s"),
     ("V4", open, |e| few_arrivals(e, 4, 2), Status::Fail, "offered 0.067/s, served 0.033/s"),
     // One a second of a second each: three more under way at the end than at the beginning are chance, ten are not.
@@ -1459,6 +1464,22 @@ fn planned(planned_s: f64, due: Option<f64>) -> Option<ScheduleEvidence> {
 fn paced(evidence: &mut Evidence, rate_per_s: f64) {
     evidence.works[0].pacing = Pacing::Paced;
     evidence.works[0].schedule = planned(60.0, Some(60.0 * rate_per_s));
+}
+
+/// The same, of which time stamps say that the client made a fifth of each operation.
+fn slowed_by_its_client(evidence: &mut Evidence, rate_per_s: f64) {
+    paced(evidence, rate_per_s);
+    evidence.operations[0].client_share = Some(times(2.0, 47_000));
+}
+
+/// A second work with such a rate per worker beside the first one.
+fn paced_beside(evidence: &mut Evidence, rate_per_s: f64) {
+    let mut second = evidence.clone();
+    paced(&mut second, rate_per_s);
+    let (mut work, mut operation) = (second.works.remove(0), second.operations.remove(0));
+    (work.name, operation.work, operation.intended) = ("second".into(), "second".into(), None);
+    evidence.works.push(work);
+    evidence.operations.push(operation);
 }
 
 fn few_arrivals(evidence: &mut Evidence, due: u64, ended: u64) {

@@ -237,6 +237,7 @@ fn works_of(stage: &StageRecord, plan: Option<&Stage>) -> Vec<WorkEvidence> {
             workers: u64::from(operation.workers),
             window_s: operation.window_s,
             pacing: pacing_of(operation.arrival, planned),
+            pace_per_s: planned.and_then(pace_of),
             schedule: planned.filter(|_| on_time).and_then(schedule_of),
         });
     }
@@ -252,6 +253,14 @@ fn schedule_of(work: &Work) -> Option<ScheduleEvidence> {
         due: due.map(|due| due.count),
         spread: due.map_or(0.0, |due| due.spread),
     })
+}
+
+/// What a rate per worker makes of all workers, per second. A pause between operations makes it no more.
+fn pace_of(work: &Work) -> Option<f64> {
+    match &work.load {
+        Load::Paced { rate_per_worker, .. } => rate_per_worker.map(|rate| rate * f64::from(work.workers)),
+        Load::Open { .. } | Load::Closed => None,
+    }
 }
 
 fn pacing_of(arrival: Option<LoopKind>, planned: Option<&Work>) -> Pacing {

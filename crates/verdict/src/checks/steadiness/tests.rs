@@ -75,6 +75,7 @@ fn of_ends(ends: &[(f64, f64)], workers: u32, window_s: f64, step_s: f64, pacing
             workers: u64::from(workers),
             window_s,
             pacing,
+            pace_per_s: None,
             schedule: None,
         }],
         operations: vec![operation],
