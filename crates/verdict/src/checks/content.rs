@@ -36,8 +36,9 @@ pub(super) fn objects_exist(evidence: &Evidence) -> Finding {
         .filter_map(|op| Asked::of(op, evidence.misses.as_deref().unwrap_or_default()))
         .collect();
     let found = asked.iter().map(Asked::finding);
-    // The first of those that say most.
-    let worst = found.reduce(|worst, next| if rank(&next) < rank(&worst) { next } else { worst });
+    // What says most; among equals that of the greatest share.
+    let is_worse = |next: &Finding, worst: &Finding| (rank(next), worst.value) < (rank(worst), next.value);
+    let worst = found.reduce(|worst, next| if is_worse(&next, &worst) { next } else { worst });
     worst.unwrap_or_else(|| Finding::does_not_apply("nothing was asked for that had to be there"))
 }
 

@@ -442,9 +442,9 @@ fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_fau
     let cost = format!(
         "{} operations failed in the slots of faults that were made{}, which say what each cost",
         grouped(in_faults),
-        classes_of(evidence, |class, all| all.min(in_slots(class))).1
+        classes_of(&evidence.operations, |class, all| all.min(in_slots(class))).1
     );
-    let named = classes_of(evidence, |class, all| all.saturating_sub(in_slots(class))).1;
+    let named = classes_of(&evidence.operations, |class, all| all.saturating_sub(in_slots(class))).1;
     if beside > ERRORS_WARN {
         let message = format!(
             "{} of all operations failed beside the faults that were made{named}: the rate of successes is not the rate of \
@@ -461,10 +461,11 @@ fn errors_beside_faults(evidence: &Evidence, (ended, failed): (u64, u64), in_fau
     }
 }
 
-/// The most frequent class of failures, and ` (timeout 48, http_503 2)`, with so many of all of a class as `part` says.
-fn classes_of(evidence: &Evidence, part: impl Fn(&str, u64) -> u64) -> (Option<String>, String) {
+/// The most frequent class of the failures of these operations, and ` (timeout 48, http_503 2)`, with so many of all of a class
+/// as `part` says.
+fn classes_of(ops: &[OperationEvidence], part: impl Fn(&str, u64) -> u64) -> (Option<String>, String) {
     let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
-    for (class, count) in evidence.operations.iter().flat_map(|op| &op.errors) {
+    for (class, count) in ops.iter().flat_map(|op| &op.errors) {
         *classes.entry(class).or_default() += count;
     }
     let left = classes.into_iter().map(|(class, count)| (class, part(class, count)));
@@ -490,14 +491,12 @@ fn bad_errors(evidence: &Evidence, by_count: f64, by_time: f64) -> String {
         let share = |op: &OperationEvidence| op.failed as f64 / op.ended() as f64;
         share(a).total_cmp(&share(b))
     });
-    let (first, named) = classes_of(evidence, |_, all| all);
-    let who = worst.map_or_else(String::new, |op| {
+    let (first, named) = classes_of(&evidence.operations, |_, all| all);
+    let who = worst.filter(|_| evidence.operations.len() > 1).map_or_else(String::new, |op| {
         let share = op.failed as f64 / op.ended() as f64;
-        if evidence.operations.len() > 1 {
-            format!(", of {} {}", op.name, percent(share))
-        } else {
-            String::new()
-        }
+        let (_, own) = classes_of(std::slice::from_ref(op), |_, all| all);
+        // Where nothing else failed its classes are those of all.
+        format!(", of {} {}{}", op.name, percent(share), if own == named { "" } else { own.as_str() })
     });
     let time = if by_time > 2.0 * by_count && by_time > 0.001 {
         format!("; they took {} of the time in requests", percent(by_time))
@@ -515,5 +514,5 @@ fn bad_errors(evidence: &Evidence, by_count: f64, by_time: f64) -> String {
         Some(miss) => format!(": {} (expected {} of {})", miss.cause, percent(miss.share), miss.operation),
         None => ": the rate of successes is not the rate of service".to_owned(),
     };
-    format!("{} of all operations failed{who}{named}{time}{why}", percent(by_count))
+    format!("{} of all operations failed{named}{who}{time}{why}", percent(by_count))
 }

@@ -804,6 +804,20 @@ const CASES: &[Case] = &[
         "20.3 % of all operations failed (http_404 12 000)",
     ),
     ("V12", healthy, |e| fail(e, 200, 0.2), Status::Warn, "0.42 %"),
+    (
+        "V12",
+        healthy,
+        |e| two_fail(e, ("http_500", 60), ("http_503", 8)),
+        Status::Warn,
+        "failed (http_500 60 and http_503 8), of write 2 % (http_503 8): the rate of successes",
+    ),
+    (
+        "V12",
+        healthy,
+        |e| two_fail(e, ("http_500", 0), ("http_503", 80)),
+        Status::Warn,
+        "failed (http_503 80), of write 20 %: the rate of successes",
+    ),
     ("V12", healthy, |e| fail(e, 30, 2000.0), Status::Fail, "of the time in requests"),
     (
         "V12",
@@ -873,6 +887,20 @@ const CASES: &[Case] = &[
         "24.2 % of read find nothing (http_404): what is read was never",
     ),
     ("V13", healthy, |e| fail(e, 200, 1.0), Status::Warn, "0.42 % of read find nothing"),
+    (
+        "V13",
+        healthy,
+        |e| two_fail(e, ("http_404", 900), ("http_404", 200)),
+        Status::Fail,
+        "50 % of write find nothing",
+    ),
+    (
+        "V13",
+        healthy,
+        |e| two_fail(e, ("http_404", 900), ("http_404", 6)),
+        Status::Fail,
+        "1.9 % of read find nothing",
+    ),
     ("V13", healthy, |e| wrong(e, "http_503", 15_000), Status::Pass, "found their object"),
     ("V13", healthy, |e| refused(e, 15_000), Status::NotRun, "with what is not recorded"),
     (
@@ -1480,6 +1508,17 @@ fn paced_beside(evidence: &mut Evidence, rate_per_s: f64) {
     (work.name, operation.work, operation.intended) = ("second".into(), "second".into(), None);
     evidence.works.push(work);
     evidence.operations.push(operation);
+}
+
+/// So many failures of a class of each 47 000 reads, and of each 400 writes beside them.
+fn two_fail(evidence: &mut Evidence, read: (&str, u64), write: (&str, u64)) {
+    let mut beside = evidence.operations[0].clone();
+    (beside.name, beside.kind, beside.ok) = ("write".into(), "write".into(), 400);
+    evidence.operations.push(beside);
+    for (op, (class, count)) in evidence.operations.iter_mut().zip([read, write]) {
+        (op.ok, op.failed) = (op.ok - count, count);
+        op.errors = (count > 0).then(|| (class.to_owned(), count)).into_iter().collect();
+    }
 }
 
 fn few_arrivals(evidence: &mut Evidence, due: u64, ended: u64) {
