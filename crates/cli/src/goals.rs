@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_archive::{
-    GoalStatus, IntervalRecord, RunRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord,
-};
+use cosmark_archive::{GoalStatus, IntervalRecord, RunRecord, SearchRecord, TrialRecord, UslRecord};
 use cosmark_stats::bootstrap::median;
 
 use crate::fit::{self, Column};
@@ -17,20 +15,20 @@ use crate::units;
 pub fn text(record: &RunRecord) -> String {
     let mut parts: Vec<String> = record.searches.iter().map(search).collect();
     parts.extend(repetitions(record));
-    parts.extend((!record.thresholds.is_empty()).then(|| thresholds(&record.thresholds)));
+    parts.extend((!record.thresholds.is_empty()).then(|| thresholds(record)));
     parts.join("\n")
 }
 
-fn thresholds(records: &[ThresholdRecord]) -> String {
+fn thresholds(record: &RunRecord) -> String {
     let mut lines = vec!["thresholds:".to_owned()];
-    for record in records {
-        let operation = record.operation.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    for one in &record.thresholds {
+        let operation = record.operation_of(one).map(|name| format!(" {name}")).unwrap_or_default();
         lines.push(format!(
             "  {:<11} {}{operation}: {}: {}",
-            record.status.word(),
-            record.stage,
-            record.threshold,
-            record.message
+            one.status.word(),
+            one.stage,
+            one.threshold,
+            one.message
         ));
     }
     lines.join("\n")
@@ -133,12 +131,12 @@ type Round = (Option<f64>, Option<f64>);
 
 /// Stages named `x-r1`, `x-r2` .. put together: medians and ranges over the repetitions.
 fn repetitions(record: &RunRecord) -> Option<String> {
-    let mut groups: BTreeMap<(&str, &str), Vec<Round>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, String), Vec<Round>> = BTreeMap::new();
     for stage in &record.stages {
         let Some(name) = without_round(&stage.name) else { continue };
         for op in &stage.operations {
             let values = (op.throughput_per_s, op.response_ms.p95);
-            groups.entry((name, &op.name)).or_default().push(values);
+            groups.entry((name, stage.name_of(&op.work, &op.name))).or_default().push(values);
         }
     }
     groups.retain(|_, rounds| rounds.len() > 1);
@@ -164,7 +162,7 @@ fn repetitions(record: &RunRecord) -> Option<String> {
             let most = values.iter().copied().reduce(f64::max);
             [median(&values), least, most].map(|value| value.map_or_else(|| "-".to_owned(), show))
         };
-        let mut row = vec![(*stage).to_owned(), (*operation).to_owned(), rounds.len().to_string()];
+        let mut row = vec![(*stage).to_owned(), operation.clone(), rounds.len().to_string()];
         row.extend(of(|r| r.0, units::rate));
         row.extend(of(|r| r.1, units::ms));
         rows.push(row);
@@ -181,6 +179,8 @@ fn without_round(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_archive::OperationResult;
+
     use super::*;
 
     #[test]
@@ -189,6 +189,60 @@ mod tests {
         for name in ["main", "main-r", "main-rate400", "random-read"] {
             assert_eq!(without_round(name), None, "{name}");
         }
+    }
+
+    /// A stage `s1-main` with reads of two works, of which each one failed, and what was asked of them.
+    fn of_two_works() -> RunRecord {
+        let operation = |work: &str| OperationResult {
+            work: work.to_owned(),
+            name: "read".to_owned(),
+            ok: 9,
+            failed: 1,
+            errors: [("timeout".to_owned(), 1)].into(),
+            ..OperationResult::default()
+        };
+        let threshold = |work: Option<&str>, operation: Option<&str>| {
+            serde_json::json!({"stage": "s1-main", "work": work, "operation": operation, "threshold": "p95 <= 20 ms",
+                "metric": "p95", "unit": "ms", "status": "fail", "message": "45 ms"})
+        };
+        let (hot, cold) = (threshold(Some("hot"), Some("read")), threshold(Some("cold"), Some("read")));
+        let (both, all) = (threshold(None, Some("read")), threshold(None, None));
+        let mut record: RunRecord = serde_json::from_value(
+            serde_json::json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "state": "finished",
+            "stages": [{"id": "s1-main", "name": "main", "state": "completed"}], "thresholds": [hot, cold, both, all]}),
+        )
+        .unwrap();
+        record.stages[0].operations = vec![operation("hot"), operation("cold")];
+        record
+    }
+
+    #[test]
+    fn thresholds_and_lines_under_the_table_say_of_which_work_they_speak() {
+        let record = of_two_works();
+        let found: Vec<String> = text(&record).lines().skip(1).map(|line| line.trim().to_owned()).collect();
+        let wanted = ["s1-main hot read", "s1-main cold read", "s1-main read", "s1-main"]
+            .map(|of| format!("missed      {of}: p95 <= 20 ms: 45 ms"));
+        assert_eq!(found, wanted);
+        let remarks = crate::table::remarks(&record);
+        for of in ["s1-main hot read: 10.00 % failed", "s1-main cold read: 10.00 % failed"] {
+            assert_eq!(remarks.iter().filter(|line| line.starts_with(of)).count(), 1, "{of}: {remarks:?}");
+        }
+    }
+
+    #[test]
+    fn rounds_of_two_works_are_no_repetitions_of_each_other() {
+        let mut record = of_two_works();
+        let mut second = record.stages[0].clone();
+        (record.stages[0].name, second.name) = ("main-r1".into(), "main-r2".into());
+        record.stages.push(second);
+        let shown = repetitions(&record).unwrap();
+        let rows = ["hot read", "cold read"].map(|name| {
+            shown
+                .lines()
+                .filter(|line| line.contains(name) && line.split_whitespace().any(|word| word == "2"))
+                .count()
+        });
+        assert_eq!(rows, [1, 1], "{shown}");
     }
 
     #[test]

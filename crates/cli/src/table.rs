@@ -37,7 +37,8 @@ fn results_in(room: Option<usize>, record: &RunRecord) -> String {
     let mut row = |left: [String; 2], right: Vec<String>| rows.push(left.into_iter().chain(right).collect());
     for stage in &record.stages {
         for (at, operation) in stage.operations.iter().enumerate() {
-            let left = [if at == 0 { stage.name.clone() } else { String::new() }, name_of(stage, operation)];
+            let name = stage.name_of(&operation.work, &operation.name);
+            let left = [if at == 0 { stage.name.clone() } else { String::new() }, name];
             row(left, figures.iter().map(|metric| figure(metric, operation)).collect());
             if operation.bounds.values().any(|bound| bound.within.is_some()) {
                 let left = [String::new(), WITHIN.to_owned()];
@@ -93,17 +94,6 @@ fn within(metric: &Metric, operation: &OperationResult) -> String {
         Ordering::Less => ("+", above),
     };
     format!("{sign}{by}%")
-}
-
-/// With the name of its work where names alone do not tell operations apart.
-fn name_of(stage: &StageRecord, operation: &OperationResult) -> String {
-    let first = stage.operations.first().map(|op| &op.work);
-    let several_works = stage.operations.iter().any(|op| Some(&op.work) != first);
-    if operation.name != operation.work && several_works {
-        format!("{} {}", operation.work, operation.name)
-    } else {
-        operation.name.clone()
-    }
 }
 
 fn figure(metric: &Metric, operation: &OperationResult) -> String {
@@ -173,7 +163,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
         }
         remarks.extend(stage.stopped_early.iter().map(|why| format!("{}: {why}", stage.id)));
         for operation in &stage.operations {
-            let place = format!("{} {}", stage.id, operation.name);
+            let place = format!("{} {}", stage.id, stage.name_of(&operation.work, &operation.name));
             if operation.failed > 0 {
                 remarks.push(format!("{place}: {}", errors(operation)));
                 if let Some(example) = example(operation) {

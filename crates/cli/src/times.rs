@@ -93,7 +93,8 @@ fn going(spent_ms: &[f64]) -> Vec<u8> {
 fn of_stage(stage: &StageRecord) -> impl Iterator<Item = (String, String, TimeOf<'_>)> {
     stage.operations.iter().enumerate().flat_map(move |(at, operation)| {
         operation.times().map(move |times| {
-            let name = times.size.map_or_else(|| operation.name.clone(), |size| format!("  {size}"));
+            let whole = || stage.name_of(&operation.work, &operation.name);
+            let name = times.size.map_or_else(whole, |size| format!("  {size}"));
             let first = at == 0 && times.size.is_none();
             (if first { stage.name.clone() } else { String::new() }, name, times)
         })

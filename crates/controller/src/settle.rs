@@ -64,7 +64,7 @@ pub fn look(stage: &Stage, measured: &Measured, settle: &Settle) -> Look {
     let thresholds = FIGURES.iter().filter_map(|text| Threshold::parse(text).ok()).collect();
     let asked = Stage { thresholds, ..stage.clone() };
     let figures: Vec<(f64, String)> =
-        judge(&asked, "", measured).iter().map(|record| (within(record), name_of(record))).collect();
+        judge(&asked, "", measured).iter().map(|record| (within(record), name_of(stage, record))).collect();
     let worst = figures.iter().max_by(|a, b| a.0.total_cmp(&b.0));
     let is_enough = worst.is_some_and(|worst| worst.0 <= STRICTER * settle.within);
     let worst = worst.map_or_else(
@@ -86,10 +86,14 @@ fn within(record: &ThresholdRecord) -> f64 {
     sides.map_or(f64::INFINITY, |(value, (low, high))| (high - value).max(value - low) / value)
 }
 
-fn name_of(record: &ThresholdRecord) -> String {
-    match &record.operation {
-        Some(operation) => format!("{} of {operation}", record.metric),
-        None => record.metric.clone(),
+fn name_of(stage: &Stage, record: &ThresholdRecord) -> String {
+    let works = stage.works.iter().filter(|work| work.kind == WorkKind::Normal).count();
+    match (&record.operation, &record.work) {
+        (Some(operation), Some(work)) if works > 1 && work != operation => {
+            format!("{} of {work} {operation}", record.metric)
+        }
+        (Some(operation), _) => format!("{} of {operation}", record.metric),
+        (None, _) => record.metric.clone(),
     }
 }
 

@@ -38,6 +38,8 @@ pub struct ThresholdRecord {
     pub stage: String,
     /// Name of the operation; null = all of the stage together.
     pub operation: Option<String>,
+    /// Name of its work; null where it is of several works together, and in records of older versions.
+    pub work: Option<String>,
     /// As written in the workload.
     pub threshold: String,
     /// The metric's word, e.g. `p95`.

@@ -206,6 +206,15 @@ pub struct StateChange {
 }
 
 impl RunRecord {
+    /// What the operation of a threshold is called in the results of its stage; `None` for all of a stage together.
+    #[must_use]
+    pub fn operation_of(&self, threshold: &ThresholdRecord) -> Option<String> {
+        let operation = threshold.operation.as_deref()?;
+        let stage = self.stages.iter().find(|stage| stage.id == threshold.stage);
+        let own = stage.zip(threshold.work.as_deref()).map(|(stage, work)| stage.name_of(work, operation));
+        Some(own.unwrap_or_else(|| operation.to_owned()))
+    }
+
     /// A run that begins: state `running`, its stages waiting since `at`.
     #[must_use]
     pub fn begun(id: String, workload: &Workload, host: HostRecord, at: Timestamp) -> Self {
@@ -316,6 +325,14 @@ impl StageRecord {
 }
 
 impl StageRecord {
+    /// What an operation of the stage is called: with the name of its work where names alone do not tell operations apart.
+    #[must_use]
+    pub fn name_of(&self, work: &str, operation: &str) -> String {
+        let first = self.operations.first().map(|op| &op.work);
+        let several_works = self.operations.iter().any(|op| Some(&op.work) != first);
+        if operation != work && several_works { format!("{work} {operation}") } else { operation.to_owned() }
+    }
+
     /// For results of a window that was cut off, or is not over: what is in flight at its end is not told with its age.
     pub fn forget_ages(&mut self) {
         for operation in &mut self.operations {

@@ -163,9 +163,11 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
     let mut judged = Vec::new();
     for threshold in &stage.thresholds {
         let found = found(stage, threshold, measured);
-        let blank = |operation: Option<&str>| ThresholdRecord {
+        let blank = |one: Option<&Found<'_>>| ThresholdRecord {
             stage: stage_id.to_owned(),
-            operation: operation.or(threshold.operation.as_deref()).map(str::to_owned),
+            operation: one
+                .map_or_else(|| threshold.operation.clone(), |one| Some(one.operation.name.clone())),
+            work: one.map(|one| one.work.name.clone()),
             threshold: threshold.text.clone(),
             metric: threshold.metric.names.threshold.to_owned(),
             unit: threshold.metric.unit.word().to_owned(),
@@ -178,7 +180,7 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
         };
         if !is_summed(threshold.metric) && !found.is_empty() {
             for one in &found {
-                let mut record = blank(Some(&one.operation.name));
+                let mut record = blank(Some(one));
                 let excess = time(threshold, one, &mut record);
                 let samples = samples(threshold, one, &record);
                 let lacks = lacks(&record, samples);

@@ -83,6 +83,25 @@ fn a_percentile_that_the_data_cannot_support_is_not_decided() {
 }
 
 #[test]
+fn a_threshold_says_of_which_work_its_operation_is() {
+    let mut two = stage("[read.p50 <= 20 ms, throughput >= 1/s]", "");
+    let other = two.works[0].clone();
+    two.works.push(cosmark_workload::model::Work { name: "other".into(), ..other });
+    let mut both = measured(&[10; 100], 0);
+    both.works.append(&mut measured(&[30; 100], 0).works);
+    let records = judge(&two, "s1-main", &both);
+    let of = |at: usize| (records[at].work.as_deref(), records[at].operation.as_deref(), records[at].status);
+    assert_eq!(of(0), (Some("main"), Some("read"), GoalStatus::Pass));
+    assert_eq!(of(1), (Some("other"), Some("read"), GoalStatus::Fail));
+    assert_eq!(of(2), (None, None, GoalStatus::Pass), "all of them together");
+    // Records of older versions do not say it.
+    let mut older = serde_json::to_value(&records[0]).unwrap();
+    older.as_object_mut().unwrap().remove("work");
+    let older: ThresholdRecord = serde_json::from_value(older).unwrap();
+    assert_eq!(older, ThresholdRecord { work: None, ..records[0].clone() });
+}
+
+#[test]
 fn failures_do_not_make_a_percentile_better() {
     let fast = measured(&[10; 90], 10);
     assert_eq!(statuses("[p95 <= 20 ms, error_rate <= 5 %]", &fast), [GoalStatus::Fail, GoalStatus::Fail]);

@@ -12,7 +12,7 @@ const POINTS: u32 = 60;
 pub fn thresholds(record: &RunRecord) -> Vec<ThresholdData> {
     let of = record.thresholds.iter().map(|threshold| ThresholdData {
         stage: threshold.stage.clone(),
-        operation: threshold.operation.clone(),
+        operation: record.operation_of(threshold),
         threshold: threshold.threshold.clone(),
         status: threshold.status.word().to_owned(),
         message: threshold.message.clone(),
