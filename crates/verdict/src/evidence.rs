@@ -121,8 +121,8 @@ pub struct WorkEvidence {
     pub window_s: f64,
     /// How it starts operations.
     pub pacing: Pacing,
-    /// What a rate per worker makes of all of them per second, and never more; `None` for other loads, or where the workload is not
-    /// at hand.
+    /// What a rate per worker makes of all of them per second, and never more; `None` for other loads, or where the workload is
+    /// not at hand.
     pub pace_per_s: Option<f64>,
     /// What the workload says of its time; `None` where it is not at hand, or something else than time ended the work.
     pub schedule: Option<ScheduleEvidence>,
