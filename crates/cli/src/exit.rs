@@ -102,6 +102,14 @@ impl Problem {
         Self { exit: Exit::Target, text: text.into() }
     }
 
+    /// Why a tag or a note is not kept: what was asked for, or this machine.
+    pub fn of_change(error: ArchiveError) -> Self {
+        match &error {
+            ArchiveError::Unreadable { .. } => Self::usage(error.to_string()),
+            _ => error.into(),
+        }
+    }
+
     /// Its exit code.
     #[must_use]
     pub fn exit(&self) -> Exit {
@@ -147,6 +155,14 @@ mod tests {
         for full in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded] {
             assert_eq!(of(full), Exit::Ours, "{full}");
         }
+        let change = |error: ArchiveError| Problem::of_change(error).exit();
+        let full = std::io::ErrorKind::StorageFull;
+        assert_eq!(
+            change(ArchiveError::Io { action: "write", path: "there".into(), source: full.into() }),
+            Exit::Ours
+        );
+        let (problem, remedy) = ("no tag".to_owned(), "");
+        assert_eq!(change(ArchiveError::Unreadable { path: "there".into(), problem, remedy }), Exit::Usage);
         for wrong in [std::io::ErrorKind::NotFound, std::io::ErrorKind::PermissionDenied] {
             assert_eq!(of(wrong), Exit::Usage, "{wrong}");
         }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cosmark_archive::{FioJobRecord, FioTimes, LoopKind, OperationResult, RunRecord, StageRecord};
+use cosmark_archive::{FioJobRecord, FioTimes, LoopKind, OperationResult, RunRecord};
 use cosmark_metrics::Latencies;
 use cosmark_metrics::results::{METRICS, Metric, Reading, Unit};
 
@@ -271,6 +271,7 @@ fn errors(operation: &OperationResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_archive::StageRecord;
     use cosmark_metrics::results::Bound;
 
     use super::*;

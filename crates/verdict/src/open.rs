@@ -1,11 +1,13 @@
-//! Opens any run with its verdict: one that COSBench made has none of its own and is judged.
+//! Opens any run with its verdict: one that COSBench made, and one whose process was killed, have none of their own and are
+//! judged.
 
 use std::path::Path;
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, Run, open_run};
+use cosmark_archive::{ArchiveError, Run, RunState, open_run};
 
 use crate::cosbench::judge_cosbench;
+use crate::judge::judged;
 
 /// Opens the run in the directory `path`, of ours or of COSBench.
 ///
@@ -15,6 +17,8 @@ pub fn open_judged(path: &Path) -> Result<Run, ArchiveError> {
     let mut run = open_run(path)?;
     if run.record.made_by.is_some() {
         run.record.verdict = judge_cosbench(&CosbenchRun::open(path)?);
+    } else if run.record.state == RunState::Killed {
+        run.record = judged(&run, None);
     }
     Ok(run)
 }

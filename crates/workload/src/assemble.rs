@@ -45,11 +45,16 @@ pub(crate) const WORK_TYPES: &[WorkType] = &[
     },
 ];
 
-/// Warns of a workload's name, which stands at `span`, where names of files cannot have it.
+/// Longest name of a workload that its files can have, bytes.
+const LONGEST_IN_FILES: usize = 200;
+
+/// Warns of a workload's name, which stands at `span`, where names of files cannot have it. The archive changes just these.
 pub(crate) fn workload_name(name: &str, span: Span, mistakes: &mut Mistakes) {
-    if name.contains(['/', ',', ';']) || name.contains(char::is_control) {
+    let is_changed = name.contains(['/', '\\']) || name.contains(char::is_control) || name.starts_with('.');
+    if is_changed || name.len() > LONGEST_IN_FILES {
         let message = format!("the workload name `{}` will be changed in file names", shown(name));
-        mistakes.warning(span, message, "use letters, digits, blanks, - _ and .");
+        let hint = "begin with no dot, use neither / nor \\ nor control characters, and 200 bytes at most";
+        mistakes.warning(span, message, hint);
     }
 }
 

@@ -327,6 +327,13 @@ mod tests {
         ];
         for (name, expected) in cases {
             assert_eq!(safe_name(name), expected);
+            // A workload is told of it before it runs.
+            let text = format!("name: {}\nstages: []\n", serde_json::to_string(name).unwrap());
+            let environment = cosmark_workload::Environment::default();
+            let (_, found) =
+                cosmark_workload::parse_what_is_there(&text, cosmark_workload::Format::Yaml, &environment);
+            let warned = found.iter().any(|one| one.message.contains("will be changed in file names"));
+            assert_eq!(warned, name != expected, "{name}: {found:?}");
         }
     }
 

@@ -127,6 +127,7 @@ impl RunDir {
     ) -> Result<Self, ArchiveError> {
         let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let base = record.submitted.unwrap_or_default();
+        crate::parts::remove_begun(path);
         let timelines = layout.iter().map(|stage| Timeline::reopen(&path.join(&stage.file), stage));
         Ok(Self {
             timelines: timelines.collect::<Result<_, _>>()?,

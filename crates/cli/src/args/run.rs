@@ -107,7 +107,7 @@ fn seconds_of_demo(text: &str) -> Result<u64, String> {
   cosmark run workload.yaml --nats nats://host:4222 --drivers 4     the load is made by drivers on other machines
 
 `cosmark check FILE` shows mistakes and what would be done, without sending anything. Exit codes: `cosmark --help`. \
-Ctrl-C once: operations in flight may end, the archive is written. Twice: at once.")]
+Ctrl-C once: operations in flight have 5 s to end, and the archive is written. Twice: at once.")]
 pub struct RunArgs {
     /// Workload file; - reads standard input
     #[arg(value_name = "FILE")]

@@ -1,7 +1,9 @@
 //! `cosmark judge`: the verdict again, from the files of a run; also of one that COSBench made.
 
-use cosmark_archive::{Overall, Run, Verdict};
-use cosmark_verdict::open_judged;
+use std::path::Path;
+
+use cosmark_archive::{Overall, Run, RunState, Verdict, open_so_far};
+use cosmark_verdict::{judge_so_far, open_judged};
 
 use crate::args::JudgeArgs;
 use crate::exit::{Exit, Outcome, Problem};
@@ -13,7 +15,12 @@ pub fn run(args: &JudgeArgs) -> Outcome {
     let mut judged: Vec<(String, Verdict)> = Vec::new();
     let mut ours: Vec<Run> = Vec::new();
     for name in &args.runs {
-        let run = open_judged(&find(name, &args.archive)?)?;
+        let path = find(name, &args.archive)?;
+        let run = open_judged(&path)?;
+        if run.record.state == RunState::Running {
+            judged.push(so_far(&path)?);
+            continue;
+        }
         say_what_is_lost(&run);
         match &run.record.made_by {
             Some(by) => {
@@ -45,6 +52,16 @@ pub fn run(args: &JudgeArgs) -> Outcome {
     show(&judged, args.json)?;
     let untrusted = judged.iter().any(|(_, verdict)| verdict.overall == Overall::False);
     Ok(if args.strict && untrusted { Exit::Untrusted } else { Exit::Done })
+}
+
+/// What can be said of a run that goes on.
+fn so_far(path: &Path) -> Result<(String, Verdict), Problem> {
+    let run = open_so_far(path)?;
+    let verdict = judge_so_far(&run).ok_or_else(|| {
+        let id = &run.record.id;
+        Problem::usage(format!("{id} goes on and nothing of it can be judged yet; `cosmark watch {id}` shows its verdict as it forms"))
+    })?;
+    Ok((format!("{} {} running: as far as it has come", run.record.id, run.record.name), verdict))
 }
 
 fn show(judged: &[(String, Verdict)], json: bool) -> Result<(), Problem> {

@@ -150,10 +150,16 @@ fn moment(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
 }
 
 fn row_of_json(run: &RunOverview, archive: &Path) -> Value {
+    // The record of a run that was killed, or goes on, has the stages that had ended: that is not what it did.
+    let counted = |count: u64| {
+        run.state
+            .is_some_and(|state| state != RunState::Killed && state != RunState::Running)
+            .then_some(count)
+    };
     json!({
         "id": format!("w{}", run.number), "name": run.name, "state": run.state.map(RunState::word),
-        "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": run.operations,
-        "failures": run.failures, "verdict": run.verdict, "target": run.target, "headline": run.headline, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
+        "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": counted(run.operations),
+        "failures": counted(run.failures), "verdict": run.verdict, "target": run.target, "headline": run.headline, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
         "path": archive.join(&run.directory).display().to_string(),
     })
 }

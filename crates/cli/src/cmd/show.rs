@@ -13,9 +13,8 @@ use crate::runs::{find, say_what_is_lost};
 /// Runs the subcommand.
 pub fn run(args: &ShowArgs) -> Outcome {
     let path = find(&args.run, &args.archive)?;
-    let mut run = open_judged(&path)?;
+    let run = open_judged(&path)?;
     if run.record.state == RunState::Killed {
-        run.record = cosmark_verdict::judged(&run, None);
         eprintln!(
             "cosmark: {} was killed; `cosmark recover` writes what it had measured into its archive",
             run.record.id

@@ -37,7 +37,7 @@ pub fn run(args: &TagArgs) -> Outcome {
     let now = if add.is_empty() && remove.is_empty() {
         tags(&path)?
     } else {
-        change_tags(&path, &add, &remove).map_err(|error| Problem::usage(error.to_string()))?
+        change_tags(&path, &add, &remove).map_err(Problem::of_change)?
     };
     let now: Vec<String> = now.into_iter().collect();
     let shown = if now.is_empty() { "no tags".to_owned() } else { now.join(" ") };

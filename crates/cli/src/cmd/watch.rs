@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use cosmark_archive::{
     EventKind, EventRecord, HistogramLog, IntervalLine, Run, RunState, StageRecord, StageState, Timestamp,
 };
-use cosmark_metrics::OpSnapshot;
+use cosmark_metrics::{OpSnapshot, Phase};
 use cosmark_service::api::types::{Interval, RunSummary};
 use cosmark_verdict::open_judged;
+use cosmark_workload::model::Stage;
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 use serde_json::Value;
 
@@ -143,8 +144,7 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
     let Some(began) = stage.load_started else { return Ok(scene) };
     let now = Timestamp::now();
     scene.elapsed = Duration::try_from(now.duration_since(began)).unwrap_or_default();
-    let planned =
-        workload.and_then(|workload| workload.stages.iter().find(|planned| planned.name == stage.name));
+    let planned = workload.and_then(|workload| planned(workload, index, &stage.name));
     if let Some(length) = planned.and_then(length_of) {
         scene.remaining = Some(length.saturating_sub(scene.elapsed));
         scene.done = Some((scene.elapsed.as_secs_f64() / length.as_secs_f64()).clamp(0.0, 1.0));
@@ -153,6 +153,12 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
     sums.fill(&mut scene, &stage.id);
     scene.missing = missing_of(&run.events()?, &stage.id, began);
     Ok(scene)
+}
+
+/// What the workload says of a stage of the record: trials of a search may stand before it, and several may have one name.
+fn planned<'a>(workload: &'a Workload, index: usize, name: &str) -> Option<&'a Stage> {
+    let at_its_place = workload.stages.get(index).filter(|stage| stage.name == name);
+    at_its_place.or_else(|| workload.stages.iter().find(|stage| stage.name == name))
 }
 
 /// Drivers that this stage has lost and that are not back, as the events of a run that goes on say it: `d2 since 00:08`.
@@ -177,14 +183,14 @@ fn state_word(state: StageState) -> String {
 }
 
 /// How long a stage lasts, where time ends it.
-fn length_of(stage: &cosmark_workload::model::Stage) -> Option<Duration> {
+fn length_of(stage: &Stage) -> Option<Duration> {
     let timed = !stage.works.is_empty() && stage.works.iter().all(|work| !work.runtime.is_zero());
     let longest = stage.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
     longest.filter(|length| timed && !length.is_zero())
 }
 
 /// How long the intervals of a stage are in its archive.
-fn row_of(stage: &cosmark_workload::model::Stage) -> Duration {
+fn row_of(stage: &Stage) -> Duration {
     stage.works.iter().map(|work| work.interval).min().unwrap_or_default()
 }
 
@@ -261,6 +267,14 @@ impl Sums {
     }
 
     fn add(&mut self, line: &IntervalLine) {
+        *self.failed.entry(line.tag.clone()).or_default() += line.failed;
+        if !self.drivers.contains(&line.driver) {
+            self.drivers.push(line.driver.clone());
+        }
+        // What was in flight when the load ended says nothing of how fast it was.
+        if line.phase == Phase::Drain.word() {
+            return;
+        }
         let moment = self.moments.entry(self.number(line.start_s)).or_insert_with(|| Moment {
             start_s: line.start_s,
             end_s: line.end_s,
@@ -269,10 +283,6 @@ impl Sums {
         moment.start_s = moment.start_s.min(line.start_s);
         moment.end_s = moment.end_s.max(line.end_s);
         moment.tags.entry(line.tag.clone()).or_default().merge(&line.sums());
-        *self.failed.entry(line.tag.clone()).or_default() += line.failed;
-        if !self.drivers.contains(&line.driver) {
-            self.drivers.push(line.driver.clone());
-        }
         while self.moments.len() > MOST_PAST {
             self.moments.pop_first();
         }
@@ -664,6 +674,11 @@ mod tests {
                     sums.add_times("s1-main.a", (from + to) / 2.0, [(ms, 20)].into_iter());
                 }
             }
+            // Nor is what ended when the load had, but for its failures.
+            sums.add(&IntervalLine {
+                phase: "drain".to_owned(),
+                ..line("a", "d2", 3.0 * length_s, 3.01 * length_s, 3)
+            });
             // What has no line yet is not shown.
             sums.add_times("s1-main.a", 3.5 * length_s, [(5, 1)].into_iter());
             let mut scene = Scene::default();
@@ -678,13 +693,31 @@ mod tests {
             assert_eq!(scene.p99s, [Some(1.0), Some(9.0), Some(1.0)]);
             let rows: Vec<_> =
                 scene.rows.iter().map(|row| (row.name.as_str(), row.p50_ms, row.failed)).collect();
-            assert_eq!(rows, [("a", Some(1.0), 4), ("b", None, 3)]);
+            assert_eq!(rows, [("a", Some(1.0), 5), ("b", None, 3)]);
             assert!(close(scene.rows[0].rate_per_s * length_s, 20.0) && scene.drivers == ["d1", "d2"]);
         }
         let steps = BTreeMap::from([(1_000_000, 99), (2_000_000, 1)]);
         let of = |percent| percentile_ms(&steps, percent);
         assert_eq!((of(50), of(99), of(100)), (Some(1.0), Some(1.0), Some(2.0)));
         assert_eq!(percentile_ms(&Steps::new(), 99), None);
+    }
+
+    #[test]
+    fn a_stage_is_planned_by_its_place_where_several_have_its_name() {
+        let stage = |name: &str, seconds: u32| {
+            format!(
+                "  - name: {name}\n    works: [{{name: w, workers: 1, runtime: {seconds}s, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}]\n"
+            )
+        };
+        let stages = [stage("main", 3), stage("main", 8), stage("last", 5)].concat();
+        let text = format!("name: named\nstorage: {{type: none}}\nstages:\n{stages}");
+        let workload = parse_what_is_there(&text, Format::Yaml, &Environment::default()).0.unwrap();
+        // The last one as where trials of a search stand before it.
+        for (index, name, seconds) in [(0, "main", 3), (1, "main", 8), (2, "last", 5), (7, "last", 5)] {
+            let length = planned(&workload, index, name).and_then(length_of);
+            assert_eq!(length, Some(Duration::from_secs(seconds)), "{index} {name}");
+        }
+        assert!(planned(&workload, 0, "trial").is_none());
     }
 
     #[test]

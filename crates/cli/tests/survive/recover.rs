@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use cosmark_archive::{Run, RunState, StageState, open_run};
+use serde_json::Value;
 
 use crate::bed::{Controller, workload};
 use crate::eventually;
@@ -162,7 +163,10 @@ fn assert_ended(path: &Path) {
     };
     assert_eq!((rows("run-history.csv"), rows("workloads.csv")), (1, 1));
     let left: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(!left.iter().any(|name| name == ".reserve"), "{left:?}");
+    assert!(
+        !left.iter().any(|name| name == ".reserve" || name.to_string_lossy().contains(".parquet.tmp-")),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -178,6 +182,17 @@ fn a_run_that_was_killed_is_ended_once_however_often_and_by_whomever_it_is_tried
     );
     assert!(stdout(&shown).contains("cut at"), "{}", stdout(&shown));
     assert_eq!(open_run(&path).unwrap().record.state, RunState::Killed);
+    // Whatever reads it has the same verdict, and a list does not count the stages that had ended as if they were all.
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&stdout(&run(directory.path(), arguments))).unwrap()
+    };
+    let seen = json(&["show", "w1", "--json"]);
+    assert!(seen["verdict"]["checks"].as_array().is_some_and(|checks| !checks.is_empty()), "{seen}");
+    assert_eq!(json(&["export", "w1", "--format", "json"])["verdict"], seen["verdict"]);
+    let listed = &json(&["list", "--json"])[0];
+    assert_eq!((&listed["operations"], &listed["failures"]), (&Value::Null, &Value::Null), "{listed}");
+    let begun = path.join(".operations.part-00001.parquet.tmp-1");
+    fs::write(&begun, b"PAR1").unwrap();
     // The recovery is killed, too, at one moment after the other.
     for delay_ms in 0..12 {
         let mut child = cosmark(directory.path())

@@ -16,7 +16,7 @@ mod warp;
 
 use std::io::{self, Write};
 
-use cosmark_archive::{ArchiveError, Run, open_file};
+use cosmark_archive::{ArchiveError, Run, RunState, open_file};
 
 pub use run_points::run_points;
 
@@ -104,11 +104,7 @@ pub const FORMATS: &[Format] = &[
         what: "the operation log, for DuckDB, pandas and Spark (needs --oplog)",
         ending: "parquet",
         binary: true,
-        write: |run, out| {
-            let remedy =
-                "run with --oplog; a killed run has closed parts operations.part-*.parquet that can be read";
-            copy(run, "operations.parquet", remedy, out)
-        },
+        write: |run, out| copy(run, "operations.parquet", no_log(run), out),
     },
     Format {
         name: "events",
@@ -236,6 +232,19 @@ impl Format {
             }
             (error, _) => error,
         })
+    }
+}
+
+/// Why a run has no whole operation log, and what to do.
+pub(super) fn no_log(run: &Run) -> &'static str {
+    match run.record.state {
+        RunState::Running => {
+            "the run goes on: begun with --oplog it has the whole log when it has ended, and operations.part-*.parquet until then"
+        }
+        RunState::Killed => {
+            "the run was killed: begun with --oplog it has what was closed as operations.part-*.parquet, the first after a minute"
+        }
+        _ => "run again with --oplog",
     }
 }
 
