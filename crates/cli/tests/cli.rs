@@ -892,6 +892,10 @@ fn a_full_disk_costs_the_archive_but_not_the_results() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
+    // It is told before anything is measured.
+    let (told, begins) =
+        (stderr(&output).find("has no room for what this run comes to"), stderr(&output).find(" begins"));
+    assert!(told.is_some_and(|told| begins.is_some_and(|begins| told < begins)), "{}", stderr(&output));
     assert!(stdout(&output).contains("main") && stdout(&output).contains("read"), "{}", stdout(&output));
     // A study that cannot even note that it begins.
     let script = "mount -t tmpfs -o size=64k tmpfs \"$0\" && cd \"$0\" && \"$1\" study new mine && echo 'storage: {type: mock}' > target.yaml \

@@ -329,6 +329,10 @@ impl ArchiveWriter {
         self.keep(result);
     }
 
+    pub(crate) fn has_room(&self) -> bool {
+        self.dir.has_room()
+    }
+
     /// Keeps room for the figures of the store's machines.
     pub(crate) fn reserve_for_nodes(&self, idle: &[NodeResult]) {
         self.dir.reserve_for_nodes(idle);

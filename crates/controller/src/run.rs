@@ -30,6 +30,10 @@ pub struct Ended {
     pub unwritten: Option<Unwritten>,
 }
 
+/// Where the disk is so full that no room can be kept for the end of a run.
+const NO_ROOM: &str = "the disk of the archive has no room for what this run comes to: free some while it goes on, or its results are \
+                       lost when it ends";
+
 /// Runs it to its end, whatever happens on the way.
 pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
@@ -42,6 +46,10 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
     };
     let mut goals = Goals::default();
     job.dir.reserve_for_nodes(&job.idle_nodes);
+    if !job.dir.has_room() {
+        job.dir.log("WARN", "controller", NO_ROOM);
+        observer.note(NO_ROOM);
+    }
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     let read_back_before = read_back::due_before(workload);
     if let Some(why) = cannot_be_measured(&mut job) {

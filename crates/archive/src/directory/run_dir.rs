@@ -112,9 +112,15 @@ impl RunDir {
         run.log.lock()?;
         run.write_scripts()?;
         run.write_record(true)?;
-        // Without it the run is no worse off than others: that there is no room is reported when it is needed.
+        // Without it the run is no worse off than others; whoever begins it says so (`has_room`).
         drop(reserve::keep(&run.path, &run.layout, 0));
         Ok(run)
+    }
+
+    /// Room is kept for what the run comes to, whatever else fills the disk.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        reserve::is_kept(&self.path)
     }
 
     /// Goes on with what another process left, of which `log` was taken.
