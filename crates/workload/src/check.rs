@@ -41,6 +41,7 @@ pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
                 "give every stage a name of its own: results are found by it",
             );
         }
+        names_of_works(stage, mistakes);
         for work in &stage.works {
             check_work(work, mistakes);
         }
@@ -73,6 +74,28 @@ fn stage_name(stage: &Stage, mistakes: &mut Mistakes) {
     } else if stage.name.contains(['/', ',']) || stage.name.contains(char::is_control) {
         let message = format!("the stage name `{name}` is part of file names and of CSV columns");
         mistakes.warning(stage.span, message, "use - or _ instead of / and ,");
+    }
+}
+
+/// Results of what measures are found by the names of work and operation: two of one name are told apart by their order alone.
+fn names_of_works(stage: &Stage, mistakes: &mut Mistakes) {
+    let mut works: HashSet<&str> = HashSet::new();
+    for work in stage.works.iter().filter(|work| work.kind == WorkKind::Normal) {
+        let name = shown(&work.name);
+        if !works.insert(&work.name) {
+            let message = format!("a second work of the stage is called `{name}`");
+            let hint = "give every work of a stage a name of its own (name): results are found by it";
+            mistakes.warning(work.span, message, hint);
+        }
+        let mut operations: HashSet<&str> = HashSet::new();
+        let again = work.operations.iter().find(|operation| !operations.insert(&operation.name));
+        if let Some(again) = again {
+            let message =
+                format!("a second operation of the work `{name}` is called `{}`", shown(&again.name));
+            let hint = "give every operation of a work a name of its own (name, in XML name= in its config), or none: then \
+                        they are numbered";
+            mistakes.warning(work.span, message, hint);
+        }
     }
 }
 

@@ -243,3 +243,28 @@ fn only_reads_beyond_the_data_set_that_they_name_are_warned_of() {
         assert!(found.len() == 1 && found[0].contains("no earlier stage"), "{beside}: {found:?}");
     }
 }
+
+#[test]
+fn names_that_are_there_twice_in_a_stage_are_told() {
+    let work = |name: &str, operations: &str| {
+        format!("      - {{name: {name}, workers: 1, total_ops: 9, operations: [{operations}]}}\n")
+    };
+    let list = |name: &str| format!("{{type: list, {name}containers: c(1)}}");
+    let warned = |works: &[String]| -> Vec<String> {
+        let works = works.concat();
+        let text = format!("name: w\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works:\n{works}");
+        let (workload, diagnostics) = parse(&text, Format::Yaml, &environment());
+        assert!(workload.is_some(), "{diagnostics:?}");
+        diagnostics.into_iter().map(|one| one.message).collect()
+    };
+    let (named, unnamed) = (list("name: x, "), list(""));
+    let both = format!("{named}, {named}");
+    assert_eq!(
+        warned(&[work("a", &named), work("a", &unnamed)]),
+        ["a second work of the stage is called `a`"]
+    );
+    assert_eq!(warned(&[work("a", &both)]), ["a second operation of the work `a` is called `x`"]);
+    // Works tell operations of one name apart, and what has no name is numbered.
+    assert!(warned(&[work("a", &named), work("b", &named)]).is_empty());
+    assert!(warned(&[work("a", &format!("{unnamed}, {unnamed}"))]).is_empty());
+}

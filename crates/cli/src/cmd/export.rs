@@ -9,7 +9,7 @@ use cosmark_verdict::open_judged;
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::runs::find;
+use crate::runs::{find, say_what_is_lost};
 
 /// Runs the subcommand.
 pub fn run(args: &ExportArgs) -> Outcome {
@@ -24,6 +24,9 @@ pub fn run(args: &ExportArgs) -> Outcome {
             "{} is not text; name a file with --output FILE.{}",
             format.name, format.ending
         )));
+    }
+    if format.reads_times() {
+        say_what_is_lost(&run);
     }
     output::write(args.output.as_deref(), |out| format.write(&run, out)).map_err(|error| match error {
         ExportError::Archive(error) => error.into(),

@@ -7,7 +7,7 @@ use cosmark_archive::RunRecord;
 use cosmark_metrics::results::{Metric, Reading};
 use cosmark_metrics::{OpSnapshot, Snapshot};
 use cosmark_report::export::point::{EDGES_S, Labels, Point, PointValue, buckets, exported};
-use cosmark_workload::model::Stage;
+use cosmark_workload::model::{Operation, Stage, Work};
 
 /// Sums of a run.
 pub struct Sums {
@@ -41,6 +41,30 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
+/// Labels of one operation, as in the export of the run when it is over: with its id where the other labels do
+/// not tell it from all of the stage.
+fn labels_of(
+    run: &str,
+    workload: &str,
+    (stage, index): (&Stage, usize),
+    work: &Work,
+    operation: &Operation,
+) -> Labels {
+    let works = stage.works.iter().filter(|one| one.name == work.name);
+    let is_alike = |one: &&Operation| one.name == operation.name && one.kind == operation.kind;
+    let alike = works.flat_map(|one| &one.operations).filter(is_alike).count();
+    let labels = [
+        ("id", operation.id.clone()),
+        ("op", operation.kind.word().to_owned()),
+        ("operation", operation.name.clone()),
+        ("run", run.to_owned()),
+        ("stage", stage.id(index)),
+        ("work", work.name.clone()),
+        ("workload", workload.to_owned()),
+    ];
+    labels.into_iter().filter(|(name, _)| *name != "id" || alike > 1).collect()
+}
+
 impl Sums {
     /// Nothing yet.
     pub fn new(record: &RunRecord) -> Self {
@@ -65,7 +89,13 @@ impl Sums {
                 ("workload", self.workload.clone()),
             ])
         };
-        self.workers = stage.works.iter().map(|work| (labels(&work.name), work.workers)).collect();
+        // Works of one name have one number: two of the same labels would be taken for a mistake.
+        let mut workers: BTreeMap<&str, u32> = BTreeMap::new();
+        for work in &stage.works {
+            let sum = workers.entry(&work.name).or_default();
+            *sum = sum.saturating_add(work.workers);
+        }
+        self.workers = workers.into_iter().map(|(work, workers)| (labels(work), workers)).collect();
     }
 
     /// The stage is over.
@@ -80,15 +110,9 @@ impl Sums {
             if op.total() == 0 && op.missed == 0 && op.delayed == 0 {
                 continue;
             }
+            let (run, workload) = (&self.run, &self.workload);
             let sums = self.operations.entry((index, snapshot.work, at)).or_insert_with(|| OperationSums {
-                labels: Arc::from([
-                    ("op", operation.kind.word().to_owned()),
-                    ("operation", operation.name.clone()),
-                    ("run", self.run.clone()),
-                    ("stage", stage.id(index)),
-                    ("work", work.name.clone()),
-                    ("workload", self.workload.clone()),
-                ]),
+                labels: labels_of(run, workload, (stage, index), work, operation),
                 outcomes: BTreeMap::new(),
                 totals: totals().map(|_| 0).collect(),
                 counts: [0; EDGES_S.len() + 1],

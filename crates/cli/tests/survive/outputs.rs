@@ -207,7 +207,16 @@ fn what_is_missing_of_a_run_is_said_and_its_figures_are_shown() {
     let directory = prepared();
     let dir = directory.path();
     let log = cosmark_archive::list(&dir.join("archive")).unwrap().remove(0).path.join("histograms.hlog");
-    let commands = ["show w1", "judge w1", "plot w1 -o pictures", "compare w1 w1", "report w1 -o page.html"];
+    let commands = [
+        "show w1",
+        "judge w1",
+        "plot w1 -o pictures",
+        "compare w1 w1",
+        "report w1 -o page.html",
+        "export w1 --format prometheus -o w1.prom",
+        "export w1 --format influx -o w1.lp",
+        "export w1 --format hlog -o w1.hlog",
+    ];
     let done = |command: &str| run(dir, &command.split(' ').collect::<Vec<_>>());
     for command in commands {
         assert!(!stderr(&done(command)).contains("histograms.hlog"), "{command}");

@@ -13,6 +13,8 @@ use cosmark_stats::batches::{Batches, Slices};
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 
+use super::works::tell_apart;
+
 /// A step that is longer than so many others counts as often as these.
 const LONGEST_STEP: f64 = 10_000.0;
 /// So many steps say what there is to say, however many a file has made of them.
@@ -90,7 +92,7 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     for stage in &run.record.stages {
         let several = stage.operations.iter().any(|op| op.work != stage.operations[0].work);
         let operations = stage.operations.iter().map(|op| LoadedOperation {
-            open: open.get(&(stage.name.clone(), op.work.clone())).copied(),
+            open: open.get(&(stage.name.clone(), op.work.clone())).copied().flatten(),
             ..of_record(op, several)
         });
         let mut operations: Vec<_> = operations.collect();
@@ -104,6 +106,7 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     } else {
         add_times(&run, &mut stages, &began)?;
     }
+    tell_apart(&mut stages);
     join_rounds(&mut stages);
     Ok(Loaded {
         label: label.to_owned(),
@@ -140,8 +143,9 @@ fn refuted(verdict: &Verdict) -> Option<String> {
     (verdict.overall == Overall::False).then(|| verdict.reason.clone().unwrap_or_default())
 }
 
-/// Which works had arrivals by the clock, by stage and work; empty where the workload cannot be read.
-fn open_works(path: &Path) -> BTreeMap<(String, String), bool> {
+/// Which works had arrivals by the clock, by stage and work, `None` where works of one name differ in that; empty where the
+/// workload cannot be read.
+fn open_works(path: &Path) -> BTreeMap<(String, String), Option<bool>> {
     const MOST_BYTES: u64 = 64 << 20;
     let mut text = String::new();
     let place = path.join("workload.yaml");
@@ -155,7 +159,12 @@ fn open_works(path: &Path) -> BTreeMap<(String, String), bool> {
             ((name.clone(), work.name), open)
         })
     });
-    works.collect()
+    let mut known = BTreeMap::new();
+    for (work, open) in works {
+        let own = known.entry(work).or_insert(Some(open));
+        *own = own.filter(|one| *one == open);
+    }
+    known
 }
 
 fn of_record(op: &OperationResult, several: bool) -> LoadedOperation {
@@ -347,6 +356,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         });
         stages.push(LoadedStage { name: stage.name.clone(), waits: None, operations: operations.collect() });
     }
+    tell_apart(&mut stages);
     let state = run.history.as_ref().map(|history| history.state.clone()).unwrap_or_default();
     Ok(Loaded {
         label: label.to_owned(),

@@ -1,5 +1,5 @@
 //! What operations are called where some runs have one work in a stage and others several: a name alone in the former, work and
-//! name in the latter.
+//! name in the latter. And where names are there several times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,28 @@ use super::load::{Loaded, LoadedStage};
 
 /// What a stage cost the machines of the store is an operation of no work.
 const COSTS: &str = "store";
+
+/// Each name as it is, and the second and every further of the same with its number behind it.
+fn numbered<'n>(names: impl Iterator<Item = &'n String>) -> Vec<String> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let number = |name: &'n String| {
+        let count = seen.entry(name).or_default();
+        *count += 1;
+        if *count > 1 { format!("{name} ({count})") } else { name.clone() }
+    };
+    names.map(number).collect()
+}
+
+/// Stages of one name, and operations of one name in a stage, are matched by their order: the second `read` of each run belongs
+/// to that of the others. Rounds of a repeated stage have other names here.
+pub fn tell_apart(stages: &mut [LoadedStage]) {
+    let names = numbered(stages.iter().map(|stage| &stage.name));
+    for (stage, name) in stages.iter_mut().zip(names) {
+        stage.name = name;
+        let names = numbered(stage.operations.iter().map(|one| &one.name));
+        stage.operations.iter_mut().zip(names).for_each(|(one, name)| one.name = name);
+    }
+}
 
 fn works(stage: &LoadedStage) -> BTreeSet<&str> {
     let own = stage.operations.iter().filter(|operation| operation.op != COSTS);

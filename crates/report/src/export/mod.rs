@@ -16,7 +16,7 @@ mod warp;
 
 use std::io::{self, Write};
 
-use cosmark_archive::{ArchiveError, Run, RunState, open_file};
+use cosmark_archive::{ArchiveError, OperationResult, Run, RunState, open_file};
 
 pub use run_points::run_points;
 
@@ -207,6 +207,12 @@ impl Format {
         FORMATS.iter().find(|format| format.name == name)
     }
 
+    /// Whether it gives times of the histogram log: where this is not whole, neither are they.
+    #[must_use]
+    pub fn reads_times(&self) -> bool {
+        matches!(self.name, "hlog" | "prometheus" | "openmetrics" | "otel" | "influx")
+    }
+
     /// The ending by which a file of this name says that it is of another format; `None` where it says nothing of the kind.
     #[must_use]
     pub fn belied_by(&self, file_name: &str) -> Option<&'static str> {
@@ -246,6 +252,11 @@ pub(super) fn no_log(run: &Run) -> &'static str {
         }
         _ => "run again with --oplog",
     }
+}
+
+/// What tells an operation from all of its stage; of COSBench's runs operations have no ids.
+fn id_of(op: &OperationResult) -> &str {
+    if op.id.is_empty() { &op.tag } else { &op.id }
 }
 
 fn copy(run: &Run, file: &str, remedy: &str, out: &mut dyn Write) -> Result<(), ExportError> {

@@ -6,8 +6,8 @@ use cosmark_archive::{HistogramLog, OperationResult, Run, StageRecord, TimeKind}
 
 use cosmark_metrics::nodes::costs;
 
-use super::ExportError;
 use super::point::{BOUNDS, Labels, Point, exported};
+use super::{ExportError, id_of};
 
 /// Start of the run, nanoseconds since 1970.
 pub fn start_ns(run: &Run) -> i128 {
@@ -26,16 +26,20 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// Labels of one operation.
+/// Labels of one operation, with its id where the others do not tell it from all of the stage.
 fn labels_of(run: &Run, stage: &StageRecord, op: &OperationResult) -> Labels {
-    Arc::from([
+    let own = (&op.op, &op.work, &op.name);
+    let alike = stage.operations.iter().filter(|one| (&one.op, &one.work, &one.name) == own).count();
+    let labels = [
+        ("id", id_of(op).to_owned()),
         ("op", op.op.clone()),
         ("operation", op.name.clone()),
         ("run", run.record.id.clone()),
         ("stage", stage.id.clone()),
         ("work", op.work.clone()),
         ("workload", run.record.name.clone()),
-    ])
+    ];
+    labels.into_iter().filter(|(name, _)| *name != "id" || alike > 1).collect()
 }
 
 /// Every metric of a run, over the measured windows.

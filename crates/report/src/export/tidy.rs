@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use cosmark_metrics::nodes::costs;
 
-use super::ExportError;
+use super::{ExportError, id_of};
 
 /// Columns of the table.
-const HEAD: [&str; 12] = [
+const HEAD: [&str; 13] = [
     "run",
     "workload",
     "stage",
@@ -23,6 +23,7 @@ const HEAD: [&str; 12] = [
     "value",
     "node",
     "unit",
+    "id",
 ];
 
 fn timeline(run: &Run, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
@@ -47,7 +48,19 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
             }));
             for (quantity, value) in values {
                 let names = [
-                    id, name, &stage.id, &op.work, &op.name, &op.op, "window", "", &quantity, &value, "", "",
+                    id,
+                    name,
+                    &stage.id,
+                    &op.work,
+                    &op.name,
+                    &op.op,
+                    "window",
+                    "",
+                    &quantity,
+                    &value,
+                    "",
+                    "",
+                    id_of(op),
                 ];
                 table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
             }
@@ -78,6 +91,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                         cell,
                         "",
                         "",
+                        id_of(op),
                     ];
                     table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
                 }
@@ -85,7 +99,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
         }
         for [scope, quantity, value, node, unit] in of_nodes(stage) {
             let names =
-                [id, name, &stage.id, "", "", "", scope.as_str(), "", &quantity, &value, &node, &unit];
+                [id, name, &stage.id, "", "", "", scope.as_str(), "", &quantity, &value, &node, &unit, ""];
             table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
         }
     }

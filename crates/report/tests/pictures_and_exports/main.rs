@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod alike;
 mod exports;
 mod independent;
 mod lines;
