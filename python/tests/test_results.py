@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import importlib.util
 import itertools
 import json
 import math
@@ -202,6 +203,10 @@ def test_a_line_of_the_log_without_times_is_an_interval_without_percentiles() ->
     one: Any = SimpleNamespace(stage=stage, tag="t")
     key = (0.0, 1.0, "window")
     assert len(cosmark.Run._by_bin(run, one, "response", [key])[key]) == 0
+    # Nor is a line of a millisecond lost whose times were rounded beyond its interval.
+    key = (0.0, 0.0003, "window")
+    log.entries = lambda _: [hlog.Entry("t.response", 0.0, 0.001, hlog.Histogram())]
+    assert key in cosmark.Run._by_bin(run, one, "response", [key])
 
 
 def test_tables_have_what_run_json_has(archive: Path) -> None:
@@ -470,15 +475,33 @@ def test_a_file_that_was_cut_is_read_up_to_there_and_damage_has_its_line(archive
     log = copy / "histograms.hlog"
     whole = log.read_bytes()
     before = len(cosmark.open(copy).histogram("main", "read"))
+    # What a size of objects took over the whole window stands at the end, behind all intervals.
     log.write_bytes(whole[:-200])
-    assert 0 < len(cosmark.open(copy).histogram("main", "read")) <= before
+    assert len(cosmark.open(copy).histogram("main", "read")) == before
     lines = whole.split(b"\n")
+    # Cut between two lines it reads like that of a shorter run: no quantile of a part passes for one of the whole.
+    log.write_bytes(b"".join(line + b"\n" for line in lines[: len(lines) // 3]))
+    cut = cosmark.open(copy)
+    said = f"histograms.hlog has [0-9]+ of {before} response times of read in the window of s1-main: it was cut"
+    for read in (
+        lambda: cut.histogram("main", "read"),
+        lambda: cut.quantile("main", "read", 0.5),
+        lambda: cut.histogram("main", "read", phase="rampup"),
+        lambda: cut.series("main", "read"),
+        lambda: cut._by_interval(cut.operation("main", "read"), "response"),
+    ):
+        with pytest.raises(CosmarkError, match=said):
+            read()
+    with pytest.raises(CosmarkError, match="response times of write in the window"):
+        cut.operation("main", "write").histograms_by_size()
+    assert cut.operations["response_p50_ms"] == cosmark.open(archive / "w1").operations["response_p50_ms"]
+    assert sum(cut.series("main", "read", quantiles=()).where(phase="window")["count"]) == before
     at = next(at for at, line in enumerate(lines) if line.startswith(b"Tag=s1-main.read.response,"))
     for damage in (b"Tag=s1-main.read.response,x", lines[at][:-40], lines[at].replace(b"HI", b"AA", 1)[:60]):
         log.write_bytes(b"\n".join([*lines[:at], damage, *lines[at + 1 :]]))
         with pytest.raises(CosmarkError, match=f"line {at + 1}"):
             cosmark.open(copy).histogram("main", "read")
-    for text in ("", "[]", '{"schema": 2}', "{"):
+    for text in ("", "[]", '{"schema": 2}', '{"schema": 1.0}', '{"schema": true}', "{"):
         (copy / "run.json").write_text(text)
         with pytest.raises(CosmarkError, match="run.json"):
             cosmark.open(copy)
@@ -624,6 +647,22 @@ def test_tables_and_logs_that_are_damaged_are_named(archive: Path, tmp_path: Pat
     for read in reads:
         with pytest.raises(CosmarkError, match="operations.parquet is damaged: it was cut short"):
             read()
+
+
+def test_a_log_whose_path_is_not_utf8_is_not_said_to_be_damaged(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / os.fsdecode(b"d\xe9p")
+    try:
+        shutil.copytree(archive / "w1-closed", copy)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    run = cosmark.open(copy)
+    assert len(run.operations) > 0 and run.quantile("main", "read", 0.5) is not None
+    log = run.oplog()
+    for library, read in (("pyarrow", log.to_arrow), ("polars", log.to_polars), ("polars", log.scan)):
+        if importlib.util.find_spec(library) is not None:
+            with pytest.raises(CosmarkError, match="its path is not UTF-8") as refused:
+                read()
+            assert "delete" not in str(refused.value)
 
 
 def test_a_damaged_run_hides_no_other(archive: Path, tmp_path: Path) -> None:
@@ -1121,15 +1160,23 @@ def test_looks_of_probers_and_jobs_of_fio_are_tables(tmp_path: Path, archive: Pa
         cosmark.open(place)
 
 
-def test_an_overview_has_a_row_per_run_with_the_figures_of_its_fastest_stage(archive: Path) -> None:
+def test_an_overview_has_a_row_per_run_with_the_figures_of_its_fastest_stage(archive: Path, tmp_path: Path) -> None:
     table = cosmark.overview(archive)
     assert table["id"] == ["w1", "w2", "w3", "w4", "w5"] and set(table["state"]) == {"finished"}
     ladder = cosmark.open("w2", archive)
     fastest = max(ladder.stages, key=lambda stage: stage.throughput_per_s or 0.0)
     assert (table[1]["stage"], table[1]["throughput_per_s"]) == (fastest.name, fastest.throughput_per_s)
-    p99 = [one.record["response_ms"]["p99"] for one in cosmark.open("w5", archive).stage("main").main]
+    demo = cosmark.open("w5", archive)
+    p99 = [one.record["response_ms"]["p99"] for one in demo.stage("main").main]
     assert table[4]["response_p99_ms"] == max((value for value in p99 if value is not None), default=None)
     assert all(row["submitted"] <= row["ended"] for row in table)
+    # What failed while a stage prepared or cleaned up has failed.
+    record = json.loads((demo.path / "run.json").read_text())
+    around = [one for stage in record["stages"] for one in stage["operations"] if one["op"] in ("init", "prepare", "cleanup")]
+    around[0]["failures"] = 2
+    (tmp_path / demo.path.name).mkdir()
+    (tmp_path / demo.path.name / "run.json").write_text(json.dumps(record))
+    assert cosmark.overview(tmp_path)["failures"] == [table[4]["failures"] + 2]
 
 
 def test_pictures_are_there_as_the_guide_calls_them_and_load_matplotlib_only_when_drawn() -> None:

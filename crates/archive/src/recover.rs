@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use cosmark_metrics::{
     ClientFacts, HealthSample, HealthSummary, Latency, MachineHealth, OpSnapshot, ThreadHealth,
@@ -15,8 +16,8 @@ use jiff::Timestamp;
 
 use crate::csv::layout::{StageLayout, layout_of_results, layout_of_stage};
 use crate::{
-    ClientLine, ClientRecord, DriverResult, FaultInForce, FaultJournal, HistogramLog, IntervalLine, Run,
-    RunRecord, StageRecord, StageState, StageTables,
+    ClientLine, ClientRecord, DriverResult, EventKind, FaultInForce, FaultJournal, HistogramLog,
+    IntervalLine, Run, RunRecord, StageRecord, StageState, StageTables,
 };
 
 mod faults;
@@ -96,6 +97,7 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
     if let Ok(events) = run.events() {
         run.record.events = events;
     }
+    let last = last_told(&run.record).map_or(last, |told| told.min(last));
     add_faults(run, &stages, last);
     let is_unknown = |at: usize| workload.is_some() && stages.get(at).is_some_and(Option::is_none);
     for (index, record) in run.record.stages.iter_mut().enumerate() {
@@ -177,7 +179,7 @@ fn read_times(run: &Run, places: &Places, found: &mut [Found]) -> Result<(), Str
         Err(error) => return Err(error.to_string()),
     };
     // The last response times of each tag and phase, and whether they were taken: the other times of that slice go with them.
-    let mut last: BTreeMap<(usize, usize, usize, String), (std::time::Duration, bool)> = BTreeMap::new();
+    let mut last: BTreeMap<(usize, usize, usize, String), (Duration, bool)> = BTreeMap::new();
     let mut known = |tag: &str| parts_of(tag).is_some_and(|(tag, _, _)| places.contains_key(tag));
     while let Some(entry) = log.next_wanted(&mut known) {
         let entry = entry.map_err(|error| error.to_string())?;
@@ -300,6 +302,20 @@ fn add_faults(run: &mut Run, stages: &[Option<Stage>], last: Timestamp) {
             .map(|left| left.into_iter().map(|(_, fault)| fault).filter(|fault| fault.run == *id).collect());
         record.faults = faults::of_cut_stage(stage, record, events, left.as_deref(), last);
     }
+}
+
+/// The end of the last interval of a stage that was cut, or what happened after it: files of an archive that was copied are as old
+/// as the copy. `None` where no interval was over.
+fn last_told(record: &RunRecord) -> Option<Timestamp> {
+    let end = |stage: &StageRecord| {
+        let cut = Duration::try_from_secs_f64(stage.cut_s?).ok()?;
+        stage.load_started?.checked_add(cut).ok()
+    };
+    let cut = record.stages.iter().filter(|stage| !stage.state.is_over()).filter_map(end).max()?;
+    // A note is put beside a run at any time.
+    let happened =
+        record.events.iter().filter(|event| event.kind != EventKind::Note).map(|event| event.at).max();
+    Some(happened.map_or(cut, |at| at.max(cut)))
 }
 
 /// When something was written last.

@@ -94,8 +94,8 @@ def runs(archive: Union[str, "os.PathLike[str]"] = "archive", newest: Optional[i
 
 def overview(archive: Union[str, "os.PathLike[str]"] = "archive", newest: Optional[int] = None) -> Table:
     """One row per run of an archive, as ``cosmark list`` shows them, oldest first: state, verdict, and figures of the stage with
-    the highest rate, without what prepares and cleans up; ``response_p99_ms`` is that of its slowest operation. ``newest`` as
-    of :func:`runs`."""
+    the highest rate, without what prepares and cleans up; ``response_p99_ms`` is that of its slowest operation. ``failures`` are
+    those of all stages, of what prepares and cleans up, too. ``newest`` as of :func:`runs`."""
     rows = []
     for one in runs(archive, newest):
         measured = [(stage.throughput_per_s, stage) for stage in one.stages if stage.throughput_per_s is not None]
@@ -105,7 +105,7 @@ def overview(archive: Union[str, "os.PathLike[str]"] = "archive", newest: Option
         row["stage"] = stage.name if stage else None
         row["throughput_per_s"] = rate
         row["response_p99_ms"] = max(slowest) if slowest else None
-        row["failures"] = sum(operation.failures for stage in one.stages for operation in stage.main)
+        row["failures"] = sum(operation.failures for stage in one.stages for operation in stage.operations)
         rows.append({**row, "submitted": one.submitted, "started": one.started, "ended": one.ended})
     figures = ("stage", "throughput_per_s", "response_p99_ms", "failures")
     return Table(rows, ("id", "name", "state", "verdict", *figures, "submitted", "started", "ended"))

@@ -39,6 +39,16 @@ def _look_at_ends(path: Path) -> None:
         raise CosmarkError(f"{path} is damaged: {said} ({size} bytes); restore it from a copy, or delete it")
 
 
+def _check_path(path: Path) -> None:
+    """Arrow and Polars take paths as UTF-8 and say of another that the file is damaged, or not there."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "replace")
+        said = "its path is not UTF-8, and Arrow and Polars open no such file; rename the directory, or copy it elsewhere"
+        raise CosmarkError(f"cannot read {shown}: {said}") from None
+
+
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
     """What the libraries say about a file, with its name."""
@@ -82,6 +92,7 @@ class Parquet:
         if not self.paths:
             raise CosmarkError(f"{self._expected} is not there: {self._why_not()}")
         for path in self.paths:
+            _check_path(path)
             _look_at_ends(path)
         return self.paths
 
@@ -187,7 +198,9 @@ class Parquet:
             import polars
         except ImportError:
             raise needs("polars", "polars") from None
-        return polars.scan_parquet(self._there())
+        paths = self._there()
+        with _damage_named(self._expected):
+            return polars.scan_parquet(paths)
 
     def __repr__(self) -> str:
         return f"Parquet({', '.join(path.name for path in self.paths) or 'nothing'})"

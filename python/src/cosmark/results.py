@@ -119,13 +119,15 @@ class Operation:
 
     def histogram(self, time: str = "response", phase: str = "window") -> Histogram:
         """All its times of one kind, added up over the intervals of a phase."""
-        return self.run._histograms(self.tag, time, phase)
+        return self.run._histograms(self, time, phase)
 
     def histograms_by_size(self) -> "Dict[str, Histogram]":
         """Response times of the window by class of size (``4 KiB..16 KiB``), ascending; empty where all were of one class, of
         runs that were killed, and of runs of older versions."""
         classes = self.record.get("size_classes") or []
         tags = {f"{self.tag}.response.size_{one.get('least_bytes')}": str(one.get("label")) for one in classes}
+        if tags:
+            self.run._check_whole(self, "response")
         merged = self.run._log().merged(tags) if tags else {}
         return {label: merged[tag] for tag, label in tags.items() if tag in merged}
 
@@ -271,10 +273,14 @@ class Run:
         """
         return self.operation(stage, operation).quantile(q, time, phase)
 
-    def _histograms(self, tag: str, time: str, phase: str) -> Histogram:
+    def _histograms(self, one: Operation, time: str, phase: str) -> Histogram:
         check_time(time)
         if phase not in PHASES:
             raise CosmarkError(f"there is no phase {phase}; there are {', '.join(PHASES)}")
+        self._check_whole(one, time)
+        return self._merged_times(one.tag, time, phase)
+
+    def _merged_times(self, tag: str, time: str, phase: str) -> Histogram:
         key = (tag, time, phase)
         if key not in self._merged:
             # A closed loop's service time is its response time and is written once.
@@ -282,6 +288,18 @@ class Run:
             merged = self._log().merged(tags)
             self._merged[key] = next((merged[one] for one in tags if one in merged), Histogram())
         return self._merged[key]
+
+    def _check_whole(self, one: Operation, time: str) -> None:
+        """A CosmarkError where the log of a run that is over has fewer times of the window than the record counts: one that was cut,
+        or copied in part, reads like a shorter one, and its quantiles are those of a part of the run."""
+        counted = (one.record.get(f"{time}_ms") or {}).get("count")
+        if self.state in ("running", "killed") or self.record.get("fio") or not isinstance(counted, int):
+            return
+        has = len(self._merged_times(one.tag, time, "window"))
+        if has < counted:
+            where = f"{self.path / 'histograms.hlog'} has {has} of {counted} {time} times of {one.name or one.id} in the window"
+            said = "it was cut, or copied in part; restore it from a copy"
+            raise CosmarkError(f"{where} of {one.stage.id}: {said} (run.operations has the figures of the whole run)")
 
     def _ours(self, what: str) -> Path:
         """The directory, of a run that has more than COSBench's tables."""
@@ -338,6 +356,8 @@ class Run:
                 _add_interval(bins, row)
         bins = {(row["start_s"], row["end_s"], row["phase"]): row for row in _joined(bins.values())}
         names = {q: f"{time}_p{format(q * 100, '.10g').replace('.', '_')}_ms" for q in quantiles}
+        if quantiles and bins:
+            self._check_whole(one, time)
         histograms = self._by_bin(one, time, bins) if quantiles and bins else {}
         rows = []
         for key in sorted(bins):
@@ -372,8 +392,9 @@ class Run:
         for entry in log.entries(phases):
             middle = entry.start_s + entry.length_s / 2 - offset
             phase = phases[entry.tag]
-            # Times in the log have three decimals: the middle of a line lies in its bin.
-            fits = by_phase[phase].around(middle)
+            # Times in the log have three decimals: the middle of a line lies in its bin, or beside one of a millisecond.
+            places = (by_phase[phase].around(middle + off_s) for off_s in (0.0, -0.0005, 0.0005, -0.001, 0.001))
+            fits = next((place for place in places if place is not None), None)
             if fits is not None:
                 is_own = entry.tag.startswith(own)
                 found.setdefault(fits, {}).setdefault(is_own, Histogram()).add(entry.histogram)
@@ -384,6 +405,7 @@ class Run:
         check_time(time)
         if one.stage.load_started is None:
             return []
+        self._check_whole(one, time)
         log = self._log()
         offset = one.stage.load_started.timestamp() - log.base_s
         for kind in (time, "response") if time == "service" else (time,):
@@ -784,9 +806,10 @@ def _parsed(path: Path, read: Callable[[Path], str]) -> Json:
         raise CosmarkError(f"{file} is nested deeper than any record; restore it from a copy") from None
     except ValueError as cause:
         raise CosmarkError(f"{file} is no JSON: {cause}; restore it from a copy") from None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        found = record.get("schema") if isinstance(record, dict) else None
-        if isinstance(found, int) and found > SCHEMA:
+    found = record.get("schema") if isinstance(record, dict) else None
+    # 1.0 and True are 1 for Python, and no schema for the program.
+    if not isinstance(record, dict) or type(found) is not int or found != SCHEMA:
+        if type(found) is int and found > SCHEMA:
             raise CosmarkError(
                 f"{file} was written in schema {found}, this package reads {SCHEMA}; upgrade the package"
             )

@@ -159,3 +159,50 @@ impl Sums {
         points
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use cosmark_metrics::Phase;
+    use cosmark_workload::{Environment, Format, parse};
+
+    use super::*;
+
+    #[test]
+    fn operations_of_works_of_one_name_are_no_two_series_of_the_same_labels() {
+        let work =
+            "{name: a, workers: 2, total_ops: 9, operations: [{type: list, name: x, containers: c(1)}]}";
+        let other = work.replace("name: a", "name: b");
+        let text = format!(
+            "name: w\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works: [{work}, {work}, {other}]\n"
+        );
+        let (workload, mistakes) = parse(&text, Format::Yaml, &Environment::default());
+        let stage = workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0);
+        let mut sums = Sums {
+            run: "w1".to_owned(),
+            workload: "w".to_owned(),
+            info: Arc::from([]),
+            operations: BTreeMap::new(),
+            workers: Vec::new(),
+        };
+        sums.begin(&stage, 0);
+        for work in 0..3 {
+            let ops = vec![OpSnapshot { ok: 1, ..OpSnapshot::default() }];
+            sums.add(&stage, 0, &Snapshot { work, phase: Phase::Window, start_ns: 0, end_ns: 1, ops });
+        }
+        let points = sums.points();
+        let label = |point: &Point, name: &str| {
+            point.all_labels().find(|(own, _)| *own == name).map(|(_, value)| value.to_owned())
+        };
+        let of = |name: &str| points.iter().filter(|point| point.name.name == name).collect::<Vec<&Point>>();
+        let ids: Vec<Option<String>> =
+            of("cosmark_operations_total").iter().map(|point| label(point, "id")).collect();
+        assert_eq!(ids, [Some("op1".to_owned()), Some("op2".to_owned()), None]);
+        let workers = of("cosmark_workers");
+        let works: BTreeSet<Option<String>> = workers.iter().map(|point| label(point, "work")).collect();
+        assert_eq!((workers.len(), works.len()), (2, 2), "{workers:?}");
+        assert_eq!(workers[0].value, PointValue::Number(4.0));
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cosmark_archive::{Run, RunState, StageState, open_run};
 use serde_json::Value;
@@ -112,6 +112,15 @@ fn wherever_a_kill_cuts_the_files_the_totals_are_those_of_what_is_on_disk() {
 
     let scratch = directory.path().join("scratch/w1-cut");
     copy(&path, &scratch);
+    // Files of a copy are as old as the copy, and the run ended when it was killed.
+    let day = SystemTime::now() + Duration::from_secs(86_400);
+    let copied = fs::read_dir(&scratch).unwrap().map(|entry| entry.unwrap().path());
+    for file in copied.filter(|path| path.is_file()) {
+        fs::File::options().append(true).open(file).unwrap().set_modified(day).unwrap();
+    }
+    let later = open_run(&scratch).unwrap().record;
+    let took = later.ended.unwrap().duration_since(later.started.unwrap()).as_secs();
+    assert!((3..3600).contains(&took), "{took} s");
     for file in ["intervals.csv", "histograms.hlog", "clients.csv", "workload.log"] {
         let text = fs::read(path.join(file)).unwrap();
         let all = cuts(&text);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use cosmark_archive::{Run, open_run};
+use cosmark_archive::{EventKind, EventRecord, Run, open_run};
 use cosmark_metrics::results::Bound;
 use cosmark_metrics::{FaultFigure, FaultResult, SlotResult};
 use cosmark_report::export::encode::remote_write;
 use cosmark_report::export::{ExportError, FORMATS, Format, run_points};
 use serde_json::Value;
 
-use crate::support::{FAILED, READS, cosbench, ours};
+use crate::support::{FAILED, READS, at, cosbench, ours};
 
 fn run() -> (tempfile::TempDir, Run) {
     let home = tempfile::tempdir().unwrap();
@@ -313,6 +313,21 @@ fn an_export_that_needs_the_operation_log_says_so() {
         let error = Format::named(format).unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
         assert!(error.contains("--oplog"), "{error}");
     }
+}
+
+#[test]
+fn events_of_a_run_whose_table_is_gone_are_those_of_its_record() {
+    let (_home, mut run) = run();
+    std::fs::remove_file(run.path.join("events.csv")).unwrap();
+    let (kind, stage) = (EventKind::Note, Some("s1-main".to_owned()));
+    run.record.events = vec![EventRecord { at: at("18:54:00"), kind, stage, text: "=a, b\nc".to_owned() }];
+    assert_eq!(
+        text(&run, "events"),
+        "at,kind,stage,text\n2026-11-21T18:54:00Z,note,s1-main,\"'=a, b | c\"\n"
+    );
+    run.record.events.clear();
+    let refused = Format::named("events").unwrap().write(&run, &mut Vec::new()).unwrap_err();
+    assert!(matches!(refused, ExportError::Missing { .. }), "{refused}");
 }
 
 #[test]
