@@ -114,6 +114,13 @@ pub fn say_what_is_lost(run: &Run) {
     }
 }
 
+/// The same where all times are given away: also of the few that are missing of a run of seconds.
+pub fn say_which_times_are_lost(run: &Run) {
+    if let Some(why) = run.lost_times_counted() {
+        eprintln!("cosmark: {}: {why}", run.record.id);
+    }
+}
+
 /// What who has not run anything yet is told.
 #[must_use]
 pub fn no_archive(archive: &Path) -> Problem {

@@ -1,5 +1,6 @@
 //! Whether the histogram log of a run that is over reaches to its end: one that was cut, or copied in part, reads like a shorter one.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::directory::files::last_byte;
@@ -11,14 +12,20 @@ const TAIL_BYTES: u64 = 8 << 20;
 /// Slices end, and clocks of drivers agree, no better than that.
 const SLACK_S: f64 = 5.0;
 
+fn sentence(why: &str) -> String {
+    format!(
+        "{FILE_NAME} {why}: response times over time and distributions are missing or not whole; the figures of run.json are \
+         those of the whole run; restore the file from a copy"
+    )
+}
+
 impl Run {
     /// Which times of operations are missing in the archive of a run that is over, in a sentence; `None` where nothing is known to
     /// be missing, and for runs whose times others took. Takes no longer for a long log than for a short one.
     #[must_use]
     pub fn lost_times(&self) -> Option<String> {
         let record = &self.record;
-        let is_over = !matches!(record.state, RunState::Running | RunState::Killed);
-        if !is_over || record.made_by.is_some() || record.fio.is_some() {
+        if !self.has_all_times() {
             return None;
         }
         let has_times =
@@ -32,10 +39,41 @@ impl Run {
             Ok(Some(_)) => Some("ends in the middle of a line".to_owned()),
             Err(error) => Some(format!("cannot be read ({error})")),
         }?;
-        Some(format!(
-            "{FILE_NAME} {why}: response times over time and distributions are missing or not whole; the figures of run.json are \
-             those of the whole run; restore the file from a copy"
-        ))
+        Some(sentence(&why))
+    }
+
+    /// The same for what gives all times away: it reads the whole log, and finds also the few that are missing at the end of a run of
+    /// seconds.
+    #[must_use]
+    pub fn lost_times_counted(&self) -> Option<String> {
+        if let Some(why) = self.lost_times() {
+            return Some(why);
+        }
+        if !self.has_all_times() {
+            return None;
+        }
+        let operations = || self.record.stages.iter().flat_map(|stage| &stage.operations);
+        let mut found: BTreeMap<String, u64> =
+            operations().map(|op| (format!("{}.response", op.tag), 0)).collect();
+        // What cannot be read is named by who reads it next.
+        for entry in self.histograms().ok()? {
+            let entry = entry.ok()?;
+            if let Some(count) = found.get_mut(&entry.tag) {
+                *count += entry.histogram.len();
+            }
+        }
+        operations().find_map(|op| {
+            let has = found.get(&format!("{}.response", op.tag)).copied().unwrap_or_default();
+            let counted = op.response_ms.count;
+            (has < counted).then(|| sentence(&format!("has {has} of {counted} response times of {}", op.tag)))
+        })
+    }
+
+    /// Whether every time that its record counts was written to its log.
+    fn has_all_times(&self) -> bool {
+        let record = &self.record;
+        let is_over = !matches!(record.state, RunState::Running | RunState::Killed);
+        is_over && record.made_by.is_none() && record.fio.is_none()
     }
 
     /// Why the log does not reach to the end of the last stage that has times.

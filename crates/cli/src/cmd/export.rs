@@ -9,7 +9,7 @@ use cosmark_verdict::open_judged;
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::runs::{find, say_what_is_lost};
+use crate::runs::{find, say_which_times_are_lost};
 
 /// Runs the subcommand.
 pub fn run(args: &ExportArgs) -> Outcome {
@@ -26,7 +26,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
         )));
     }
     if format.reads_times() {
-        say_what_is_lost(&run);
+        say_which_times_are_lost(&run);
     }
     output::write(args.output.as_deref(), |out| format.write(&run, out)).map_err(|error| match error {
         ExportError::Archive(error) => error.into(),
