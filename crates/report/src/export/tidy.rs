@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cosmark_archive::{Run, StageRecord, TimelineEntry, harmless};
+use cosmark_archive::{OperationResult, Run, StageRecord, TimelineEntry, harmless};
 use serde_json::{Value, json};
 
 use cosmark_metrics::nodes::costs;
@@ -47,21 +47,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                 (format!("bounds.{figure}.holds"), u8::from(bound.holds()).to_string())
             }));
             for (quantity, value) in values {
-                let names = [
-                    id,
-                    name,
-                    &stage.id,
-                    &op.work,
-                    &op.name,
-                    &op.op,
-                    "window",
-                    "",
-                    &quantity,
-                    &value,
-                    "",
-                    "",
-                    id_of(op),
-                ];
+                let names = line(run, stage, op, ["window", "", &quantity, &value]);
                 table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
             }
         }
@@ -78,21 +64,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                     ("success_ratio", optional(value.success_ratio)),
                 ];
                 for (quantity, cell) in cells.iter().filter(|(_, cell)| !cell.is_empty()) {
-                    let names = [
-                        id,
-                        name,
-                        &stage.id,
-                        &op.work,
-                        &op.name,
-                        &op.op,
-                        "interval",
-                        &entry.time,
-                        quantity,
-                        cell,
-                        "",
-                        "",
-                        id_of(op),
-                    ];
+                    let names = line(run, stage, op, ["interval", &entry.time, quantity, cell]);
                     table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
                 }
             }
@@ -105,6 +77,18 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     }
     table.flush()?;
     Ok(())
+}
+
+/// A line about an operation: scope, time, quantity and value, among what it is of.
+fn line<'l>(
+    run: &'l Run,
+    stage: &'l StageRecord,
+    op: &'l OperationResult,
+    [scope, time, quantity, value]: [&'l str; 4],
+) -> [&'l str; 13] {
+    let (id, name) = (run.record.id.as_str(), run.record.name.as_str());
+    let own = id_of(op);
+    [id, name, &stage.id, &op.work, &op.name, &op.op, scope, time, quantity, value, "", "", own]
 }
 
 /// Scope, quantity, value, machine and unit of everything that is known of the store's machines.
