@@ -102,7 +102,7 @@ impl Problem {
         Self { exit: Exit::Target, text: text.into() }
     }
 
-    /// Why a tag or a note is not kept: what was asked for, or this machine.
+    /// Why a tag or a note could not be added: what was asked for, or this machine.
     pub fn of_change(error: ArchiveError) -> Self {
         match &error {
             ArchiveError::Unreadable { .. } => Self::usage(error.to_string()),

@@ -30,7 +30,7 @@ pub struct Ended {
     pub unwritten: Option<Unwritten>,
 }
 
-/// Where the disk is so full that no room can be kept for the end of a run.
+/// Where the disk is so full that no room can be reserved for the end of a run.
 const NO_ROOM: &str = "the disk of the archive has no room for what this run comes to: free some while it goes on, or its results are \
                        lost when it ends";
 

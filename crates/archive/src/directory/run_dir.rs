@@ -117,7 +117,7 @@ impl RunDir {
         Ok(run)
     }
 
-    /// Room is kept for what the run comes to, whatever else fills the disk.
+    /// There is room for what the run comes to, whatever else fills the disk.
     #[must_use]
     pub fn has_room(&self) -> bool {
         reserve::is_kept(&self.path)
