@@ -31,6 +31,7 @@ use crate::queue::nodes::Stores;
 use crate::queue::runner::{PlaysFaults, Runner};
 use crate::queue::store::{FileStore, KvStore, Leader, Store};
 use crate::queue::{End, RunQueue};
+use crate::reach::reached_at;
 use crate::state::StateDir;
 use crate::studies::{Studies, StudiesSetup};
 
@@ -196,8 +197,7 @@ async fn run(
         epoch,
         join: setup.join.clone(),
     });
-    let url = format!("http{}://{address}", if secured.is_some() { "s" } else { "" });
-    state.write("address", format!("{url}\n").as_bytes())?;
+    let url = announce(&state, address, secured.is_some(), &setup.host.hostname)?;
     welcome(&setup, &url, secured.as_ref().map(|secured| secured.fingerprint.as_str()), first.as_deref());
     let leading = match shared {
         None => {
@@ -225,6 +225,18 @@ async fn run(
     working.abort();
     state.remove("address")?;
     served.unwrap_or(Ok(()))
+}
+
+/// Writes down where it listens, for the commands of this machine; gives where others reach it.
+fn announce(
+    state: &StateDir,
+    address: SocketAddr,
+    is_secured: bool,
+    hostname: &str,
+) -> Result<String, ServiceError> {
+    let scheme = if is_secured { "https" } else { "http" };
+    state.write("address", format!("{scheme}://{address}\n").as_bytes())?;
+    Ok(format!("{scheme}://{}", reached_at(address, hostname)))
 }
 
 /// Names by which this machine may be called in its certificate.
@@ -396,5 +408,22 @@ async fn wait_for_runs(queue: &RunQueue) {
     let until = tokio::time::Instant::now() + LAST_RUNS;
     while tokio::time::Instant::now() < until && !queue.stop() {
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_says_of_its_address_is_of_use_on_other_machines() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let url = announce(&state, "0.0.0.0:19088".parse().unwrap(), true, "lab-7").unwrap();
+        assert_eq!(url, "https://lab-7:19088");
+        let here = state.read("address").unwrap().unwrap();
+        assert_eq!(here, b"https://0.0.0.0:19088\n", "commands of this machine need no name of it");
+        let url = announce(&state, "[::]:80".parse().unwrap(), false, "lab-7").unwrap();
+        assert_eq!(url, "http://lab-7:80");
     }
 }

@@ -12,6 +12,7 @@ mod error;
 mod http;
 pub mod live;
 mod queue;
+mod reach;
 mod state;
 mod studies;
 
@@ -23,5 +24,6 @@ pub use http::serve::Tls;
 pub use queue::nodes::Stores;
 pub use queue::runner::PlaysFaults;
 pub use queue::store::{Answer, FileStore, Leader, QueueEntry, Store};
+pub use reach::reached_at;
 pub use state::StateDir;
 pub use studies::{GoOn, StudiesSetup};
