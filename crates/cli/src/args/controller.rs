@@ -93,14 +93,16 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "PORT", conflicts_with_all = ["local", "nats"])]
     pub nats_port: Option<u16>,
     /// Write the configuration of a nats-server with a login for each role (controller, driver, observer) into this directory
-    /// and end; logins that are there stay
+    /// and end. Written again, every login whose file (*.nk) lies there stays, and so do lines of nats.conf that somebody else
+    /// wrote; to take a login away, delete its file first
     #[arg(long, value_name = "DIR", conflicts_with_all = ["local", "nats"])]
     pub write_nats_config: Option<PathBuf>,
-    /// In that configuration the driver of this name has a login of its own; may be repeated. Default: one for all drivers
+    /// In that configuration the driver of this name has a login of its own; may be repeated. Where none has: one for all
+    /// drivers
     #[arg(long, value_name = "NAME", requires = "write_nats_config")]
     pub nats_driver: Vec<String>,
-    /// In that configuration the agent of this name (`cosmark node`) has a login of its own; may be repeated. Default: one for
-    /// all agents
+    /// In that configuration the agent of this name (`cosmark node`) has a login of its own; may be repeated. Where none has:
+    /// one for all agents
     #[arg(long, value_name = "NAME", requires = "write_nats_config")]
     pub nats_node: Vec<String>,
     /// Give work only to drivers that are admitted: name and public key, as `cosmark drivers --json` shows them; may be

@@ -1,9 +1,11 @@
 //! `cosmark controller`: the service, until Ctrl-C.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_cluster::nats::config_file;
 use cosmark_cluster::nats::roles::{self, Role};
 use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
 use cosmark_cluster::nats::{Bus, Limits, SupervisedServer};
@@ -12,8 +14,8 @@ use cosmark_driver::secrets::resolve_nodes;
 use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
 use cosmark_service::auth::tokens::{self, role_of};
 use cosmark_service::{
-    ClusterKey, GoOn, LocalSetup, ServiceError, Setup, StateDir, Stores, StudiesSetup, Tls, run_local,
-    run_with_nats,
+    ClusterKey, GoOn, LocalSetup, ServiceError, Setup, StateDir, Stores, StudiesSetup, Tls, reached_at,
+    run_local, run_with_nats,
 };
 use cosmark_wire::MESSAGE_VERSION;
 
@@ -161,7 +163,10 @@ fn over_nats(
                 options.shown(),
                 join_command(&options.shown(), Some(&login), key)
             );
-            let url = reached_at(args.nats_listen, &options.shown(), &setup.host.hostname);
+            let shown = options.shown();
+            let port = shown.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default();
+            let listen = SocketAddr::new(args.nats_listen, port);
+            let url = format!("nats://{}", reached_at(listen, &setup.host.hostname));
             setup.join = Some(join_command(&url, login.file_name().map(Path::new), key));
             let tell = Arc::clone(&setup.tell);
             let kept = SupervisedServer::keep(started, move |text| tell(text));
@@ -182,16 +187,6 @@ fn over_nats(
 fn join_command(url: &str, login: Option<&Path>, key: &str) -> String {
     let login = login.map(|file| format!(" --nats-nkey-file {}", file.display())).unwrap_or_default();
     format!("cosmark driver --join {url}{login} --trust {key}")
-}
-
-/// Where other machines reach a `nats-server` that listens at `listen`: at every address means by this machine's name.
-fn reached_at(listen: std::net::IpAddr, shown: &str, hostname: &str) -> String {
-    let port = shown.rsplit(':').next().unwrap_or_default();
-    match listen {
-        every if every.is_unspecified() => format!("nats://{hostname}:{port}"),
-        std::net::IpAddr::V6(address) => format!("nats://[{address}]:{port}"),
-        std::net::IpAddr::V4(address) => format!("nats://{address}:{port}"),
-    }
 }
 
 /// What others are told of the driver in this process.
@@ -262,36 +257,65 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
     let identity = ClusterKey::open(&StateDir::open(state)?)?.identity()?;
     std::fs::create_dir_all(directory)
         .map_err(|cause| Problem::usage(format!("--write-nats-config {}: {cause}", directory.display())))?;
-    let drivers: Vec<Role> = match args.nats_driver.as_slice() {
-        [] => vec![Role::Driver(None)],
-        names => names.iter().cloned().map(|name| Role::Driver(Some(name))).collect(),
-    };
-    let agents: Vec<Role> = match args.nats_node.as_slice() {
-        [] => vec![Role::Agent(None)],
-        names => names.iter().cloned().map(|name| Role::Agent(Some(name))).collect(),
-    };
-    let roles = [vec![Role::Controller, Role::Observer], drivers.clone(), agents.clone()].concat();
-    let listen = std::net::SocketAddr::new(args.nats_listen, args.nats_port.unwrap_or(4222));
-    let config =
-        roles::write_config(directory, &roles, &listen.to_string()).map_err(|error| nats::problem(&error))?;
-    let url = format!("nats://{listen}");
-    let file = |role: &Role| roles::seed_file(directory, role).display().to_string();
-    verbatim!("nats-server -c {}", config.display());
-    verbatim!("cosmark controller --nats {url} --nats-nkey-file {}", file(&Role::Controller));
-    for role in drivers.iter().chain(&agents) {
-        let (what, name) = match role {
-            Role::Agent(name) => ("node", name.clone()),
-            Role::Driver(name) => ("driver", name.clone()),
-            Role::Controller | Role::Observer => continue,
-        };
-        let name = name.map_or_else(String::new, |name| format!(" --name {name}"));
-        verbatim!(
-            "cosmark {what} --join {url}{name} --nats-nkey-file {} --trust {}",
-            file(role),
-            identity.public()
+    let drivers = args.nats_driver.iter().cloned().map(|name| Role::Driver(Some(name)));
+    let agents = args.nats_node.iter().cloned().map(|name| Role::Agent(Some(name)));
+    let named: Vec<Role> = drivers.chain(agents).collect();
+    let wanted = SocketAddr::new(args.nats_listen, args.nats_port.unwrap_or(4222));
+    let written = config_file::write_config(directory, &named, &wanted.to_string())
+        .map_err(|error| nats::problem(&error))?;
+    let listen = written.listen.as_deref().and_then(|text| text.parse().ok()).unwrap_or(wanted);
+    let is_said = !args.nats_listen.is_loopback() || args.nats_port.is_some();
+    if is_said && listen != wanted {
+        let path = written.path.display();
+        everbatim!("cosmark: {path} keeps its line `listen: {listen}`; for {wanted} change it there");
+    }
+    for gone in &written.gone {
+        everbatim!(
+            "cosmark: {gone} has no login any more, since {gone}.nk is not in {}",
+            directory.display()
         );
     }
+    let members = Members { directory, state: args.state.as_deref(), listen, key: identity.public() };
+    for command in members.commands(&written.path, &written.roles, &host::hostname()) {
+        verbatim!("{command}");
+    }
     Ok(Exit::Done)
+}
+
+/// What the commands that start the members of a NATS have to say.
+struct Members<'a> {
+    directory: &'a Path,
+    /// The state directory, where one was given.
+    state: Option<&'a Path>,
+    listen: SocketAddr,
+    key: &'a str,
+}
+
+impl Members<'_> {
+    /// How the server, the controller, drivers and agents are started.
+    fn commands(&self, config: &Path, roles: &[Role], hostname: &str) -> Vec<String> {
+        let url = format!("nats://{}", reached_at(self.listen, hostname));
+        let member = |role: &Role| {
+            let file = roles::seed_file(self.directory, role);
+            let login = format!("--nats-nkey-file {}", file.display());
+            let (what, name) = match role {
+                Role::Controller => {
+                    let state = self.state.map(|state| format!(" --state {}", state.display()));
+                    return Some(format!(
+                        "cosmark controller --nats {url} {login}{}",
+                        state.unwrap_or_default()
+                    ));
+                }
+                Role::Driver(name) => ("driver", name),
+                Role::Agent(name) => ("node", name),
+                Role::Observer => return None,
+            };
+            let name = name.as_ref().map_or_else(String::new, |name| format!(" --name {name}"));
+            Some(format!("cosmark {what} --join {url}{name} {login} --trust {}", self.key))
+        };
+        let server = format!("nats-server -c {}", config.display());
+        std::iter::once(server).chain(roles.iter().filter_map(member)).collect()
+    }
 }
 
 fn role_word(role: TokenRole) -> &'static str {
@@ -339,14 +363,45 @@ mod tests {
 
     #[test]
     fn the_line_that_brings_a_driver_is_one_that_the_command_line_understands() {
-        let everywhere = reached_at("0.0.0.0".parse().unwrap(), "nats://127.0.0.1:4333", "lab-7");
+        let everywhere = format!("nats://{}", reached_at("0.0.0.0:4333".parse().unwrap(), "lab-7"));
         assert_eq!(everywhere, "nats://lab-7:4333");
-        assert_eq!(reached_at("::1".parse().unwrap(), "nats://[::1]:4222", "lab-7"), "nats://[::1]:4222");
         for login in [None, Some(Path::new("driver.nkey"))] {
             let line = join_command(&everywhere, login, "UDXU4RCSJNZOIQHZNWXHXORD");
             assert!(is_understood(&line), "{line}");
         }
         assert!(!is_understood("cosmark driver --nats nats://lab-7:4222"));
+    }
+
+    #[test]
+    fn printed_commands_name_an_address_that_others_reach_and_the_state_directory_that_was_given() {
+        let named = |name: &str| Some(name.to_owned());
+        let roles = [
+            Role::Controller,
+            Role::Observer,
+            Role::Driver(named("d1")),
+            Role::Driver(None),
+            Role::Agent(named("s1")),
+        ];
+        let commands = |listen: &str, state: Option<&'static str>| {
+            let listen = listen.parse().unwrap();
+            let members =
+                Members { directory: Path::new("n"), state: state.map(Path::new), listen, key: "UDX" };
+            members.commands(Path::new("n/nats.conf"), &roles, "lab-7")
+        };
+        for listen in ["0.0.0.0:4222", "[::]:4222"] {
+            let expected = [
+                "nats-server -c n/nats.conf",
+                "cosmark controller --nats nats://lab-7:4222 --nats-nkey-file n/controller.nk --state /srv/s",
+                "cosmark driver --join nats://lab-7:4222 --name d1 --nats-nkey-file n/driver-d1.nk --trust UDX",
+                "cosmark driver --join nats://lab-7:4222 --nats-nkey-file n/driver.nk --trust UDX",
+                "cosmark node --join nats://lab-7:4222 --name s1 --nats-nkey-file n/agent-s1.nk --trust UDX",
+            ];
+            let said = commands(listen, Some("/srv/s"));
+            assert_eq!(said, expected, "{listen}");
+            assert!(said.iter().skip(1).all(|command| is_understood(command)), "{said:?}");
+        }
+        let said = commands("10.0.0.7:4333", None).join("\n");
+        assert!(said.contains("--nats nats://10.0.0.7:4333 ") && !said.contains("--state"), "{said}");
     }
 
     /// Words behind `cosmark` in the texts of the console.

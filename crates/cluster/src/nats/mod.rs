@@ -2,6 +2,7 @@
 //! local `nats-server` for those who have none. Source: the NATS documentation (docs.nats.io), JetStream of server 2.9 or
 //! newer.
 
+pub mod config_file;
 mod connect;
 mod error;
 mod keys;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::nats::error::BusError;
-use crate::nats::names::{AGENT_INBOX, BUCKETS, DRIVER_INBOX, ForDrivers, RUNS, TRUST, WHO, agent};
+use crate::nats::names::{AGENT_INBOX, BUCKETS, DRIVER_INBOX, ForDrivers, RUNS, TRUST, WHO, agent, is_token};
 use crate::nats::private_file::write_private;
 use crate::nats::seal::Key;
 use crate::nats::sign::Identity;
@@ -51,6 +51,21 @@ impl Role {
             Self::Agent(None) => "agent".to_owned(),
             Self::Agent(Some(name)) => format!("agent-{name}"),
             Self::Observer => "observer".to_owned(),
+        }
+    }
+
+    /// The role whose file has this name without ending.
+    #[must_use]
+    pub fn of_file(name: &str) -> Option<Self> {
+        let named = |what: &str| name.strip_prefix(what).filter(|name| is_token(name)).map(str::to_owned);
+        match name {
+            "controller" => Some(Self::Controller),
+            "driver" => Some(Self::Driver(None)),
+            "agent" => Some(Self::Agent(None)),
+            "observer" => Some(Self::Observer),
+            _ => named("driver-")
+                .map(|name| Self::Driver(Some(name)))
+                .or_else(|| named("agent-").map(|name| Self::Agent(Some(name)))),
         }
     }
 
@@ -187,33 +202,6 @@ pub fn login(directory: &Path, role: &Role) -> Result<String, BusError> {
         }
         Err(cause) => Err(fail(cause.to_string())),
     }
-}
-
-/// Writes a server's configuration with these roles to `nats.conf` in a directory, and their seeds beside it. Seeds that are there
-/// stay, so that it can be written again with more drivers.
-///
-/// # Errors
-/// When a file cannot be written.
-pub fn write_config(directory: &Path, roles: &[Role], listen: &str) -> Result<PathBuf, BusError> {
-    let mut users = Vec::new();
-    for role in roles {
-        users.push((role.clone(), login(directory, role)?));
-    }
-    let path = directory.join("nats.conf");
-    let store = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()).join("jetstream");
-    let text = format!(
-        "# Written by `cosmark controller --write-nats-config`: public keys alone. Start: nats-server -c nats.conf\n\
-         listen: \"{listen}\"\nmax_payload: 8MB\njetstream {{ store_dir: {} }}\n\
-         # Between machines: tls {{ cert_file: \"cert.pem\", key_file: \"key.pem\" }}\n{}",
-        quoted(&store),
-        authorization(&users)
-    );
-    std::fs::write(&path, text).map_err(|cause| BusError::File {
-        what: "NATS configuration",
-        path: path.display().to_string(),
-        cause: cause.to_string(),
-    })?;
-    Ok(path)
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn event_bytes(subject: &str, payload: &[u8]) -> Vec<u8> {
     [EVENT, subject.as_bytes(), b"\n", payload].concat()
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+pub(super) fn to_hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
