@@ -23,6 +23,14 @@ pub enum ServiceError {
         /// Why.
         cause: io::Error,
     },
+    /// A file of the state directory that is another user's.
+    #[error("{}: {cause}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why, with the remedy.
+        cause: io::Error,
+    },
     /// Two controllers, one directory.
     #[error(
         "another controller uses the state directory {}; end it, or give this one its own with --state DIR",

@@ -1,10 +1,13 @@
 //! The state directory: what a controller stores beside the archive. Only its owner can read it. Files are written
-//! under a temporary name and renamed, so that a kill leaves the old one or the new one.
+//! under a temporary name and renamed, so that a kill leaves the old one or the new one. What root writes for a service is
+//! the service's.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use cosmark_cluster::nats::owner::{Foreign, Owner};
 
 use crate::ServiceError;
 
@@ -24,9 +27,9 @@ impl StateDir {
     /// # Errors
     /// When it cannot be made.
     pub fn open(path: &Path) -> Result<Self, ServiceError> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
-            .map_err(|cause| ServiceError::State { path: path.to_owned(), cause })?;
+        make(path)
+            .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
+            .map_err(|cause| failed(path, cause))?;
         Ok(Self { path: path.to_owned(), lock: None })
     }
 
@@ -37,13 +40,12 @@ impl StateDir {
     pub fn claim(path: &Path) -> Result<Self, ServiceError> {
         let mut state = Self::open(path)?;
         let file = state.path.join("lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&file)
-            .map_err(|cause| ServiceError::State { path: file.clone(), cause })?;
+        let open = |owner: Owner| {
+            let mut how = OpenOptions::new();
+            let lock = how.create(true).truncate(false).write(true).mode(0o600).open(&file)?;
+            owner.give(&lock).map(|()| lock)
+        };
+        let lock = Owner::of(&file).and_then(open).map_err(|cause| failed(&file, cause))?;
         lock.try_lock().map_err(|_| ServiceError::Taken { path: path.to_owned() })?;
         state.lock = Some(lock);
         Ok(state)
@@ -88,7 +90,7 @@ impl StateDir {
         put(&path, bytes, |temporary| {
             let named = match fs::hard_link(temporary, &path) {
                 // Not on every file system can two names be one file. Who reads it before it is whole finds it damaged.
-                Err(cause) if no_links.contains(&cause.kind()) => write_new(&path, bytes),
+                Err(cause) if no_links.contains(&cause.kind()) => write_new(&path, bytes, Owner::of(&path)?),
                 other => other,
             };
             match named {
@@ -117,11 +119,7 @@ impl StateDir {
     /// When it cannot be made.
     pub fn directory(&self, name: &str) -> Result<PathBuf, ServiceError> {
         let path = self.path.join(name);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)
-            .map_err(|cause| ServiceError::State { path: path.clone(), cause })?;
+        make(&path).map_err(|cause| failed(&path, cause))?;
         Ok(path)
     }
 
@@ -148,6 +146,23 @@ impl StateDir {
     }
 }
 
+fn failed(path: &Path, cause: io::Error) -> ServiceError {
+    let path = path.to_owned();
+    if cause.get_ref().is_some_and(|inner| inner.is::<Foreign>()) {
+        ServiceError::Foreign { path, cause }
+    } else {
+        ServiceError::State { path, cause }
+    }
+}
+
+/// Makes a directory, and those above it, for its owner alone.
+fn make(path: &Path) -> io::Result<()> {
+    let is_missing = |at: &&Path| !at.as_os_str().is_empty() && !at.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    missing.iter().rev().try_for_each(|at| Owner::of(at)?.give(&File::open(at)?))
+}
+
 /// What a private file holds; `None` when it is not there.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ServiceError> {
     let fail = |cause| ServiceError::State { path: path.to_owned(), cause };
@@ -168,8 +183,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ServiceError> {
 }
 
 /// Writes a private file that is not there yet, and waits until the disk has it.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], owner: Owner) -> io::Result<()> {
     let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+    owner.give(&file)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -181,8 +197,44 @@ fn put(path: &Path, bytes: &[u8], name_it: impl FnOnce(&Path) -> io::Result<()>)
     let temporary = path.with_file_name(format!(".{name}.tmp-{process}-{thread:?}"));
     // One that an earlier process of the same number left may have other rights.
     drop(fs::remove_file(&temporary));
-    write_new(&temporary, bytes).and_then(|()| name_it(&temporary)).map_err(|cause| {
+    let written = Owner::of(path).and_then(|owner| write_new(&temporary, bytes, owner));
+    written.and_then(|()| name_it(&temporary)).map_err(|cause| {
         drop(fs::remove_file(&temporary));
-        ServiceError::State { path: path.to_owned(), cause }
+        failed(path, cause)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    use super::*;
+
+    #[test]
+    fn what_root_writes_into_the_directory_of_a_service_is_the_services() {
+        let dir = tempfile::tempdir().unwrap();
+        let me = fs::metadata(dir.path()).unwrap().uid();
+        // Only root can give files away; for another user both are himself.
+        let may = chown(dir.path(), Some(4321), Some(4321)).is_ok();
+        let (service, other) = if may { (4321, 4322) } else { (me, me) };
+        let root = dir.path().join("above/state");
+        let state = StateDir::claim(&root).unwrap();
+        state.write("tokens", b"one").unwrap();
+        state.write_first("cluster.key", b"key").unwrap();
+        state.directory("queue").unwrap();
+        state.write("queue/w1", b"w1").unwrap();
+        let owner = |name: &str| fs::metadata(root.join(name)).unwrap().uid();
+        for name in ["..", "", "lock", "tokens", "cluster.key", "queue", "queue/w1"] {
+            assert_eq!(owner(name), service, "{name:?}");
+        }
+        if may {
+            chown(root.join("tokens"), Some(other), Some(other)).unwrap();
+        }
+        state.write("tokens", b"two").unwrap();
+        assert_eq!(owner("tokens"), other, "of a file that is replaced the owner stays");
+        assert_eq!(state.write_first("cluster.key", b"later").unwrap(), b"key");
+        assert_eq!(owner("cluster.key"), service);
+        let mode = fs::metadata(root.join("tokens")).unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, state.read("tokens").unwrap().unwrap()), (0o600, b"two".to_vec()));
+    }
 }

@@ -70,8 +70,8 @@ pub fn write_config(directory: &Path, named: &[Role], listen: &str) -> Result<Wr
                 return Err(fail(
                     &path,
                     format!(
-                        "somebody has changed its logins by hand, so it is left as it is; take the part `authorization` (with the \
-                         line before it) over from {}, or move nats.conf away and run this again",
+                        "somebody has changed its logins by hand, so it is left as it is; take the part `authorization` (with \
+                         the line before it) over from {}, or move nats.conf away and run this again",
                         beside.display()
                     ),
                 ));

@@ -7,6 +7,7 @@ mod connect;
 mod error;
 mod keys;
 pub mod names;
+pub mod owner;
 pub(crate) mod private_file;
 mod publish;
 mod registry;

@@ -1,0 +1,56 @@
+//! Who owns a file that one user writes for another: root into the directory of a service, whose user has to read it afterwards.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::Path;
+
+/// The user and group that a file is to have.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner {
+    user: u32,
+    group: u32,
+    /// It is that of a file which is replaced.
+    replaces: bool,
+}
+
+/// Somebody else would own a file afterwards.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "it belongs to user {user}, who could not read it any more, and this user may not give files away: run the command as \
+     its owner, `runuser -u USER -- cosmark ..`"
+)]
+pub struct Foreign {
+    user: u32,
+}
+
+impl Owner {
+    /// Of the file at a path; where none is there, of the directory that it would be in.
+    ///
+    /// # Errors
+    /// When nobody can tell.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let there = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
+        let replaces = there.is_some();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let found = match there {
+            Some(there) => there,
+            None => fs::metadata(parent.unwrap_or(Path::new(".")))?,
+        };
+        Ok(Self { user: found.uid(), group: found.gid(), replaces })
+    }
+
+    /// Gives it a file that this process has just made. What is new stays with a user who may not give it away.
+    ///
+    /// # Errors
+    /// When the file would replace one of somebody else ([`Foreign`]).
+    pub fn give(self, file: &File) -> io::Result<()> {
+        let made = file.metadata()?.uid();
+        let is_root = made == 0;
+        if made == self.user || !(is_root || self.replaces) {
+            return Ok(());
+        }
+        let given = fchown(file, Some(self.user), Some(self.group));
+        given.map_err(|_| io::Error::other(Foreign { user: self.user }))
+    }
+}
