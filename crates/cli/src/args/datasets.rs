@@ -59,6 +59,9 @@ pub enum DatasetsCommand {
         /// File with the auth and storage that wrote it
         #[arg(long, value_name = "FILE")]
         target: Option<PathBuf>,
+        /// The target is another address of the store that the runs wrote to
+        #[arg(long)]
+        another_address: bool,
         /// Only say what would be removed
         #[arg(long)]
         dry_run: bool,

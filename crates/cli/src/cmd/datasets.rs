@@ -42,8 +42,9 @@ pub fn run(args: &DatasetsArgs) -> Outcome {
         DatasetsCommand::List { archive, json } => list(archive, *json),
         DatasetsCommand::Show { name, archive, json } => show(&known(name, archive)?, *json),
         DatasetsCommand::Check(check) => self::check(check),
-        DatasetsCommand::Clean { name, archive, target, dry_run } => {
-            clean(known(name, archive)?, archive, target.as_deref(), *dry_run)
+        DatasetsCommand::Clean { name, archive, target, another_address, dry_run } => {
+            let set = known(name, archive)?;
+            clean(set, archive, target.as_deref(), *another_address, *dry_run)
         }
     }
 }
@@ -376,13 +377,13 @@ impl ReadBackListener for Telling {
     }
 }
 
-fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool) -> Outcome {
+fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, anywhere: bool, dry_run: bool) -> Outcome {
     if set.record.cleaned.is_some() {
         println!("data set {}: removed before", set.record.name);
         return Ok(Exit::Done);
     }
     let hold = set.hold()?;
-    let (workload, runs) = workload_that_filled(&set, archive, target, false)?;
+    let (workload, runs) = workload_that_filled(&set, archive, target, anywhere)?;
     let left = dataset_leftovers(&workload, &set.record.name);
     let containers = || runs.iter().flat_map(|run| &run.record.stages).map(|stage| &stage.containers);
     // Those that its own first run made were there for the next one.

@@ -130,6 +130,13 @@ fn what_is_elsewhere_or_damaged_is_found(directory: &Path) {
     let elsewhere = run(directory, &["run", "reads.yaml", "--target", "other.yaml", "--quiet"]);
     assert_eq!(elsewhere.status.code(), Some(2), "{}", stderr(&elsewhere));
     assert!(stderr(&elsewhere).contains("lies in another store"), "{}", stderr(&elsewhere));
+    // What is removed has to be the store's; both names here are addresses of one, and who knows that may say so.
+    let clean = ["datasets", "clean", "pebbles", "--target", "other.yaml", "--dry-run"];
+    let refused = run(directory, &clean);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("say --another-address"), "{}", stderr(&refused));
+    let same = run(directory, &[clean.as_slice(), &["--another-address"]].concat());
+    assert_eq!(same.status.code(), Some(0), "{}", stderr(&same));
 
     let loses = "name: loses\nstages:\n- {name: m, works: [{type: cleanup, workers: 1, containers: 'r(2,2)', container_prefix: \
                  pebbles-, objects: 'r(7,8)'}]}\n";
