@@ -421,8 +421,8 @@ pub struct ListArgs {
     /// Only runs with this tag; several = all of them
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Only runs in this state: finished, failed, terminated, cancelled, running, killed; of a controller also queuing,
-    /// processing and active
+    /// Only runs in this state: finished, failed, terminated, cancelled, running, killed; of a controller, which says
+    /// processing for running and terminated for killed, also queuing, processing and active
     #[arg(long, value_name = "STATE", hide_possible_values = true, value_parser = ["finished", "failed", "terminated", "cancelled", "running", "killed", "queuing", "processing", "active"])]
     pub state: Option<String>,
     /// Only runs submitted since a day (2026-11-21), or not longer ago than this (90m, 12h, 7d)

@@ -331,6 +331,8 @@ fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
     let c = Controller::start(dir.path());
     let long = c.submit(&workload("long", 600));
     c.wait_for(&long, &["processing"]);
+    let running = c.get("runs?state=running");
+    assert_eq!((running.as_array().unwrap().len(), &running[0]["id"]), (1, &json!(long)));
     let ids: Vec<String> = (0..3).map(|n| c.submit(&workload(&format!("n{n}"), 1))).collect();
     let (_, urgent) = c.send("POST", "runs", &json!({ "source": workload("urgent", 1), "priority": 9 }));
     let urgent = urgent["id"].as_str().unwrap().to_owned();

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use cosmark_archive::{ArchiveError, RunOverview, RunState, Timestamp, overview, remove_run};
+use cosmark_archive::{ArchiveError, Overall, RunOverview, RunState, Timestamp, overview, remove_run};
 use serde::Deserialize;
 
 use super::answer::{Given, Params, blocking, json};
@@ -62,9 +62,27 @@ const SORTS: [(&str, Sort); 9] = [
     ("p99", Sort::P99),
 ];
 
+/// States of a list, and those of an archive's files that have another word here.
+const STATES: [(&str, &str); 10] = [
+    ("active", "active"),
+    ("ended", "ended"),
+    ("queuing", "queuing"),
+    ("processing", "processing"),
+    ("finished", "finished"),
+    ("failed", "failed"),
+    ("terminated", "terminated"),
+    ("cancelled", "cancelled"),
+    ("running", "processing"),
+    ("killed", "terminated"),
+];
+
+const VERDICTS: [Overall; 4] = [Overall::True, Overall::TrueWithLimits, Overall::NotProven, Overall::False];
+
 /// A filter whose words were read.
 struct Wanted<'a> {
     filter: &'a Filter,
+    state: Option<&'static str>,
+    verdict: Option<&'static str>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     baselines: bool,
@@ -98,6 +116,17 @@ fn moment(name: &str, text: &Option<String>, end: bool) -> Result<Option<Timesta
     read.map(Some).map_err(bad)
 }
 
+/// What one of these words means, in capitals or not and as a page shows it.
+fn known_word<T: Copy>(name: &str, text: &Option<String>, known: &[(&str, T)]) -> Result<Option<T>, No> {
+    let Some(text) = given(text) else { return Ok(None) };
+    let word = text.to_lowercase().replace([' ', '-'], "_");
+    let found = known.iter().find(|(name, _)| *name == word);
+    let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    found
+        .map(|(_, one)| Some(*one))
+        .ok_or_else(|| No::bad(format!("{name}: {text} is not one of {}", names())))
+}
+
 impl Filter {
     fn read(&self) -> Result<Wanted<'_>, No> {
         let before = match &self.before {
@@ -105,20 +134,15 @@ impl Filter {
             Some(id) => number_of(id)
                 .ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?,
         };
-        let sort = match given(&self.sort) {
-            None => Sort::Id,
-            Some(word) => {
-                let known = SORTS.iter().find(|(name, _)| *name == word);
-                let names = SORTS.map(|(name, _)| name).join(", ");
-                known.ok_or_else(|| No::bad(format!("sort: {word} is not one of {names}")))?.1
-            }
-        };
+        let verdicts = VERDICTS.map(|one| (overall_word(one), overall_word(one)));
         Ok(Wanted {
             filter: self,
+            state: known_word("state", &self.state, &STATES)?,
+            verdict: known_word("verdict", &self.verdict, &verdicts)?,
             since: moment("since", &self.since, false)?,
             until: moment("until", &self.until, true)?,
             baselines: yes_or_no("baseline", &self.baseline)?.unwrap_or(false),
-            sort,
+            sort: known_word("sort", &self.sort, &SORTS)?.unwrap_or(Sort::Id),
             down: yes_or_no("down", &self.down)?.unwrap_or(true),
             before,
         })
@@ -137,13 +161,13 @@ impl Wanted<'_> {
         let tags = given(&self.filter.tag).unwrap_or_default();
         let mut tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
         let at = moment_of(run);
-        given(&self.filter.state).is_none_or(|state| match state {
+        self.state.is_none_or(|state| match state {
             "active" => is_active,
             "ended" => !is_active,
             state => run.state == state,
         }) && text.as_ref().is_none_or(has)
             && tags.all(|tag| run.tags.iter().any(|own| own == tag))
-            && given(&self.filter.verdict).is_none_or(|word| run.verdict.as_deref() == Some(word))
+            && self.verdict.is_none_or(|word| run.verdict.as_deref() == Some(word))
             && (!self.baselines || run.baseline)
             && self.since.is_none_or(|since| at.is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| at.is_some_and(|at| at <= until))
@@ -352,6 +376,54 @@ mod tests {
             [("sort", "colour"), ("since", "yesterday"), ("baseline", "maybe"), ("before", "12")]
         {
             assert!(filter(&[(key, value)]).read().is_err(), "{key}={value}");
+        }
+        for (key, value, known) in
+            [("state", "bogus", "processing"), ("verdict", "yes", "true_with_limits"), ("sort", "p9", "p99")]
+        {
+            let Err(no) = filter(&[(key, value)]).read() else { panic!("{key}={value}") };
+            let said = format!("{no:?}");
+            assert!(
+                said.contains(&format!("{key}: {value} is not one of ")) && said.contains(known),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_state_has_the_word_of_the_archive_too_and_a_verdict_any_letters() {
+        let runs = [
+            run(1, |run| run.state = "processing".into()),
+            run(2, |run| run.state = "terminated".into()),
+            run(3, |run| run.verdict = Some("true".into())),
+            run(4, |run| run.verdict = Some("true_with_limits".into())),
+            run(5, |run| run.state = "queuing".into()),
+        ];
+        let asked: [(&str, &str, &[&str]); 10] = [
+            ("state", "running", &["w1"]),
+            ("state", "processing", &["w1"]),
+            ("state", "killed", &["w2"]),
+            ("state", "Terminated", &["w2"]),
+            ("state", "active", &["w5", "w1"]),
+            ("state", "ended", &["w4", "w3", "w2"]),
+            ("verdict", "TRUE", &["w3"]),
+            ("verdict", "TRUE with limits", &["w4"]),
+            ("verdict", "not_proven", &[]),
+            ("state", "", &["w5", "w4", "w3", "w2", "w1"]),
+        ];
+        for (key, value, found) in asked {
+            assert_eq!(ids(&filter(&[(key, value)]), &runs), found, "{key}={value}");
+        }
+        // Every state that a run of an archive can have has a word here.
+        for state in [
+            RunState::Running,
+            RunState::Finished,
+            RunState::Failed,
+            RunState::Terminated,
+            RunState::Cancelled,
+            RunState::Killed,
+        ] {
+            let asked = filter(&[("state", state.word())]);
+            assert_eq!(asked.read().ok().and_then(|wanted| wanted.state), Some(state_word(Some(state))));
         }
     }
 }

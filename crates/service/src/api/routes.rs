@@ -86,7 +86,8 @@ use Reply::{Events, Json, Many, Media, Nothing, One};
 const FILTERS: &[(&str, &str)] = &[
     (
         "state",
-        "only runs in this state: active, ended, queuing, processing, finished, failed, terminated or cancelled",
+        "only runs in this state: active, ended, queuing, processing (or running), finished, failed, terminated (or killed) or \
+         cancelled",
     ),
     ("search", "only runs with this text in their id, name, target or tags"),
     ("tag", "only runs with this tag; several by commas = all of them"),
