@@ -558,6 +558,53 @@ fn every_command_of_guides_and_reference_has_only_flags_and_files_that_exist() {
     assert_eq!(arguments("cargo run cosmark"), None);
 }
 
+/// What a text gives services in `COSMARK_NAME_ARGS="..."`: the subcommand and its arguments.
+fn of_services(text: &str) -> Vec<Vec<String>> {
+    let one = |rest: &str| {
+        let (name, rest) = rest.split_once("_ARGS=\"")?;
+        let (given, _) = rest.split_once('"')?;
+        let call = std::iter::once(name.to_lowercase());
+        Some(call.chain(given.split_whitespace().map(str::to_owned)).collect())
+    };
+    text.split("COSMARK_").skip(1).filter_map(one).collect()
+}
+
+#[test]
+fn services_are_started_with_the_logins_and_the_state_that_the_page_makes_for_them() {
+    const STATE: &str = "--state /var/lib/cosmark/state ";
+    let page = fs::read_to_string(root().join("docs/guide/deploy.md")).unwrap();
+    let section = page.split("### systemd\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let unit = |name: &str| {
+        fs::read_to_string(root().join(format!("deploy/systemd/cosmark-{name}.service"))).unwrap()
+    };
+    let texts = [section.to_owned(), unit("controller"), unit("driver"), unit("node")];
+    let calls: Vec<Vec<String>> = texts.iter().flat_map(|text| of_services(text)).collect();
+    for call in &calls {
+        assert_eq!(refused(call), None, "{call:?}");
+    }
+    let names: Vec<&str> = calls.iter().map(|call| call[0].as_str()).collect();
+    assert_eq!(names, ["controller", "driver", "controller", "driver", "node"]);
+    // A login is for the driver of its name; the user of the services makes it, where their controller looks for its key.
+    let writes = section.lines().find(|line| line.contains("--write-nats-config")).unwrap();
+    assert!(
+        writes.contains("--nats-driver d1") && section.contains("install -m 640 -g cosmark driver-d1.nk")
+    );
+    assert!(calls[1].join(" ").contains(" --name d1 --nats-nkey-file /etc/cosmark/driver.nk "), "{calls:?}");
+    assert!(calls[0].join(" ").contains("--nats-nkey-file /etc/cosmark/nats/controller.nk "), "{calls:?}");
+    assert!(writes.contains(" --write-nats-config /etc/cosmark/nats ") && unit("controller").contains(STATE));
+    let by_hand: Vec<&str> = section.lines().filter(|line| line.contains("cosmark controller ")).collect();
+    assert_eq!(by_hand.len(), 2, "{by_hand:?}");
+    for line in by_hand {
+        assert!(
+            line.starts_with("    runuser -u cosmark -- cosmark controller ") && line.contains(STATE),
+            "{line}"
+        );
+        let called = arguments(line.trim_start().trim_start_matches("runuser -u cosmark -- ")).unwrap();
+        assert_eq!(refused(&called), None, "{line}");
+    }
+    assert!(section.contains("journalctl -u cosmark-controller"), "where the first token is");
+}
+
 /// Targets of `[text](target)` in a page, without what begins with a scheme or stands in a fenced block.
 fn links(page: &str) -> Vec<&str> {
     let mut found = Vec::new();
