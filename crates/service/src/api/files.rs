@@ -142,15 +142,34 @@ pub async fn one(
     Ok((attachment(file_name, media_of(file_name)), body).into_response())
 }
 
+const TEXT: &str = "text/plain; charset=utf-8";
+const BYTES: &str = "application/octet-stream";
+
+/// Media types of files of a run, by the ends of their names. None is shown as a page: they are what somebody wrote.
+pub const FILES: &[(&str, &str)] = &[
+    ("json", "application/json"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("xml", "application/xml"),
+    ("log", TEXT),
+    ("yaml", TEXT),
+    ("yml", TEXT),
+    ("txt", TEXT),
+    ("", BYTES),
+];
+
+/// Those of an export: as text, and in bytes.
+pub const EXPORTS: &[(&str, &str)] = &[("text", TEXT), ("binary", BYTES)];
+
+/// Those of a picture, by the names of their formats.
+pub const PICTURES: &[(&str, &str)] =
+    &[("svg", "image/svg+xml"), ("png", "image/png"), ("pdf", "application/pdf")];
+
+fn media_in(known: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    known.iter().find(|(one, _)| *one == name).map(|(_, media)| *media)
+}
+
 fn media_of(name: &str) -> &'static str {
-    match name.rsplit('.').next() {
-        Some("json") => "application/json",
-        Some("csv") => "text/csv; charset=utf-8",
-        Some("xml") => "application/xml",
-        // Never shown as a page: files of a run are what somebody wrote.
-        Some("log" | "yaml" | "yml" | "txt") => "text/plain; charset=utf-8",
-        _ => "application/octet-stream",
-    }
+    name.rsplit('.').next().and_then(|ending| media_in(FILES, ending)).unwrap_or(BYTES)
 }
 
 /// Headers of a download.
@@ -289,7 +308,7 @@ pub async fn export(
         Ok(out)
     })
     .await?;
-    let media = if format.binary { "application/octet-stream" } else { "text/plain; charset=utf-8" };
+    let media = media_in(EXPORTS, if format.binary { "binary" } else { "text" }).unwrap_or(BYTES);
     Ok((attachment(&name, media), bytes).into_response())
 }
 
@@ -315,12 +334,8 @@ pub async fn plot(
         No::bad(format!("there is no kind {}; known are {}", wish.kind, known.join(", ")))
     })?;
     let format = wish.format.clone().unwrap_or_else(|| "svg".to_owned());
-    let media = match format.as_str() {
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "pdf" => "application/pdf",
-        other => return Err(No::bad(format!("there is no format {other}; known are svg, png and pdf"))),
-    };
+    let media = media_in(PICTURES, &format)
+        .ok_or_else(|| No::bad(format!("there is no format {format}; known are svg, png and pdf")))?;
     let metrics = match wish.metric.as_deref() {
         None => Vec::new(),
         Some(name) => vec![named(name).ok_or_else(|| {

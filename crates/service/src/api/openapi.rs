@@ -61,6 +61,17 @@ fn content(media: &str, schema: Value) -> Value {
     json!({ media: { "schema": schema } })
 }
 
+/// The media types of a table, each once and without its encoding.
+fn medias(some: &[(&str, &'static str)]) -> Vec<&'static str> {
+    let mut found: Vec<&str> = Vec::new();
+    for media in some.iter().filter_map(|(_, media)| media.split(';').next()) {
+        if !found.contains(&media) {
+            found.push(media);
+        }
+    }
+    found
+}
+
 fn reply(route: &Route) -> (String, Value) {
     let created = matches!(route.reply, Reply::One("Submitted"));
     let status = match route.reply {
@@ -78,6 +89,12 @@ fn reply(route: &Route) -> (String, Value) {
             (what.to_owned(), Some(content("application/json", json!({ "description": what }))))
         }
         Reply::Media(media) => (media.to_owned(), Some(content(media, json!({ "type": "string" })))),
+        Reply::Either(some) => {
+            let medias = medias(some);
+            let any =
+                medias.iter().map(|media| ((*media).to_owned(), json!({ "schema": { "type": "string" } })));
+            (medias.join(" or "), Some(Value::Object(any.collect())))
+        }
         Reply::Events(schema) => {
             let what = format!("server-sent events; name and data are those of {schema}");
             (what, Some(content("text/event-stream", reference(schema))))
@@ -195,6 +212,7 @@ pub fn routes_as_markdown() -> String {
             Reply::Many(schema) => format!("list of `{schema}`"),
             Reply::Json(what) => what.to_owned(),
             Reply::Media(media) => media.to_owned(),
+            Reply::Either(some) => medias(some).join(", "),
             Reply::Events(schema) => format!("events `{schema}`"),
             Reply::Nothing => "204".to_owned(),
         };
@@ -207,4 +225,30 @@ pub fn routes_as_markdown() -> String {
         ));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_in_several_forms_has_each_of_their_media_types() {
+        let document = document();
+        for (path, media) in [
+            ("plot", ["image/svg+xml", "image/png", "application/pdf"].as_slice()),
+            ("export", ["text/plain", "application/octet-stream"].as_slice()),
+            ("files/{name}", ["application/json", "text/csv", "application/octet-stream"].as_slice()),
+        ] {
+            let content =
+                &document["paths"][format!("/api/v1/runs/{{id}}/{path}")]["get"]["responses"]["200"];
+            for one in media {
+                assert!(content["content"][*one]["schema"].is_object(), "{path} as {one}: {content}");
+            }
+        }
+        assert_eq!(
+            medias(&[("a", "text/x; charset=utf-8"), ("b", "text/x"), ("c", "y/z")]),
+            ["text/x", "y/z"]
+        );
+        assert!(routes_as_markdown().contains("| image/svg+xml, image/png, application/pdf |"));
+    }
 }

@@ -30,6 +30,8 @@ pub enum Reply {
     Json(&'static str),
     /// Something else, by its media type.
     Media(&'static str),
+    /// One of several: what it is asked by, and its media type.
+    Either(&'static [(&'static str, &'static str)]),
     /// Server-sent events whose data has this schema.
     Events(&'static str),
     /// Nothing.
@@ -80,7 +82,7 @@ macro_rules! route {
     (@body $body:literal) => { Some($body) };
 }
 
-use Reply::{Events, Json, Many, Media, Nothing, One};
+use Reply::{Either, Events, Json, Many, Media, Nothing, One};
 
 /// Filters of lists of runs.
 const FILTERS: &[(&str, &str)] = &[
@@ -130,13 +132,13 @@ pub const ROUTES: &[Route] = &[
     route!(get "/api/v1/runs/{id}/data" View Json("the data of the report"), files::data, "What the report and the run page show; of a running run, so far"),
     route!(get "/api/v1/runs/{id}/report" View Media("text/html"), files::report, "The HTML report: one file that works offline"),
     route!(get "/api/v1/runs/{id}/files" View Many("FileInfo"), files::list, "The files of a run"),
-    route!(get "/api/v1/runs/{id}/files/{*name}" View Media("application/octet-stream"), files::one, "One file of a run"),
+    route!(get "/api/v1/runs/{id}/files/{*name}" View Either(files::FILES), files::one, "One file of a run"),
     route!(get "/api/v1/runs/{id}/archive.tar.gz" View Media("application/gzip"), files::archive, "All files of a run"),
     route!(get "/api/v1/runs/{id}/source" View One("SourceText"), runs::source, "The workload as it was given, and as YAML and XML; secrets are removed"),
     route!(get "/api/v1/runs/{id}/log" View Many("LogLine"), files::log, "The log of a run", query &[("tail", "only so many of its last lines, up to 10000; 1000 without it")]),
-    route!(get "/api/v1/runs/{id}/export" View Media("application/octet-stream"), files::export, "A run for other programs", query &[("format", "as in `cosmark export --format`")]),
-    route!(get "/api/v1/runs/{id}/plot" View Media("image/svg+xml"), files::plot, "A picture of a run", query &[
-        ("kind", "as in `cosmark plot --kind`"), ("format", "svg or png"), ("metric", "as in `cosmark plot --metric`"),
+    route!(get "/api/v1/runs/{id}/export" View Either(files::EXPORTS), files::export, "A run for other programs", query &[("format", "as in `cosmark export --format`")]),
+    route!(get "/api/v1/runs/{id}/plot" View Either(files::PICTURES), files::plot, "A picture of a run", query &[
+        ("kind", "as in `cosmark plot --kind`"), ("format", "svg (without it), png or pdf"), ("metric", "as in `cosmark plot --metric`"),
         ("stage", "only this stage"), ("operation", "only this operation"), ("number", "which picture, from 0, where there are several"),
     ]),
     route!(get "/api/v1/runs/{id}/events" View Events("RunEvent"), events::of_run, "What happens in a run; the header Last-Event-ID resumes"),
