@@ -1,12 +1,16 @@
 //! `nats.conf`, the configuration of a nats-server that an operator starts. The part with the logins is ours and is replaced as
 //! a whole; every other line belongs to the operator as soon as it is there.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::nats::error::BusError;
+use crate::nats::owner::Owner;
+use crate::nats::private_file::write_whole;
 use crate::nats::roles::{Role, authorization, login, quoted};
 use crate::nats::sign::to_hex;
 
@@ -54,11 +58,9 @@ pub fn write_config(directory: &Path, named: &[Role], listen: &str) -> Result<Wr
         path: path.display().to_string(),
         cause,
     };
-    let write =
-        |path: &Path, text: &str| std::fs::write(path, text).map_err(|cause| fail(path, cause.to_string()));
     let mut gone = Vec::new();
-    let text = match std::fs::read_to_string(&path) {
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => whole,
+    let (text, is_new) = match std::fs::read_to_string(&path) {
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => (whole, true),
         Err(cause) => return Err(fail(&path, cause.to_string())),
         Ok(mut there) => {
             if !there.ends_with('\n') {
@@ -66,7 +68,7 @@ pub fn write_config(directory: &Path, named: &[Role], listen: &str) -> Result<Wr
             }
             let Some(at) = place_of_part(&there) else {
                 let beside = directory.join("nats.conf.new");
-                write(&beside, &whole)?;
+                write_whole(&beside, &whole).map_err(|cause| fail(&beside, cause.to_string()))?;
                 return Err(fail(
                     &path,
                     format!(
@@ -79,12 +81,22 @@ pub fn write_config(directory: &Path, named: &[Role], listen: &str) -> Result<Wr
             let had = users_of(there.get(at.clone()).unwrap_or_default());
             gone.extend(had.into_iter().map(|(role, _)| role).filter(|role| !roles.contains(role)));
             there.replace_range(at, &part);
-            there
+            (there, false)
         }
     };
-    write(&path, &text)?;
+    write(&path, &text, is_new).map_err(|cause| fail(&path, cause.to_string()))?;
     let gone = gone.iter().map(Role::file).collect();
     Ok(Written { path, listen: listens_at(&text), roles, gone })
+}
+
+/// Writes a new file, through no link, or into the one that is there, which keeps its rights.
+fn write(path: &Path, text: &str, is_new: bool) -> std::io::Result<()> {
+    let owner = Owner::of(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(is_new).truncate(!is_new).open(path)?;
+    if is_new {
+        owner.give(&file)?;
+    }
+    file.write_all(text.as_bytes())
 }
 
 /// Those who are to have a login: the named ones, and whose seeds are there.
@@ -168,6 +180,7 @@ fn listens_at(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -188,6 +201,7 @@ mod tests {
         let conf = directory.join("nats.conf");
         let write = |named: &[Role]| write_config(directory, named, "0.0.0.0:4222");
         write(&[driver("d1"), Role::Agent(Some("s1".to_owned()))]).unwrap();
+        fs::set_permissions(&conf, fs::Permissions::from_mode(0o640)).unwrap();
         let first = fs::read_to_string(&conf).unwrap();
         assert!(first.contains("listen: \"0.0.0.0:4222\"") && !first.contains("# driver\n"), "{first}");
         // By hand: another address, and TLS behind our part.
@@ -211,6 +225,7 @@ mod tests {
         assert_eq!(written.gone, ["driver-d1"]);
         assert!(written.roles.contains(&driver("d2")) && !written.roles.contains(&driver("d1")));
         let third = fs::read_to_string(&conf).unwrap();
+        assert_eq!(fs::metadata(&conf).unwrap().permissions().mode() & 0o777, 0o640, "it is the operator's");
         assert!(!third.contains("driver-d1") && third.contains("# driver-d2") && third.ends_with(theirs));
     }
 
