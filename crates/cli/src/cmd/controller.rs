@@ -271,7 +271,7 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
     }
     for gone in &written.gone {
         everbatim!(
-            "cosmark: {gone} has no login any more, since {gone}.nk is not in {}",
+            "cosmark: the login that {gone} had until now is taken away, since {gone}.nk was not in {}",
             directory.display()
         );
     }

@@ -30,7 +30,7 @@ pub struct Written {
     pub listen: Option<String>,
     /// Who has a login by it.
     pub roles: Vec<Role>,
-    /// Who had one until now.
+    /// Who had one until now, and has none or another.
     pub gone: Vec<String>,
 }
 
@@ -79,13 +79,12 @@ pub fn write_config(directory: &Path, named: &[Role], listen: &str) -> Result<Wr
                 ));
             };
             let had = users_of(there.get(at.clone()).unwrap_or_default());
-            gone.extend(had.into_iter().map(|(role, _)| role).filter(|role| !roles.contains(role)));
+            gone.extend(had.into_iter().filter(|user| !users.contains(user)).map(|(role, _)| role.file()));
             there.replace_range(at, &part);
             (there, false)
         }
     };
     write(&path, &text, is_new).map_err(|cause| fail(&path, cause.to_string()))?;
-    let gone = gone.iter().map(Role::file).collect();
     Ok(Written { path, listen: listens_at(&text), roles, gone })
 }
 
@@ -226,6 +225,9 @@ mod tests {
         assert!(written.roles.contains(&driver("d2")) && !written.roles.contains(&driver("d1")));
         let third = fs::read_to_string(&conf).unwrap();
         assert_eq!(fs::metadata(&conf).unwrap().permissions().mode() & 0o777, 0o640, "it is the operator's");
+        // One whose seed was moved away has another key, and that is said, too.
+        fs::remove_file(directory.join("agent-s1.nk")).unwrap();
+        assert_eq!(write(&[Role::Agent(Some("s1".to_owned()))]).unwrap().gone, ["agent-s1"]);
         assert!(!third.contains("driver-d1") && third.contains("# driver-d2") && third.ends_with(theirs));
     }
 
