@@ -88,13 +88,18 @@ pub fn write_config(directory: &Path, named: &[Role], listen: &str) -> Result<Wr
     Ok(Written { path, listen: listens_at(&text), roles, gone })
 }
 
-/// Writes a new file, through no link, or into the one that is there, which keeps its rights.
+/// Writes a new file, through no link, or the one that is there anew, which has its rights and its owner then: as a whole, as it
+/// may hold what only the operator knows.
 fn write(path: &Path, text: &str, is_new: bool) -> std::io::Result<()> {
-    let owner = Owner::of(path)?;
-    let mut file = OpenOptions::new().write(true).create_new(is_new).truncate(!is_new).open(path)?;
-    if is_new {
-        owner.give(&file)?;
+    if !is_new {
+        let place = std::fs::canonicalize(path)?;
+        let rights = std::fs::metadata(&place)?.permissions();
+        write_whole(&place, text)?;
+        return std::fs::set_permissions(&place, rights);
     }
+    let owner = Owner::of(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    owner.give(&file)?;
     file.write_all(text.as_bytes())
 }
 
