@@ -50,7 +50,10 @@ impl Owner {
         if made == self.user || !(is_root || self.replaces) {
             return Ok(());
         }
-        let given = fchown(file, Some(self.user), Some(self.group));
-        given.map_err(|_| io::Error::other(Foreign { user: self.user }))
+        match fchown(file, Some(self.user), Some(self.group)) {
+            Err(_) if self.replaces => Err(io::Error::other(Foreign { user: self.user })),
+            // Root of a container may not be allowed to, and what is new was nobody's before.
+            _ => Ok(()),
+        }
     }
 }
