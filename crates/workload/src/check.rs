@@ -246,7 +246,14 @@ fn slices(
         return;
     }
     let last = WorkerIndex { index: work.workers - 1, total: work.workers };
-    let problem = match Chooser::new(selector, slice, last) {
+    let passed_once = match selector {
+        // What goes through its numbers once cuts these as well.
+        IntSelector::Sequential { lo, hi } if work.kind != WorkKind::Normal => {
+            IntSelector::Range { lo: *lo, hi: *hi }
+        }
+        other => other.clone(),
+    };
+    let problem = match Chooser::new(&passed_once, slice, last) {
         Ok(_) => return,
         Err(problem) => problem,
     };

@@ -88,9 +88,16 @@ fn a_walk_without_division_takes_every_nth_number_and_wraps() {
 fn a_walk_with_division_stays_in_its_slice() {
     let worker = WorkerIndex { index: 1, total: 3 };
     assert_eq!(draws("r(1,10)", Slice::Own, worker, 5, 0), [5, 6, 7, 5, 6]);
-    assert_eq!(draws("s(1,10)", Slice::Own, worker, 5, 0), [5, 6, 7, 5, 6]);
     assert!(draws("u(1,10)", Slice::Own, worker, 100, 0).iter().all(|n| (5..=7).contains(n)));
     assert_eq!(draws("c(3)", Slice::Own, worker, 2, 0), [3, 3]);
+}
+
+#[test]
+fn a_walk_in_order_knows_no_division() {
+    let worker = WorkerIndex { index: 1, total: 3 };
+    assert_eq!(draws("s(1,10)", Slice::Own, worker, 5, 0), [2, 5, 8, 1, 4]);
+    let fourth = WorkerIndex { index: 3, total: 4 };
+    assert_eq!(draws("s(1,3)", Slice::Own, fourth, 4, 0), [1, 2, 3, 1], "more workers than numbers");
 }
 
 #[test]

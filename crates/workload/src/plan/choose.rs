@@ -96,8 +96,9 @@ struct CumulativeBucket {
 impl Chooser {
     /// A chooser for `worker`.
     ///
-    /// Without a division `s()` and `r()` give worker i of N the positions i, i+N, i+2N .. modulo the range, so that N
-    /// workers that draw `range length` numbers between them touch each number exactly once.
+    /// `s()` and, without a division, `r()` give worker i of N the positions i, i+N, i+2N .. modulo the range, so that N
+    /// workers that draw `range length` numbers between them touch each number exactly once. No division cuts an `s()`, as in
+    /// COSBench.
     ///
     /// # Errors
     /// [`ChooseError`] when this worker has nothing to choose from, or the selector has no slices.
@@ -107,9 +108,9 @@ impl Chooser {
             return Err(nothing());
         }
         let whole = selector.count();
-        let part = match slice {
-            Slice::Whole => None,
-            Slice::Own => Some(slice_of(whole, worker)),
+        let part = match (selector, slice) {
+            (IntSelector::Sequential { .. }, _) | (_, Slice::Whole) => None,
+            (_, Slice::Own) => Some(slice_of(whole, worker)),
         };
         let empty = matches!(part, Some(part) if part.len == 0);
         let rule = match selector {

@@ -685,10 +685,14 @@ mod tests {
         let drawn = written_in_order("objects: 'u(1,2000)'", "objects: 'u(1,1000)'", 2000.0);
         assert!((drawn[0].share - (-1.0_f64).exp()).abs() < 1e-6, "{drawn:?}");
         // Each of the 8 workers has written the first half of its own 250.
-        let own = |read: &str| written_in_order("objects: 's(1,2000)', division: object", read, 1000.0);
+        let own = |read: &str| written_in_order("objects: 'r(1,2000)', division: object", read, 1000.0);
         assert_eq!(own("objects: 'u(1,125)'"), []);
         assert_eq!(own("objects: 'u(251,375)'"), []);
         assert_eq!(own("objects: 'u(126,250)'")[0].share, 1.0);
+        // A division cuts no walk in order: all workers together have written the first half.
+        let all = |read: &str| written_in_order("objects: 's(1,2000)', division: object", read, 1000.0);
+        assert_eq!(all("objects: 'u(1,1000)'"), []);
+        assert_eq!(all("objects: 'u(1001,2000)'")[0].share, 1.0);
     }
 
     #[test]

@@ -52,10 +52,10 @@ pub(super) fn begun_pieces(work: &Work, operation: &Operation, calls: f64) -> Op
     let containers = operation.containers.as_ref().filter(|selector| selector.count() == 1)?.bounds();
     let objects = operation.objects.as_ref()?;
     let (first, count) = (objects.bounds().0, objects.count());
-    let workers = match operation.division {
-        Division::Object => work.workers,
-        Division::Container => return None,
-        Division::None => 1,
+    let workers = match (operation.division, objects) {
+        (Division::Container, _) => return None,
+        (Division::Object, IntSelector::Range { .. }) => work.workers,
+        (Division::Object | Division::None, _) => 1,
     };
     if calls < 1.0 || calls >= count as f64 || workers as usize > MOST_PIECES {
         return None;

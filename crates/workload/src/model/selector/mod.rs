@@ -29,7 +29,7 @@ pub enum IntSelector {
         /// Last number.
         hi: u64,
     },
-    /// `s(lo,hi)`: in order, each number once over all workers, then again from `lo`.
+    /// `s(lo,hi)`: in order, each number once over all workers, then again from `lo`, whatever the division.
     Sequential {
         /// First number.
         lo: u64,
