@@ -6,6 +6,7 @@ pub(crate) mod fio;
 pub(crate) mod histograms;
 pub(crate) mod in_force;
 pub(crate) mod index;
+mod indexed;
 pub(crate) mod log;
 mod lost;
 pub(crate) mod notes;
@@ -42,9 +43,6 @@ use crate::{
 /// Number of the last workload; COSBench's name for it.
 const META: &str = ".meta";
 pub(crate) const LOCK: &str = ".lock";
-
-/// A longer history is damage: a million runs need about 300 MB.
-const MOST_HISTORY_BYTES: u64 = 512 << 20;
 
 /// A directory of runs.
 #[derive(Debug, Clone)]
@@ -216,7 +214,8 @@ impl Archive {
                 )));
             }
             let over = !matches!(record.state, RunState::Running | RunState::Killed);
-            Ok((!(over && run_dir::is_complete(dir))).then_some(record))
+            let is_whole = over && run_dir::is_complete(dir) && self.has_indexed(&record)?;
+            Ok((!is_whole).then_some(record))
         };
         if look()?.is_none() {
             return Ok(None);
@@ -244,9 +243,7 @@ impl Archive {
     pub(crate) fn index(&self, record: &RunRecord, layout: &[StageLayout]) -> Result<(), ArchiveError> {
         let lock = self.lock()?;
         // A kill may have come between this and the end of the one who was here before.
-        let known = format!("\n{},", record.id);
-        let path = self.root.join(HISTORY);
-        if path.exists() && read_bounded(&path, MOST_HISTORY_BYTES)?.contains(&known) {
+        if self.has_indexed(record)? {
             return Ok(());
         }
         let history = tables::history_line(record, layout, &self.zone);
@@ -257,11 +254,17 @@ impl Archive {
         Ok(())
     }
 
+    /// The history has the line of a run.
+    fn has_indexed(&self, record: &RunRecord) -> Result<bool, ArchiveError> {
+        indexed::has_run(&self.root.join(HISTORY), &record.id, &record.name)
+    }
+
     fn lock(&self) -> Result<Lock, ArchiveError> {
         Lock::take(&self.root.join(LOCK))
     }
 
-    /// One more than `.meta` and than every `w<N>-..` that is there.
+    /// One more than `.meta`, than every `w<N>-..` that is there and than every run of the two index files, which may be
+    /// COSBench's.
     fn next_number(&self) -> Result<u64, ArchiveError> {
         let meta = self.root.join(META);
         let text = if meta.exists() { read_bounded(&meta, 4096)? } else { String::new() };
@@ -282,6 +285,9 @@ impl Archive {
             if let Some(number) = number_of(&entry.file_name().to_string_lossy()) {
                 last = last.max(number);
             }
+        }
+        for name in [HISTORY, WORKLOADS] {
+            last = last.max(indexed::last_number(&self.root.join(name))?);
         }
         let next = last.checked_add(1).filter(|next| *next < MOST_NUMBER);
         next.ok_or_else(|| damaged("no workload number is left".to_owned()))

@@ -536,14 +536,16 @@ impl RunDir {
         let file = |suffix: &str| self.path.join(format!("{}{suffix}", self.stem));
         let summary = tables::summary(&self.record, &self.layout, self.archive.zone());
         write_whole(&file(".csv"), false, |out| out.write_all(&summary))?;
+        write_whole(&file("-rt-histogram.csv"), false, |out| {
+            tables::write_histogram(out, &self.layout, tables)
+        })?;
+        self.nodes.take().map_or(Ok(()), NodeLog::finish)?;
+        // What all runs share comes last: whatever is wrong with it costs no file of this run.
         if !self.indexed {
             self.archive.index(&self.record, &self.layout)?;
             self.indexed = true;
         }
-        write_whole(&file("-rt-histogram.csv"), false, |out| {
-            tables::write_histogram(out, &self.layout, tables)
-        })?;
-        self.nodes.take().map_or(Ok(()), NodeLog::finish)
+        Ok(())
     }
 
     /// `run.json` says that the run is over.

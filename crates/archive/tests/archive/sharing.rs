@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use cosmark_archive::{RunState, list};
+use cosmark_archive::{NewRun, RunState, StageState, StageTables, list};
 
-use crate::support::{mixed, new_run, open, run_to_the_end, successes, text};
+use crate::support::{at, mixed, new_run, open, run_to_the_end, successes, text};
 
 const ROOT: &str = "COSMARK_TEST_ROOT";
 const RUNS_EACH: usize = 5;
@@ -104,6 +104,73 @@ fn numbers_go_on_from_meta_and_from_the_directories() {
             "{error}"
         );
     }
+}
+
+/// An archive with the index files of COSBench on a machine with another locale.
+fn beside_cosbench() -> (tempfile::TempDir, cosmark_archive::Archive) {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = open(dir.path());
+    let add = |name: &str, line: &[u8]| {
+        let path = dir.path().join(name);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend_from_slice(line);
+        std::fs::write(&path, bytes).unwrap();
+    };
+    let dates = b"2026-11-21 18:54:10,2026-11-21 18:54:11,2026-11-21 18:54:25,read,finished,";
+    add("run-history.csv", &[b"w29,caf\xe9,", &dates[..], b"\n"].concat());
+    add("workloads.csv", b"w31-s1-main-1,read,1,1,1,N/A\nw9007199254740992-s1,no number\n");
+    (dir, archive)
+}
+
+#[test]
+fn numbers_go_on_from_the_index_files_of_cosbench() {
+    let (dir, archive) = beside_cosbench();
+    assert_eq!(archive.reserve().unwrap(), 32, "of workloads.csv");
+    let history = dir.path().join("run-history.csv");
+    let bytes = [std::fs::read(&history).unwrap(), b"w40,other,\xfc\nw39,x,".to_vec()].concat();
+    std::fs::write(&history, bytes).unwrap();
+    assert_eq!(archive.reserve().unwrap(), 41, "of run-history.csv");
+}
+
+#[test]
+fn a_run_is_whole_and_indexed_beside_runs_of_cosbench_with_its_number_and_names_in_other_encodings() {
+    let (dir, archive) = beside_cosbench();
+    let model = mixed("ours");
+    let ops = [successes(1, 1.0, 1), successes(1, 1.0, 1)];
+    let run = archive.begin(&NewRun { number: Some(29), ..new_run(&model) }).unwrap();
+    let path = run_to_the_end(run, &model, &ops);
+    assert!(path.join("w29-ours-rt-histogram.csv").exists());
+    let lines = |name: &str, begin: &str| {
+        let text = String::from_utf8_lossy(&std::fs::read(dir.path().join(name)).unwrap()).into_owned();
+        text.lines().filter(|line| line.starts_with(begin)).count()
+    };
+    assert_eq!((lines("run-history.csv", "w29,ours,"), lines("run-history.csv", "w29,caf")), (1, 1));
+    assert_eq!(lines("workloads.csv", "w29-"), 2);
+    assert!(archive.take_up_killed(&path, true).unwrap().is_none(), "it is over and whole");
+}
+
+#[test]
+fn an_index_that_cannot_be_written_costs_no_file_of_the_run_and_is_made_up_for() {
+    let (dir, archive) = beside_cosbench();
+    let model = mixed("ours");
+    let mut run = archive.begin(&new_run(&model)).unwrap();
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let history = dir.path().join("run-history.csv");
+    std::fs::remove_file(&history).unwrap();
+    std::fs::create_dir(&history).unwrap();
+    let path = run.path().to_owned();
+    let tables = [StageTables::of(&[successes(1, 1.0, 1), successes(1, 1.0, 1)])];
+    let error = run.finish(&run.record().clone(), &tables).unwrap_err().to_string();
+    drop(run);
+    assert!(error.contains("run-history.csv"), "{error}");
+    assert!(path.join("w32-ours-rt-histogram.csv").exists() && path.join("w32-ours.csv").exists());
+    std::fs::remove_dir(&history).unwrap();
+    let killed = archive.take_up_killed(&path, true).unwrap().unwrap();
+    assert!(killed.was_over);
+    let record = killed.run.record.clone();
+    killed.end(&record).unwrap();
+    assert_eq!(text(&history).matches("\nw32,ours,").count(), 1);
+    assert!(archive.take_up_killed(&path, true).unwrap().is_none());
 }
 
 #[test]
