@@ -35,6 +35,8 @@ pub struct Loaded {
     pub state: String,
     /// Why its numbers cannot be believed, where its verdict is FALSE.
     pub refuted: Option<String>,
+    /// COSBench wrote it: its operations are called by their labels.
+    pub is_cosbench: bool,
     /// Stages in order.
     pub stages: Vec<LoadedStage>,
     /// What was made to fail, with the stage in which that was.
@@ -115,6 +117,7 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         host: run.record.host.hostname.clone(),
         state: run.record.state.word().to_owned(),
         refuted: refuted(&run.record.verdict),
+        is_cosbench: false,
         stages,
         faults: faults(&run),
     })
@@ -365,6 +368,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         host: String::new(),
         state,
         refuted: None,
+        is_cosbench: true,
         stages,
         faults: Vec::new(),
     })

@@ -67,6 +67,7 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
         host: String::new(),
         state: "finished".into(),
         refuted: None,
+        is_cosbench: false,
         stages: vec![LoadedStage { name: "main".into(), waits: None, operations: vec![operation] }],
         faults: Vec::new(),
     }
@@ -811,4 +812,36 @@ fn runs_whose_batches_have_other_lengths_are_compared_as_rates() {
     let comparison = compare(&sides, &Options::default());
     assert!(!differs(&comparison));
     ratios_are_of_what_is_shown(&comparison, "batches of one and of two seconds");
+}
+
+#[test]
+fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operation() {
+    let mut random = Random::new(31);
+    let mut ours = run(&mut random, 40, 60.0, 10.0, 0.0);
+    let operation = &mut ours.stages[0].operations[0];
+    operation.name = "two 1-read".into();
+    let published = &mut operation.published;
+    (published.work, published.name, published.sample) = ("two".into(), "1-read".into(), "read".into());
+    let mut prepare = operation.clone();
+    (prepare.name, prepare.op) = ("one prepare".into(), "prepare".into());
+    (prepare.published.work, prepare.published.name) = ("one".into(), "prepare".into());
+    prepare.published.sample = "write".into();
+    ours.stages[0].operations.push(prepare);
+    let mut theirs = Loaded { is_cosbench: true, ..ours.clone() };
+    for (operation, label) in theirs.stages[0].operations.iter_mut().zip(["1-read-read", "prepare-write"]) {
+        operation.name = label.into();
+        operation.published.work = String::new();
+    }
+    for sides in [[vec![theirs.clone()], vec![ours.clone()]], [vec![ours.clone()], vec![theirs]]] {
+        let comparison = compare(&sides, &Options::default());
+        let both = comparison.rows().filter(|row| row.a.is_some() && row.b.is_some());
+        let mut names: Vec<&str> = both.map(|row| row.operation.as_str()).collect();
+        names.dedup();
+        assert_eq!(names, ["1-read-read", "prepare-write"]);
+        assert!(comparison.pairs[0].unmatched.is_empty());
+    }
+    let alone = compare(&[vec![ours.clone()], vec![ours]], &Options::default());
+    assert!(alone.rows().all(|row| ["two 1-read", "one prepare"].contains(&row.operation.as_str())));
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
+    assert!(load("x", &kept).unwrap().is_cosbench);
 }

@@ -1,5 +1,6 @@
 //! What operations are called where some runs have one work in a stage and others several: a name alone in the former, work and
-//! name in the latter. And where names are there several times.
+//! name in the latter. Beside runs of COSBench, which know no works, they have the labels of its tables. And where names are
+//! there several times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,8 +53,33 @@ fn alone_and_among(sides: &[Vec<Loaded>]) -> BTreeMap<String, String> {
     alone.into_iter().filter_map(one).collect()
 }
 
-/// The runs with operations called after their works in all of them; `None` where nothing has to be called otherwise.
+/// The runs with operations of ours called as COSBench's tables call them, where there are runs of both; else `None`.
+fn named_by_labels(sides: &[Vec<Loaded>]) -> Option<Vec<Vec<Loaded>>> {
+    let runs = || sides.iter().flatten();
+    if !runs().any(|run| run.is_cosbench) || runs().all(|run| run.is_cosbench) {
+        return None;
+    }
+    let mut sides = sides.to_vec();
+    let ours = sides.iter_mut().flatten().filter(|run| !run.is_cosbench);
+    for operation in ours.flat_map(|run| &mut run.stages).flat_map(|stage| &mut stage.operations) {
+        let (name, sample) = (&operation.published.name, &operation.published.sample);
+        if operation.op == COSTS || name.is_empty() {
+            continue;
+        }
+        let is_plain = name == sample || sample.is_empty();
+        operation.name = if is_plain { name.clone() } else { format!("{name}-{sample}") };
+    }
+    Some(sides)
+}
+
+/// The runs with operations called alike in all of them; `None` where nothing has to be called otherwise.
 pub fn named_alike(sides: &[Vec<Loaded>]) -> Option<Vec<Vec<Loaded>>> {
+    let by_labels = named_by_labels(sides);
+    after_works(by_labels.as_deref().unwrap_or(sides)).or(by_labels)
+}
+
+/// The runs with operations called after their works in all of them; `None` where nothing has to be called otherwise.
+fn after_works(sides: &[Vec<Loaded>]) -> Option<Vec<Vec<Loaded>>> {
     let alone = alone_and_among(sides);
     if alone.is_empty() {
         return None;
