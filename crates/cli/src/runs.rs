@@ -61,16 +61,35 @@ fn look_for(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     called(run, &runs, archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })
 }
 
-/// The directory of the run of this number, or of this name, among those of an archive.
+/// The directory of the run of this number, or of this name, among those of an archive. Of several runs with one number none is
+/// meant: a copied archive may have brought another one.
 fn called(run: &str, runs: &[(u64, String)], archive: &Path) -> Result<PathBuf, Problem> {
+    if let Some((_, name)) = runs.iter().find(|(_, name)| name == run) {
+        return Ok(archive.join(name));
+    }
     let number = number_of(run);
-    let found = runs.iter().find(|(own, name)| name == run || number == Some(*own));
-    found.map(|(_, name)| archive.join(name)).ok_or_else(|| {
-        let shown = archive.display();
-        Problem::usage(format!(
+    let mut found: Vec<&str> =
+        runs.iter().filter(|(own, _)| number == Some(*own)).map(|(_, name)| name.as_str()).collect();
+    let is_run = |name: &&str| {
+        let directory = archive.join(name);
+        directory.join("run.json").is_file() || CosbenchRun::is_at(&directory)
+    };
+    // A folder without a run takes nothing from one that has.
+    if found.len() > 1 && found.iter().any(is_run) {
+        found.retain(is_run);
+    }
+    let shown = archive.display();
+    match found.as_slice() {
+        [] => Err(Problem::usage(format!(
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
-        ))
-    })
+        ))),
+        [name] => Ok(archive.join(name)),
+        several => Err(Problem::usage(format!(
+            "{} runs in {shown} have the number of {run}: {}; give the name of one of these directories",
+            several.len(),
+            several.join(", ").replace(char::is_control, "?")
+        ))),
+    }
 }
 
 /// How many runs before the last are meant: 0 of `last`, 2 of `last-2`.
@@ -266,6 +285,30 @@ impl Earlier {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_two_runs_have_names_none_of_them() {
+        let archive = tempfile::tempdir().unwrap();
+        let make = |name: &str, is_run: bool| {
+            fs::create_dir(archive.path().join(name)).unwrap();
+            if is_run {
+                fs::write(archive.path().join(name).join("run.json"), "{").unwrap();
+            }
+        };
+        make("w3-aaa", true);
+        make("w3-zzz", true);
+        make("w4-empty", false);
+        make("w4-run", true);
+        let found = |run: &str| find(run, archive.path()).map(|path| path.file_name().unwrap().to_owned());
+        let below = archive.path().join("w3");
+        for run in ["w3", "3", below.to_str().unwrap()] {
+            let problem = found(run).unwrap_err().to_string();
+            assert!(problem.contains("w3-aaa, w3-zzz"), "{problem}");
+        }
+        for (run, name) in [("w3-zzz", "w3-zzz"), ("w3-aaa", "w3-aaa"), ("4", "w4-run"), ("last", "w4-run")] {
+            assert_eq!(found(run).unwrap(), name, "{run}");
+        }
+    }
 
     #[test]
     fn a_run_before_the_last_is_counted_back_from_it() {
