@@ -116,6 +116,23 @@ fn a_rate_that_the_table_does_not_have_takes_no_time_from_the_workers() {
 }
 
 #[test]
+fn no_infinite_time_or_rate_of_a_table_stands_in_a_sentence() {
+    const BEYOND: &str = "9223372036854775807";
+    let beyond = format!("10,10,10,{BEYOND},{BEYOND},{BEYOND},720,");
+    let (times, rates) =
+        (READS.replace("10,10,10,20,20,80,720,", &beyond), READS.replace(",720,", ",\u{221e},"));
+    assert!(times.contains(BEYOND) && rates.contains('\u{221e}'));
+    for reads in [&times, &rates] {
+        let verdict = judged(&table(reads), CONFIG);
+        let words = |text: &str| text.split(|sign: char| !sign.is_alphanumeric()).any(|word| word == "inf");
+        assert!(!verdict.checks.iter().any(|check| words(&check.message)), "{verdict:#?}");
+    }
+    let verdict = judged(&table(&times), CONFIG);
+    let length = check(&verdict, "s4-reads", "V9");
+    assert!(length.message.contains("30 times the p99 of 500 s"), "{length:?}");
+}
+
+#[test]
 fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
     let summed = READS.replace(",720,", ",1692,");
     let found = judged(&table(&summed), CONFIG);

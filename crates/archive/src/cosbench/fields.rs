@@ -20,6 +20,9 @@ const MOST_COUNTED: u64 = 1 << 56;
 /// A percentile beyond the last bucket: the greatest `long` of Java.
 pub const BEYOND_ALL_BUCKETS: &str = "9223372036854775807";
 
+/// Where the last bucket of COSBench's times ends, ms: of a percentile beyond it only that is known.
+pub const LAST_BUCKET_MS: f64 = 500_000.0;
+
 /// What is wrong in a line of a table.
 pub fn damaged(path: &Path, line: u64, problem: String) -> ArchiveError {
     ArchiveError::Damaged {
@@ -148,6 +151,15 @@ pub fn number(cell: &str) -> Result<Option<f64>, String> {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(value)),
         _ => Err(format!("`{}` is not a number", shortened(cell))),
     }
+}
+
+/// A mean time; what is negative (a clock that was set back) or infinite says nothing.
+pub fn mean(cell: &str) -> Result<Option<f64>, String> {
+    let is_negative = cell.strip_prefix('-').is_some_and(|rest| {
+        rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.')
+            && rest.parse::<f64>().is_ok_and(f64::is_finite)
+    });
+    if is_negative { Ok(None) } else { Ok(number(cell)?.filter(|value| value.is_finite())) }
 }
 
 /// `99.96%` as 0 to 1; `N/A` is `None`.

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::DateTime;
 
+pub use fields::LAST_BUCKET_MS;
 pub use histogram::{HistogramColumn, ResponseBucket};
 pub(crate) use index::Histories;
 pub use index::HistoryEntry;

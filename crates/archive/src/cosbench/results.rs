@@ -8,7 +8,7 @@ use std::path::Path;
 use csv::StringRecord;
 
 use super::commas::{self, Effort};
-use super::fields::{count, head_of, is_state, number, ratio, records_of, shortened, state};
+use super::fields::{count, head_of, is_state, mean, number, ratio, records_of, shortened, state};
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
 use crate::csv::number::NOT_AVAILABLE;
@@ -192,8 +192,8 @@ impl<'a> Row<'a> {
             op: self.cell(0).to_owned(),
             count: count(self.cell(1))?,
             bytes: count(self.cell(2))?,
-            response_ms: number(self.cell(3))?,
-            processing_ms: number(self.cell(4))?,
+            response_ms: mean(self.cell(3))?,
+            processing_ms: mean(self.cell(4))?,
             p60_ms: number(self.cell(5))?,
             p80_ms: number(self.cell(6))?,
             p90_ms: number(self.cell(7))?,

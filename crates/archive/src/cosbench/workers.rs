@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::commas::{self, Effort};
-use super::fields::{begins_with, count, number, ratio, records_of};
+use super::fields::{begins_with, count, mean, number, ratio, records_of};
 use crate::ArchiveError;
 
 const HEAD: &str =
@@ -181,8 +181,8 @@ fn share_of(cells: &[&str], effort: &mut Effort) -> Result<WorkerShare, String> 
         sample: cell(1).to_owned(),
         count: count(cell(2))?,
         bytes: count(cell(3))?,
-        response_ms: number(cell(4))?,
-        processing_ms: number(cell(5))?,
+        response_ms: mean(cell(4))?,
+        processing_ms: mean(cell(5))?,
         throughput_per_s: number(cell(6))?,
         bandwidth_bytes_per_s: number(cell(7))?,
         success_ratio: ratio(cell(8))?,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::ArchiveError;
 use crate::cosbench::commas::{self, Effort};
-use crate::cosbench::fields::{count, number, ratio};
+use crate::cosbench::fields::{count, mean, number, ratio};
 use crate::csv::cosbench::TIMELINE_METRICS;
 use crate::csv::line::read_records;
 use crate::csv::number::NOT_AVAILABLE;
@@ -239,8 +239,8 @@ fn values(labels: &[String], has_processing: bool, fields: &[&str]) -> Result<Ve
             label: label.clone(),
             count: ok,
             bytes: count(field(1, op))?,
-            response_ms: number(field(2, op))?,
-            processing_ms: if has_processing { number(field(3, op))? } else { None },
+            response_ms: mean(field(2, op))?,
+            processing_ms: if has_processing { mean(field(3, op))? } else { None },
             throughput_per_s: number(field(rates, op))?.unwrap_or(unknown),
             bandwidth_bytes_per_s: number(field(rates + 1, op))?.unwrap_or(unknown),
             success_ratio: ratio(field(rates + 2, op))?,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, Histories};
+use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, Histories, LAST_BUCKET_MS};
 use crate::directory::LOCK;
 use crate::directory::files::{
     Lock, RECORD, has_record, number_of, read_bounded, run_directory, write_whole,
@@ -371,7 +371,9 @@ impl RunOverview {
             let main = || stage.operations.iter().filter(main);
             let rates: Vec<f64> =
                 main().filter_map(|op| op.throughput_per_s).filter(|rate| rate.is_finite()).collect();
-            let p99_ms = main().filter_map(|op| op.p99_ms).filter(|ms| ms.is_finite()).max_by(f64::total_cmp);
+            // One beyond the last bucket is the slowest, and more than that is not known of it.
+            let told = |ms: f64| if ms.is_finite() { ms } else { LAST_BUCKET_MS + 0.001 };
+            let p99_ms = main().filter_map(|op| op.p99_ms).map(told).max_by(f64::total_cmp);
             (!rates.is_empty()).then(|| Headline {
                 stage: stage.id.clone(),
                 throughput_per_s: rates.iter().sum(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cosmark_archive::cosbench::{CosbenchRun, CosbenchStage, Variant};
+use cosmark_archive::cosbench::{CosbenchRun, CosbenchStage, LAST_BUCKET_MS, Variant};
 use cosmark_archive::{ArchiveError, StageTables};
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
@@ -195,6 +195,11 @@ fn the_tables_of_c4_are_told_from_stages() {
     let read = &stage.operations[0];
     assert_eq!((read.p99_ms, read.max_ms), (Some(f64::INFINITY), Some(501_220.0)));
     assert_eq!((read.throughput_per_s, read.bandwidth_bytes_per_s), (Some(12.5), Some(f64::INFINITY)));
+    // A list has it as the slowest, and a record as what is not known.
+    let (_home, dir) = copied("w7-c4");
+    let headline = cosmark_archive::overview_of(&dir).unwrap().headline.unwrap();
+    assert!(headline.p99_ms.is_some_and(|ms| ms.is_finite() && ms > LAST_BUCKET_MS), "{headline:?}");
+    assert_eq!(run.record().stages[0].operations[0].response_ms.p99, None);
     let workers = run.workers(stage).unwrap().unwrap();
     assert_eq!(workers.iter().map(|worker| worker.count).collect::<Vec<_>>(), [70, 50]);
     assert_eq!(run.timeline(stage).unwrap()[0].operations[0].throughput_per_s, f64::INFINITY);
@@ -479,6 +484,21 @@ fn names_in_the_encoding_of_the_controllers_machine_stay_readable() {
     assert_eq!(names, ["read", "write", "l\u{f6}schen", "list"]);
     // What stands for a control there gives no order to a terminal.
     assert_eq!(run.config_xml.unwrap(), "<workload name=\"m\u{e4}in\u{fffd}\"/>");
+}
+
+#[test]
+fn a_mean_below_nothing_is_unknown_and_hides_no_other_figure() {
+    let (_home, dir) = copied("w3-mock-full");
+    let table = dir.join("w3-mock-full.csv");
+    let text = fs::read_to_string(&table).unwrap();
+    let cells = "48940,195760000,1.06,";
+    let rest = text.split_once(cells).unwrap().1;
+    let processing = rest.split_once(',').unwrap().0;
+    let negative = text.replacen(&format!("{cells}{processing},"), &format!("{cells}-0.5,"), 1);
+    fs::write(&table, negative).unwrap();
+    let run = CosbenchRun::open(&dir).unwrap();
+    let read = &run.stages[2].operations[0];
+    assert_eq!((read.response_ms, read.processing_ms, read.count), (Some(1.06), None, 48940));
 }
 
 #[test]

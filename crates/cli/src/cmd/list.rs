@@ -9,6 +9,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
+use cosmark_archive::cosbench::LAST_BUCKET_MS;
 use cosmark_archive::{Overall, RunOverview, RunState, TimeZone, Timestamp, newest};
 use serde_json::{Value, json};
 
@@ -183,7 +184,7 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
     let verdict = run.verdict.filter(|_| run.ended.is_some()).map(Overall::words);
     let failed = if run.failures > 0 { crate::units::grouped(run.failures) } else { String::new() };
     let rate = run.headline.as_ref().map(|headline| crate::units::rate(headline.throughput_per_s));
-    let p99 = run.headline.as_ref().and_then(|headline| headline.p99_ms).map(crate::units::ms);
+    let p99 = run.headline.as_ref().and_then(|headline| headline.p99_ms).map(|ms| p99_of(run, ms));
     vec![
         id,
         run.name.clone(),
@@ -199,6 +200,12 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
     ]
 }
 
+/// COSBench's tables do not say how far beyond their last bucket a percentile lies.
+fn p99_of(run: &RunOverview, ms: f64) -> String {
+    let is_beyond = ms > LAST_BUCKET_MS && run.target.as_deref() == Some("COSBench");
+    if is_beyond { format!("> {}", crate::units::ms(LAST_BUCKET_MS)) } else { crate::units::ms(ms) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +216,14 @@ mod tests {
         for figure in ["op/s", "p99 ms"] {
             assert!(goes(figure) > goes("verdict"), "{figure}");
         }
+    }
+
+    #[test]
+    fn a_percentile_beyond_the_last_bucket_of_cosbench_is_in_the_list_as_what_is_known_of_it() {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w7-c4");
+        let run = cosmark_archive::overview_of(&kept).unwrap();
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        assert!(row(&run, now).contains(&"> 500000".to_owned()), "{:?}", row(&run, now));
     }
 
     #[test]

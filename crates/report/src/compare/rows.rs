@@ -402,10 +402,13 @@ fn draft(
     let values =
         |side: &[LoadedOperation]| -> Vec<f64> { side.iter().filter_map(|op| value(op, metric)).collect() };
     let (of_a, of_b) = (values(a), values(b));
-    if of_a.is_empty() && of_b.is_empty() {
+    let are_beyond = is_beyond(a, metric) || is_beyond(b, metric);
+    if of_a.is_empty() && of_b.is_empty() && !are_beyond {
         return None;
     }
-    let (middle_a, middle_b) = (median(&of_a), median(&of_b));
+    let middle =
+        |side: &[LoadedOperation], of: &[f64]| if is_beyond(side, metric) { None } else { median(of) };
+    let (middle_a, middle_b) = (middle(a, &of_a), middle(b, &of_b));
     let mut row = Row {
         stage: stage.to_owned(),
         operation: operation.to_owned(),
@@ -429,7 +432,8 @@ fn draft(
         setup: false,
     };
     let room = Room::of(a, b, metric);
-    if barrier.is_some() {
+    row.note = row.note.or_else(|| are_beyond.then(|| BEYOND.to_owned()));
+    if row.note.is_some() {
         return Some(Draft { row, data: Data::None, room });
     }
     if let Some(note) = dead_runs(metric, &of_a, &of_b) {
@@ -487,8 +491,15 @@ pub fn value(op: &LoadedOperation, metric: &Metric) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
         return (total > 0).then(|| failures as f64 / total as f64);
     }
-    metric.of(&op.published)
+    metric.of(&op.published).filter(|value| value.is_finite())
 }
+
+/// COSBench has no figure for a percentile beyond its last bucket, nor for a rate over no time.
+fn is_beyond(side: &[LoadedOperation], metric: &Metric) -> bool {
+    side.iter().any(|op| metric.of(&op.published).is_some_and(f64::is_infinite))
+}
+
+const BEYOND: &str = "COSBench has no figure here: a percentile above 500 s, or a rate over no time";
 
 fn failures(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<Data> {
     #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]

@@ -845,3 +845,23 @@ fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operati
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
     assert!(load("x", &kept).unwrap().is_cosbench);
 }
+
+#[test]
+fn a_percentile_beyond_the_last_bucket_of_cosbench_has_no_value_and_no_ratio() {
+    let mut random = Random::new(37);
+    let mut runs = (0..3).map(|_| run(&mut random, 40, 60.0, 10.0, 0.0));
+    let [mut a, other, b] = [runs.next().unwrap(), runs.next().unwrap(), runs.next().unwrap()];
+    drop(runs);
+    a.stages[0].operations[0].published.response_ms.p99 = Some(f64::INFINITY);
+    for sides in [[vec![a.clone()], vec![b.clone()]], [vec![b.clone()], vec![other, a]]] {
+        let comparison = compare(&sides, &Options::default());
+        let row = comparison.rows().find(|row| row.metric.names.compare == "p99").unwrap();
+        let beyond = row.a.xor(row.b);
+        assert!(beyond.is_some() && row.ratio.is_none(), "{row:?}");
+        assert_eq!(row.outcome, Outcome::NotTested);
+        assert!(row.note.as_ref().unwrap().contains("above 500 s"), "{row:?}");
+        for text in [table(&comparison, None), markdown(&comparison), normalised(&comparison)] {
+            assert!(!text.contains("inf ") && !text.contains("NaN"), "{text}");
+        }
+    }
+}

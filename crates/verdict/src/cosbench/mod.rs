@@ -6,7 +6,7 @@ mod ended;
 
 use std::collections::BTreeMap;
 
-use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
+use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, LAST_BUCKET_MS};
 use cosmark_archive::{Check, TimelineEntry, Verdict};
 use cosmark_metrics::Latencies;
 use cosmark_workload::model::{Stage, Work};
@@ -164,16 +164,18 @@ fn failed_of(op: &CosbenchOperation) -> u64 {
     }
 }
 
+/// Of a percentile beyond the last bucket the least that it can be.
 fn times_of(op: &CosbenchOperation) -> Latencies {
+    let least = |ms: Option<f64>| ms.map(|ms| if ms.is_finite() { ms } else { LAST_BUCKET_MS });
     Latencies {
         count: op.count,
         mean: op.response_ms,
-        p60: op.p60_ms,
-        p80: op.p80_ms,
-        p90: op.p90_ms,
-        p95: op.p95_ms,
-        p99: op.p99_ms,
-        max: op.max_ms,
+        p60: least(op.p60_ms),
+        p80: least(op.p80_ms),
+        p90: least(op.p90_ms),
+        p95: least(op.p95_ms),
+        p99: least(op.p99_ms),
+        max: least(op.max_ms),
         ..Latencies::default()
     }
 }
@@ -315,7 +317,10 @@ fn summed_rates(view: &StageView<'_>) -> Finding {
     let worst = view
         .measured()
         .filter(|op| op.count > 0)
-        .filter_map(|op| op.throughput_per_s.map(|rate| (op, rate, op.count as f64 / runtime)))
+        .filter_map(|op| {
+            let published = op.throughput_per_s.filter(|rate| rate.is_finite())?;
+            Some((op, published, op.count as f64 / runtime))
+        })
         .max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)));
     let Some((op, published, counted)) = worst else {
         return Finding::unknown("there are no rates");
