@@ -43,26 +43,19 @@ type Said = Result<Option<HistoryEntry>, (u64, String)>;
 #[derive(Debug)]
 pub struct Histories {
     path: PathBuf,
-    of: HashMap<String, OfId>,
+    /// By id and name.
+    of: HashMap<String, HashMap<String, Said>>,
     /// The line from which on the file cannot be read, and why.
     broken: Option<(u64, String)>,
-}
-
-/// Runs of one id, by their names.
-#[derive(Debug, Default)]
-struct OfId {
-    runs: HashMap<String, Said>,
-    /// A line of this id is damaged, whosever it is: nothing behind it counts.
-    is_damaged: bool,
 }
 
 impl Histories {
     /// Of runs of these ids and names, in the archive in `root`; `None` without any, and where it has no history that can
     /// be opened.
     pub fn of(root: &Path, runs: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
-        let mut of: HashMap<String, OfId> = HashMap::new();
+        let mut of: HashMap<String, HashMap<String, Said>> = HashMap::new();
         for (id, name) in runs {
-            of.entry(id).or_default().runs.insert(name, Ok(None));
+            of.entry(id).or_default().insert(name, Ok(None));
         }
         if of.is_empty() {
             return None;
@@ -70,7 +63,7 @@ impl Histories {
         let path = root.join(HISTORY);
         let read = records_of(&path, |at, record| {
             if let Some(asked) = record.get(0).and_then(|id| of.get_mut(id)) {
-                asked.note(at, record);
+                note(asked, at, record);
             }
             Ok(true)
         });
@@ -84,7 +77,7 @@ impl Histories {
 
     /// What it says of the run `id` called `name`; `None` of one that was not asked for.
     pub fn of_run(&self, id: &str, name: &str) -> Option<Result<Option<HistoryEntry>, ArchiveError>> {
-        let said = self.of.get(id)?.runs.get(name)?;
+        let said = self.of.get(id)?.get(name)?;
         Some(match said.as_ref().err().or(self.broken.as_ref()) {
             Some((line, problem)) => Err(damaged(&self.path, *line, problem.clone())),
             None => Ok(said.as_ref().ok().cloned().flatten()),
@@ -92,27 +85,26 @@ impl Histories {
     }
 }
 
-impl OfId {
-    /// Takes a line of this id. The last one of a run counts, and the first one that is damaged.
-    fn note(&mut self, at: u64, record: &StringRecord) {
-        if self.is_damaged {
-            return;
-        }
-        match Line::of(record) {
-            Ok(line) => {
-                for name in [safe_name(&line.name), line.name.clone()] {
-                    if let Some(said) = self.runs.get_mut(&name).filter(|said| said.is_ok()) {
-                        *said = line.entry().map(Some).map_err(|problem| (at, problem));
-                    }
-                }
-            }
-            Err(problem) => {
-                self.is_damaged = true;
-                for said in self.runs.values_mut().filter(|said| said.is_ok()) {
-                    *said = Err((at, problem.clone()));
+/// Takes a line of the id of these runs. The last good one of a run counts; a line that is damaged, which may be of any of them,
+/// only where there is no good one.
+fn note(runs: &mut HashMap<String, Said>, at: u64, record: &StringRecord) {
+    match Line::of(record) {
+        Ok(line) => {
+            for name in [safe_name(&line.name), line.name.clone()] {
+                if let Some(said) = runs.get_mut(&name) {
+                    take(said, at, line.entry().map(Some));
                 }
             }
         }
+        Err(problem) => runs.values_mut().for_each(|said| take(said, at, Err(problem.clone()))),
+    }
+}
+
+fn take(said: &mut Said, at: u64, line: Result<Option<HistoryEntry>, String>) {
+    match line {
+        Ok(Some(entry)) => *said = Ok(Some(entry)),
+        Err(problem) if matches!(said, Ok(None)) => *said = Err((at, problem)),
+        Ok(None) | Err(_) => {}
     }
 }
 
@@ -121,18 +113,17 @@ pub fn has_own_history(dir: &Path) -> bool {
     dir.join(HISTORY).is_file()
 }
 
-/// The line of the run `id` called `name`. The last one counts: numbers start again when somebody clears an archive.
+/// The line of the run `id` called `name`. The last good one counts: numbers start again when somebody clears an archive.
 pub fn history(dir: &Path, id: &str, name: &str) -> Result<Option<HistoryEntry>, ArchiveError> {
     let Some(path) = beside(dir, HISTORY) else { return Ok(None) };
-    let mut found = None;
-    records_of(&path, |_, record| {
+    let mut found: Said = Ok(None);
+    records_of(&path, |at, record| {
         if record.get(0) == Some(id) {
-            let entry = entry_of(record, name)?;
-            found = entry.or(found.take());
+            take(&mut found, at, entry_of(record, name));
         }
         Ok(true)
     })?;
-    Ok(found)
+    found.map_err(|(line, problem)| damaged(&path, line, problem))
 }
 
 fn entry_of(record: &StringRecord, name: &str) -> Result<Option<HistoryEntry>, String> {
@@ -235,18 +226,22 @@ mod tests {
             ("w4,d", "finished", ",no state"),
             ("w4,e", "finished", ""),
             ("w4,d", "finished", ""),
+            ("w6,h", "finished", ",no state"),
         ] {
             text += &line(run, state, states);
         }
-        text += "w3,c\nw3,c,1\n";
+        // A line that was cut short hides no good one of its run, whichever comes first.
+        text += "w3,c\nw3,c,1\nw5,g\n";
         text += &line("w3,f", "finished", "");
         fs::write(archive.path().join(HISTORY), text).unwrap();
-        let asked =
-            ["w1,a", "w1,b", "w1,gone", "w2,x,y", "w2,x_y", "w3,c", "w3,f", "w4,d", "w4,e", "w9,none"];
+        let asked = [
+            "w1,a", "w1,b", "w1,gone", "w2,x,y", "w2,x_y", "w3,c", "w3,f", "w4,d", "w4,e", "w5,g", "w6,h",
+            "w9,none",
+        ];
         let asked = asked.map(|run| run.split_once(',').unwrap());
         let both = asked.map(|(id, name)| (id.to_owned(), name.to_owned()));
         let mut all = Histories::of(archive.path(), both).unwrap();
-        assert_eq!(all.of.len(), 5, "of no other run");
+        assert_eq!(all.of.len(), 7, "of no other run");
         let mut states = Vec::new();
         for (id, name) in asked {
             let plain = |error: ArchiveError| error.to_string().replace("w0-of-any/../", "");
@@ -257,14 +252,14 @@ mod tests {
         }
         assert_eq!(
             states.join(" "),
-            "terminated cancelled none finished failed damaged damaged damaged finished none"
+            "terminated cancelled none finished failed finished finished finished finished damaged damaged none"
         );
         assert!(all.of_run("w1", "other").is_none() && all.of_run("w100", "other").is_none());
         // What is wrong with the whole file is said of each, and of one that is damaged itself what is so there.
         all.broken = Some((4000, "too long".to_owned()));
         let problem = |id: &str, name: &str| all.of_run(id, name).unwrap().unwrap_err().to_string();
         assert!(problem("w1", "a").contains("line 4000: too long"), "{}", problem("w1", "a"));
-        assert!(problem("w3", "c").contains("the line was cut short"), "{}", problem("w3", "c"));
+        assert!(problem("w5", "g").contains("the line was cut short"), "{}", problem("w5", "g"));
     }
 
     #[test]
