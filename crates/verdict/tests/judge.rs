@@ -133,6 +133,21 @@ fn no_infinite_time_or_rate_of_a_table_stands_in_a_sentence() {
 }
 
 #[test]
+fn a_table_that_was_cut_is_warned_of_and_one_with_fewer_stages_is_not() {
+    let whole = table(ALL_READS);
+    let warned = |table: &str| {
+        let verdict = judged(table, CONFIG);
+        verdict.checks.iter().any(|check| check.stage.is_none() && check.message.contains("middle of a line"))
+    };
+    assert!(!warned(&whole));
+    let without_last = whole.lines().count() - 1;
+    let fewer: String = whole.lines().take(without_last).map(|line| format!("{line}\n")).collect();
+    assert!(!warned(&fewer), "a run that was ended in its third stage");
+    assert!(warned(whole.trim_end()));
+    assert!(warned(whole.strip_suffix(",completed @ 2014-05-07 10:13:00\n").unwrap()));
+}
+
+#[test]
 fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
     let summed = READS.replace(",720,", ",1692,");
     let found = judged(&table(&summed), CONFIG);

@@ -60,6 +60,8 @@ pub struct CosbenchRun {
     pub variant: Variant,
     /// Stages in order.
     pub stages: Vec<CosbenchStage>,
+    /// Its result table ends in the middle of a line: what came behind is missing.
+    pub is_cut: bool,
     /// Text of `workload-config.xml`; `None` when the file is not there. It may hold secrets.
     pub config_xml: Option<String>,
     /// Its line of `run-history.csv`; `None` when that file is not beside it, or lacks it.
@@ -168,7 +170,7 @@ impl CosbenchRun {
         let files = names_in(dir)?;
         let stem = stem_of(dir, &files)?;
         let (id, name) = id_and_name(&stem);
-        let (stages, has_processing) = results::read(&dir.join(format!("{stem}.csv")))?;
+        let table = results::read(&dir.join(format!("{stem}.csv")))?;
         let drivers = workers::drivers(dir, &files, &stem)?;
         let c4 = !drivers.is_empty() || files.iter().any(|file| workers::is_workers(dir, file));
         let config = dir.join("workload-config.xml");
@@ -177,12 +179,13 @@ impl CosbenchRun {
             path: dir.to_owned(),
             id: id.to_owned(),
             name: name.to_owned(),
-            variant: match (c4, has_processing) {
+            variant: match (c4, table.has_processing) {
                 (true, _) => Variant::C4,
                 (false, true) => Variant::Plain,
                 (false, false) => Variant::Old,
             },
-            stages,
+            stages: table.stages,
+            is_cut: table.is_cut,
             config_xml,
             history: None,
             drivers,

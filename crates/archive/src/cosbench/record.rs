@@ -60,11 +60,14 @@ impl CosbenchRun {
     }
 
     fn reason(&self, state: RunState) -> Option<String> {
-        if state == RunState::Finished {
-            return None;
-        }
-        let bad = self.stages.iter().find(|stage| stage.state != "completed")?;
-        Some(format!("stage {} is {}; COSBench does not say why in its tables", bad.id, bad.state))
+        let bad = self.stages.iter().find(|stage| state != RunState::Finished && stage.state != "completed");
+        let why = bad
+            .map(|bad| format!("stage {} is {}; COSBench does not say why in its tables", bad.id, bad.state));
+        let cut = self.is_cut.then(|| {
+            "its result table ends in the middle of a line, and what came behind is missing".to_owned()
+        });
+        let parts: Vec<String> = cut.into_iter().chain(why).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 

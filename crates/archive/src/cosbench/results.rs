@@ -13,6 +13,7 @@ use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
 use crate::csv::number::NOT_AVAILABLE;
 use crate::directory::counts::MOST;
+use crate::directory::files::last_byte;
 
 /// How the columns begin that all such tables have behind that of the stage.
 const COMMON: &str = "Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";
@@ -26,6 +27,8 @@ const PROCESSING: usize = 4;
 
 /// Columns before the states: Stage, Op-Name, Op-Type, 13 values, Status.
 const COLUMNS: usize = 17;
+/// COSBench's word for a stage that came to its end.
+const COMPLETED: &str = "completed";
 /// More stages than this no workload has.
 const MOST_ROWS: u64 = 1_000_000;
 
@@ -69,8 +72,18 @@ fn is_older(head: &str) -> bool {
     OLDER.iter().any(|begin| head.starts_with(*begin))
 }
 
-/// Reads the table; true with it where it has the mean time to about the first byte, as all since 0.4.
-pub fn read(path: &Path) -> Result<(Vec<CosbenchStage>, bool), ArchiveError> {
+/// What was read of a table.
+pub struct Table {
+    /// Stages in order.
+    pub stages: Vec<CosbenchStage>,
+    /// It has the mean time to about the first byte, as all since 0.4.
+    pub has_processing: bool,
+    /// It ends in the middle of a line.
+    pub is_cut: bool,
+}
+
+/// Reads the table.
+pub fn read(path: &Path) -> Result<Table, ArchiveError> {
     if head_of(path, MOST_HEAD).is_some_and(|head| is_older(&head)) {
         return Err(ArchiveError::Unreadable {
             path: path.to_owned(),
@@ -83,6 +96,7 @@ pub fn read(path: &Path) -> Result<(Vec<CosbenchStage>, bool), ArchiveError> {
     let mut seen = 0_u64;
     let mut effort = Effort::default();
     let mut lead = Lead::COSBENCH;
+    let mut is_short = false;
     records_of(path, |line, record| {
         seen += 1;
         if seen > MOST_ROWS {
@@ -94,6 +108,8 @@ pub fn read(path: &Path) -> Result<(Vec<CosbenchStage>, bool), ArchiveError> {
         } else {
             let row = Row::of(record, lead, &mut effort)?;
             row.enter(&mut stages, line)?;
+            // Of the last one it counts.
+            is_short = stages.last().is_some_and(|stage| row.is_short(stage));
         }
         Ok(true)
     })?;
@@ -106,7 +122,8 @@ pub fn read(path: &Path) -> Result<(Vec<CosbenchStage>, bool), ArchiveError> {
             remedy: "restore the file from a copy",
         });
     }
-    Ok((stages, lead.has_processing))
+    let has_no_end = last_byte(path).is_ok_and(|last| last.is_some_and(|byte| byte != b'\n'));
+    Ok(Table { stages, has_processing: lead.has_processing, is_cut: is_short || has_no_end })
 }
 
 /// The cells of one line, put where they belong.
@@ -184,6 +201,13 @@ impl<'a> Row<'a> {
             stage.operations.push(self.operation(line)?);
         }
         Ok(())
+    }
+
+    /// It ends before the states that the first line of its stage has, or before the one that it calls its last.
+    fn is_short(&self, stage: &CosbenchStage) -> bool {
+        let last = self.states.last().and_then(|cell| state(cell).ok());
+        let lacks_end = self.cell(14) == COMPLETED && last.is_some_and(|last| last.state != COMPLETED);
+        lacks_end || self.states.len() < stage.history.len()
     }
 
     fn operation(&self, line: u64) -> Result<CosbenchOperation, String> {

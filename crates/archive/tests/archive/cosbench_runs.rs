@@ -487,6 +487,27 @@ fn names_in_the_encoding_of_the_controllers_machine_stay_readable() {
 }
 
 #[test]
+fn a_table_that_ends_in_the_middle_of_a_line_says_so() {
+    let (_home, dir) = copied("w3-mock-full");
+    let table = dir.join("w3-mock-full.csv");
+    let whole = fs::read_to_string(&table).unwrap();
+    let read = |text: &str| {
+        fs::write(&table, text).unwrap();
+        let run = CosbenchRun::open(&dir).unwrap();
+        assert_eq!(run.is_cut, run.record().reason.is_some_and(|why| why.contains("middle of a line")));
+        run.is_cut
+    };
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    assert!(!read(&whole));
+    assert!(!read(&lines[..5].concat()), "of fewer stages");
+    let stage = lines[..5].concat();
+    let (begin, _) = stage.rsplit_once(',').unwrap();
+    assert!(read(begin), "in the middle of a line, between two cells");
+    assert!(read(&format!("{begin}\n")), "a line of fewer states than the first of its stage");
+    assert!(read(&stage[..stage.len() - 4]), "in the middle of a cell");
+}
+
+#[test]
 fn a_mean_below_nothing_is_unknown_and_hides_no_other_figure() {
     let (_home, dir) = copied("w3-mock-full");
     let table = dir.join("w3-mock-full.csv");

@@ -93,6 +93,13 @@ pub fn nothing_measured(run: &CosbenchRun) -> Option<Check> {
     of_row("V9", None, Finding::too_little(0.0, 1.0, message))
 }
 
+/// Of a run whose result table was cut short. A run that somebody ended has fewer stages, and whole lines.
+pub fn cut_table(run: &CosbenchRun) -> Option<Check> {
+    let message = "the result table ends in the middle of a line: operations and stages that came behind are missing; restore \
+                   it from a copy";
+    of_row("V9", None, Finding::warn(1.0, 0.0, message)).filter(|_| run.is_cut)
+}
+
 /// The length of a stage that did not come to its end.
 pub fn cut_off(view: &StageView<'_>) -> Option<Finding> {
     let state = view.stage.state.as_str();

@@ -126,6 +126,7 @@ pub fn judge_cosbench(run: &CosbenchRun) -> Verdict {
     if !any {
         found.extend(ended::nothing_measured(run));
     }
+    found.extend(ended::cut_table(run));
     verdict_of(found)
 }
 
