@@ -184,7 +184,8 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
     let verdict = run.verdict.filter(|_| run.ended.is_some()).map(Overall::words);
     let failed = if run.failures > 0 { crate::units::grouped(run.failures) } else { String::new() };
     let rate = run.headline.as_ref().map(|headline| crate::units::rate(headline.throughput_per_s));
-    let p99 = run.headline.as_ref().and_then(|headline| headline.p99_ms).map(|ms| p99_of(run, ms));
+    let p99_ms = run.headline.as_ref().and_then(|headline| headline.p99_ms);
+    let p99 = p99_ms.map(|ms| p99_of(run.target.as_deref(), ms));
     vec![
         id,
         run.name.clone(),
@@ -201,8 +202,8 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
 }
 
 /// COSBench's tables do not say how far beyond their last bucket a percentile lies.
-fn p99_of(run: &RunOverview, ms: f64) -> String {
-    let is_beyond = ms > LAST_BUCKET_MS && run.target.as_deref() == Some("COSBench");
+fn p99_of(target: Option<&str>, ms: f64) -> String {
+    let is_beyond = ms > LAST_BUCKET_MS && target == Some("COSBench");
     if is_beyond { format!("> {}", crate::units::ms(LAST_BUCKET_MS)) } else { crate::units::ms(ms) }
 }
 
