@@ -180,6 +180,32 @@ fn a_name_that_files_cannot_have_is_shown_where_it_stands() {
     }
 }
 
+/// A work of four workers with this attribute and one read of these objects.
+fn four_workers(attribute: &str, operation: &str) -> String {
+    format!(
+        "<workload name=\"w\"><storage type=\"mock\"/><workflow><workstage name=\"s\"><work name=\"w\" workers=\"4\" \
+         runtime=\"5\" {attribute}><operation type=\"read\" {operation}/></work></workstage></workflow></workload>"
+    )
+}
+
+#[test]
+fn ratios_of_which_each_is_0_sum_to_0() {
+    let source = four_workers("", "ratio=\"0\" config=\"containers=c(1);objects=u(1,3)\"");
+    let (_, found) = parse(&source, Format::Xml, &environment());
+    assert!(found.iter().any(|d| d.message == "op ratio should sum to 100, not 0"), "{found:?}");
+}
+
+#[test]
+fn fewer_numbers_in_order_than_workers_are_enough_whatever_the_division() {
+    let found = |objects: &str| {
+        let config = format!("config=\"containers=c(1);objects={objects}\"");
+        parse(&four_workers("division=\"object\"", &config), Format::Xml, &environment()).1
+    };
+    let is_refused = |objects: &str| found(objects).iter().any(|d| d.message.contains("has no number"));
+    assert!(!is_refused("s(1,3)"), "{:?}", found("s(1,3)"));
+    assert!(is_refused("r(1,3)") && is_refused("u(1,3)"), "{:?}", found("r(1,3)"));
+}
+
 #[test]
 fn the_format_is_told_by_the_text_and_then_by_the_name() {
     for (name, text, format) in [

@@ -292,7 +292,8 @@ fn normal(reader: &mut XmlReader<'_>, work: &mut Work, element: &Element, level:
             "add one, e.g. <operation type=\"read\" ratio=\"100\" config=\"..\"/>",
         );
     } else if !has_weights && !unknown && !reader.room.is_full() {
-        let sum: f64 = work.operations.iter().map(|o| o.weight).sum();
+        // No ratio at all is 0, and not the -0 of an empty sum.
+        let sum = work.operations.iter().map(|o| o.weight).sum::<f64>().abs();
         // An illegal ratio makes the sum NaN, which is not reported again.
         if (sum - 100.0).abs() > 1e-9 {
             let message = format!("op ratio should sum to 100, not {sum}");
