@@ -1,9 +1,9 @@
 //! Cells of COSBench's tables, and tables as a stream of lines.
 
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use csv::{ByteRecord, ReaderBuilder, StringRecord};
+use csv::{ByteRecord, StringRecord};
 use jiff::civil::DateTime;
 
 use super::CosbenchState;
@@ -33,39 +33,80 @@ pub fn damaged(path: &Path, line: u64, problem: String) -> ArchiveError {
     }
 }
 
-/// Calls `each` with the 1-based line and the cells of every record of `input`, until it gives `false`.
+/// Calls `each` with the 1-based line and the cells of every line of `input` that has any, until it gives `false`.
 pub fn records(
     path: &Path,
     input: impl Read,
     mut each: impl FnMut(u64, &StringRecord) -> Result<bool, String>,
 ) -> Result<(), ArchiveError> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
     let damaged = |line, problem| damaged(path, line, problem);
-    let mut input = WithoutReturns(input).take(MOST_BYTES + 1);
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(BufReader::with_capacity(1 << 16, &mut input));
-    let mut bytes = ByteRecord::new();
+    let mut input = BufReader::with_capacity(1 << 16, WithoutReturns(input).take(MOST_BYTES + 1));
+    let (mut text, mut cells) = (Vec::new(), ByteRecord::new());
+    let (mut line, mut total) = (0_u64, 0_u64);
     loop {
-        let line = reader.position().line();
-        match reader.read_byte_record(&mut bytes) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                let line = error.position().map_or(line, csv::Position::line);
-                return Err(damaged(line, "cannot be read".to_owned()));
-            }
+        line += 1;
+        text.clear();
+        let read = input.read_until(b'\n', &mut text);
+        let read = read.map_err(|_| damaged(line, "cannot be read".to_owned()))?;
+        if read == 0 {
+            return Ok(());
         }
-        let record = text_of(std::mem::take(&mut bytes));
-        if reader.position().byte() > MOST_BYTES {
+        total += read as u64;
+        if total > MOST_BYTES {
             return Err(damaged(line, format!("more than {MOST_BYTES} bytes are too many for a table")));
         }
-        if !each(line, &record).map_err(|problem| damaged(line, problem))? {
-            break;
+        let row = text.strip_suffix(b"\n").unwrap_or(&text);
+        let row = row.strip_prefix(MARK).filter(|_| line == 1).unwrap_or(row);
+        if row.is_empty() {
+            continue;
         }
-        bytes = record.into_byte_record();
+        split(row, &mut cells);
+        let record = text_of(std::mem::take(&mut cells));
+        if !each(line, &record).map_err(|problem| damaged(line, problem))? {
+            return Ok(());
+        }
+        cells = record.into_byte_record();
     }
-    Ok(())
+}
+
+/// The cells of a line. COSBench quotes nothing, and Cosmark where RFC 4180 asks for it: a quote that begins a cell counts as one
+/// only where it is closed before a comma or the end of the line.
+fn split(line: &[u8], cells: &mut ByteRecord) {
+    cells.clear();
+    let mut unquoted = Vec::new();
+    let mut rest = Some(line);
+    while let Some(from) = rest {
+        rest = if let Some(behind) = quoted(from, &mut unquoted) {
+            cells.push_field(&unquoted);
+            behind
+        } else {
+            let end = from.iter().position(|byte| *byte == b',');
+            cells.push_field(end.map_or(from, |end| &from[..end]));
+            end.map(|end| &from[end + 1..])
+        };
+    }
+}
+
+/// Puts what stands between quotes at the start of `from` into `cell` and gives what comes behind the comma after it; `None`
+/// where there is no such cell.
+fn quoted<'l>(from: &'l [u8], cell: &mut Vec<u8>) -> Option<Option<&'l [u8]>> {
+    cell.clear();
+    let mut rest = from.strip_prefix(b"\"")?;
+    loop {
+        let end = rest.iter().position(|byte| *byte == b'"')?;
+        cell.extend_from_slice(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.first() {
+            None => return Some(None),
+            Some(b',') => return Some(Some(&rest[1..])),
+            Some(b'"') => {
+                cell.push(b'"');
+                rest = &rest[1..];
+            }
+            Some(_) => return None,
+        }
+    }
 }
 
 /// What is read, without the carriage returns that Windows puts before the ends of lines: the CSV reader would count a line
@@ -191,4 +232,36 @@ pub fn date(text: &str) -> Option<DateTime> {
 /// Enough of a cell for a message.
 pub fn shortened(cell: &str) -> String {
     cell.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_is_one_only_where_it_is_closed_in_its_cell() {
+        let text =
+            "\u{feff}w1,\"my run,2026\r\n\nw2,\"a,b\",x\nw3,\"a \"\"b\"\"\",\nw4,\"a\"b,c\nw5,\",\"\nw6,\"";
+        let mut seen = Vec::new();
+        records(Path::new("t.csv"), text.as_bytes(), |line, record| {
+            seen.push((line, record.iter().map(str::to_owned).collect::<Vec<_>>()));
+            Ok(true)
+        })
+        .unwrap();
+        let expected: [(u64, &[&str]); 6] = [
+            (1, &["w1", "\"my run", "2026"]),
+            (3, &["w2", "a,b", "x"]),
+            (4, &["w3", "a \"b\"", ""]),
+            (5, &["w4", "\"a\"b", "c"]),
+            (6, &["w5", ","]),
+            (7, &["w6", "\""]),
+        ];
+        assert_eq!(seen.len(), expected.len(), "{seen:?}");
+        for ((line, cells), (wanted_line, wanted)) in seen.iter().zip(expected) {
+            assert_eq!(
+                (*line, cells.iter().map(String::as_str).collect::<Vec<_>>()),
+                (wanted_line, wanted.to_vec())
+            );
+        }
+    }
 }
