@@ -117,7 +117,7 @@ fn beside_cosbench() -> (tempfile::TempDir, cosmark_archive::Archive) {
         std::fs::write(&path, bytes).unwrap();
     };
     let dates = b"2026-11-21 18:54:10,2026-11-21 18:54:11,2026-11-21 18:54:25,read,finished,";
-    add("run-history.csv", &[b"w29,caf\xe9,", &dates[..], b"\n"].concat());
+    add("run-history.csv", &[&b"w29,caf\xe9,"[..], &dates[..], b"\n"].concat());
     add("workloads.csv", b"w31-s1-main-1,read,1,1,1,N/A\nw9007199254740992-s1,no number\n");
     (dir, archive)
 }
