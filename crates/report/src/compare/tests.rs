@@ -832,7 +832,7 @@ fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operati
         operation.name = label.into();
         operation.published.work = String::new();
     }
-    for sides in [[vec![theirs.clone()], vec![ours.clone()]], [vec![ours.clone()], vec![theirs]]] {
+    for sides in [[vec![theirs.clone()], vec![ours.clone()]], [vec![ours.clone()], vec![theirs.clone()]]] {
         let comparison = compare(&sides, &Options::default());
         let both = comparison.rows().filter(|row| row.a.is_some() && row.b.is_some());
         let mut names: Vec<&str> = both.map(|row| row.operation.as_str()).collect();
@@ -840,6 +840,21 @@ fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operati
         assert_eq!(names, ["1-read-read", "prepare-write"]);
         assert!(comparison.pairs[0].unmatched.is_empty());
     }
+    // Two works with an operation of one name have one label, as in COSBench's tables.
+    let (mut twice, mut both) = (ours.clone(), theirs.clone());
+    for (run, work) in [(&mut twice, "three"), (&mut both, "")] {
+        let mut more = run.stages[0].operations[0].clone();
+        more.name = if work.is_empty() { "1-read-read (2)".into() } else { "three 1-read".into() };
+        more.published.work = work.into();
+        run.stages[0].operations.push(more);
+    }
+    let comparison = compare(&[vec![both], vec![twice]], &Options::default());
+    let names: std::collections::BTreeSet<&str> = comparison
+        .rows()
+        .filter(|row| row.a.is_some() && row.b.is_some())
+        .map(|row| row.operation.as_str())
+        .collect();
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["1-read-read", "1-read-read (2)", "prepare-write"]);
     let alone = compare(&[vec![ours.clone()], vec![ours]], &Options::default());
     assert!(alone.rows().all(|row| ["two 1-read", "one prepare"].contains(&row.operation.as_str())));
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");

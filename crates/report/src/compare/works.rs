@@ -26,9 +26,13 @@ pub fn tell_apart(stages: &mut [LoadedStage]) {
     let names = numbered(stages.iter().map(|stage| &stage.name));
     for (stage, name) in stages.iter_mut().zip(names) {
         stage.name = name;
-        let names = numbered(stage.operations.iter().map(|one| &one.name));
-        stage.operations.iter_mut().zip(names).for_each(|(one, name)| one.name = name);
+        number_operations(stage);
     }
+}
+
+fn number_operations(stage: &mut LoadedStage) {
+    let names = numbered(stage.operations.iter().map(|one| &one.name));
+    stage.operations.iter_mut().zip(names).for_each(|(one, name)| one.name = name);
 }
 
 fn works(stage: &LoadedStage) -> BTreeSet<&str> {
@@ -61,13 +65,17 @@ fn named_by_labels(sides: &[Vec<Loaded>]) -> Option<Vec<Vec<Loaded>>> {
     }
     let mut sides = sides.to_vec();
     let ours = sides.iter_mut().flatten().filter(|run| !run.is_cosbench);
-    for operation in ours.flat_map(|run| &mut run.stages).flat_map(|stage| &mut stage.operations) {
-        let (name, sample) = (&operation.published.name, &operation.published.sample);
-        if operation.op == COSTS || name.is_empty() {
-            continue;
+    for stage in ours.flat_map(|run| &mut run.stages) {
+        for operation in &mut stage.operations {
+            let (name, sample) = (&operation.published.name, &operation.published.sample);
+            if operation.op == COSTS || name.is_empty() {
+                continue;
+            }
+            let is_plain = name == sample || sample.is_empty();
+            operation.name = if is_plain { name.clone() } else { format!("{name}-{sample}") };
         }
-        let is_plain = name == sample || sample.is_empty();
-        operation.name = if is_plain { name.clone() } else { format!("{name}-{sample}") };
+        // Works are not in a label: what they told apart is told apart by its order, as theirs is.
+        number_operations(stage);
     }
     Some(sides)
 }
