@@ -97,7 +97,7 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
     if let Ok(events) = run.events() {
         run.record.events = events;
     }
-    let last = last_told(&run.record).map_or(last, |told| told.min(last));
+    let last = last_of_stages(&run.record).map_or(last, |end| end.min(last));
     add_faults(run, &stages, last);
     let is_unknown = |at: usize| workload.is_some() && stages.get(at).is_some_and(Option::is_none);
     for (index, record) in run.record.stages.iter_mut().enumerate() {
@@ -306,7 +306,7 @@ fn add_faults(run: &mut Run, stages: &[Option<Stage>], last: Timestamp) {
 
 /// The end of the last interval of a stage that was cut, or what happened after it: files of an archive that was copied are as old
 /// as the copy. `None` where no interval was over.
-fn last_told(record: &RunRecord) -> Option<Timestamp> {
+fn last_of_stages(record: &RunRecord) -> Option<Timestamp> {
     let end = |stage: &StageRecord| {
         let cut = Duration::try_from_secs_f64(stage.cut_s?).ok()?;
         stage.load_started?.checked_add(cut).ok()

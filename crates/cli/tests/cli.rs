@@ -893,9 +893,9 @@ fn a_full_disk_costs_the_archive_but_not_the_results() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
     // It is told before anything is measured.
-    let (told, begins) =
+    let (noted, begins) =
         (stderr(&output).find("has no room for what this run comes to"), stderr(&output).find(" begins"));
-    assert!(told.is_some_and(|told| begins.is_some_and(|begins| told < begins)), "{}", stderr(&output));
+    assert!(noted.is_some_and(|noted| begins.is_some_and(|begins| noted < begins)), "{}", stderr(&output));
     assert!(stdout(&output).contains("main") && stdout(&output).contains("read"), "{}", stdout(&output));
     // A study that cannot even note that it begins.
     let script = "mount -t tmpfs -o size=64k tmpfs \"$0\" && cd \"$0\" && \"$1\" study new mine && echo 'storage: {type: mock}' > target.yaml \

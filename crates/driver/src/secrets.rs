@@ -310,7 +310,8 @@ pub fn hide_in_source(catalog: &Catalog, source: &str, file_name: &str, workload
         Some(written) => hide_places(catalog, source, written),
         None => source.to_owned(),
     };
-    Secrets::of(catalog, workload).hide(&text)
+    // What a later value has replaced, and what stands in comments or in keys that nobody reads, is none of the workload's.
+    stars_over_secrets(catalog, &Secrets::of(catalog, workload).hide(&text))
 }
 
 /// The text with stars in place of what looks like the value of a secret key, letter for letter, so that places in it stay what
@@ -479,6 +480,23 @@ mod tests {
             assert_eq!(read, value, "{source}");
             assert!(!shown.contains(leak), "{shown}");
             assert!(shown.contains("accesskey=AKID;secretkey=***;endpoint=http://h\""), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_the_workload_has_not_is_hidden_in_the_source_as_well() {
+        let xml = "<workload name=\"n\" config=\"password=OfAll77\"><!-- <storage config=\"secretkey=Old77;endpoint=http://prod\"/> -->\
+                   <storage type=\"s3\" config=\"secretkey=First77;accesskey=AKID;secretkey=Second77;endpoint=http://h\"/><workflow>\
+                   <workstage name=\"s\"><work name=\"w\" workers=\"1\" runtime=\"1\" config=\"secretkey=OfWork77\"><operation \
+                   type=\"list\"/></work></workstage></workflow></workload>";
+        let yaml = "name: n\n# storage: {type: s3, secretkey: Old77}\nstorage: {type: s3, accesskey: AKID, secretkey: Now77}\nstages:\n  \
+                    - name: s\n    works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]\n";
+        for (source, name) in [(xml, "w.xml"), (yaml, "w.yaml")] {
+            let (shown, _) = hidden(source, name);
+            assert!(
+                !shown.contains("77") && shown.contains("AKID") && shown.contains("secretkey"),
+                "{shown}"
+            );
         }
     }
 

@@ -372,8 +372,8 @@ impl RunOverview {
             let rates: Vec<f64> =
                 main().filter_map(|op| op.throughput_per_s).filter(|rate| rate.is_finite()).collect();
             // One beyond the last bucket is the slowest, and more than that is not known of it.
-            let told = |ms: f64| if ms.is_finite() { ms } else { LAST_BUCKET_MS + 0.001 };
-            let p99_ms = main().filter_map(|op| op.p99_ms).map(told).max_by(f64::total_cmp);
+            let known = |ms: f64| if ms.is_finite() { ms } else { LAST_BUCKET_MS + 0.001 };
+            let p99_ms = main().filter_map(|op| op.p99_ms).map(known).max_by(f64::total_cmp);
             (!rates.is_empty()).then(|| Headline {
                 stage: stage.id.clone(),
                 throughput_per_s: rates.iter().sum(),

@@ -221,8 +221,8 @@ mod tests {
 
     #[test]
     fn a_percentile_beyond_the_last_bucket_of_cosbench_is_in_the_list_as_what_is_known_of_it() {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w7-c4");
-        let run = cosmark_archive::overview_of(&kept).unwrap();
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w7-c4");
+        let run = cosmark_archive::overview_of(&example).unwrap();
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         assert!(row(&run, now).contains(&"> 500000".to_owned()), "{:?}", row(&run, now));
     }

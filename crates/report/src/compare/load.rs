@@ -13,8 +13,6 @@ use cosmark_stats::batches::{Batches, Slices};
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 
-use super::works::tell_apart;
-
 /// A step that is longer than so many others counts as often as these.
 const LONGEST_STEP: f64 = 10_000.0;
 /// So many steps say what there is to say, however many a file has made of them.
@@ -272,6 +270,33 @@ fn add_failures(run: &Run, stages: &mut [LoadedStage]) -> Result<BTreeMap<Place,
     }
     let since = |(place, began_s): (Place, f64)| Some((place, Duration::try_from_secs_f64(began_s).ok()?));
     Ok(began.into_iter().filter_map(since).collect())
+}
+
+/// Each name as it is, and the second and every further of the same with its number behind it.
+fn numbered<'n>(names: impl Iterator<Item = &'n String>) -> Vec<String> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let number = |name: &'n String| {
+        let count = seen.entry(name).or_default();
+        *count += 1;
+        if *count > 1 { format!("{name} ({count})") } else { name.clone() }
+    };
+    names.map(number).collect()
+}
+
+/// Stages of one name, and operations of one name in a stage, are matched by their order: the second `read` of each run belongs
+/// to that of the others. Rounds of a repeated stage have other names here.
+fn tell_apart(stages: &mut [LoadedStage]) {
+    let names = numbered(stages.iter().map(|stage| &stage.name));
+    for (stage, name) in stages.iter_mut().zip(names) {
+        stage.name = name;
+        number_operations(stage);
+    }
+}
+
+/// Gives the second and every further operation of one name in a stage its number.
+pub fn number_operations(stage: &mut LoadedStage) {
+    let names = numbered(stage.operations.iter().map(|one| &one.name));
+    stage.operations.iter_mut().zip(names).for_each(|(one, name)| one.name = name);
 }
 
 /// Gives the rounds of a repeated stage (`main-r1`, `main-r2`, ..) the name that they share, so that they count as runs of it.

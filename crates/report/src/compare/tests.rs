@@ -817,8 +817,8 @@ fn runs_whose_batches_have_other_lengths_are_compared_as_rates() {
 #[test]
 fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operation() {
     let mut random = Random::new(31);
-    let mut ours = run(&mut random, 40, 60.0, 10.0, 0.0);
-    let operation = &mut ours.stages[0].operations[0];
+    let mut mine = run(&mut random, 40, 60.0, 10.0, 0.0);
+    let operation = &mut mine.stages[0].operations[0];
     operation.name = "two 1-read".into();
     let published = &mut operation.published;
     (published.work, published.name, published.sample) = ("two".into(), "1-read".into(), "read".into());
@@ -826,13 +826,13 @@ fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operati
     (prepare.name, prepare.op) = ("one prepare".into(), "prepare".into());
     (prepare.published.work, prepare.published.name) = ("one".into(), "prepare".into());
     prepare.published.sample = "write".into();
-    ours.stages[0].operations.push(prepare);
-    let mut theirs = Loaded { is_cosbench: true, ..ours.clone() };
+    mine.stages[0].operations.push(prepare);
+    let mut theirs = Loaded { is_cosbench: true, ..mine.clone() };
     for (operation, label) in theirs.stages[0].operations.iter_mut().zip(["1-read-read", "prepare-write"]) {
         operation.name = label.into();
         operation.published.work = String::new();
     }
-    for sides in [[vec![theirs.clone()], vec![ours.clone()]], [vec![ours.clone()], vec![theirs.clone()]]] {
+    for sides in [[vec![theirs.clone()], vec![mine.clone()]], [vec![mine.clone()], vec![theirs.clone()]]] {
         let comparison = compare(&sides, &Options::default());
         let both = comparison.rows().filter(|row| row.a.is_some() && row.b.is_some());
         let mut names: Vec<&str> = both.map(|row| row.operation.as_str()).collect();
@@ -841,7 +841,7 @@ fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operati
         assert!(comparison.pairs[0].unmatched.is_empty());
     }
     // Two works with an operation of one name have one label, as in COSBench's tables.
-    let (mut twice, mut both) = (ours.clone(), theirs.clone());
+    let (mut twice, mut both) = (mine.clone(), theirs.clone());
     for (run, work) in [(&mut twice, "three"), (&mut both, "")] {
         let mut more = run.stages[0].operations[0].clone();
         more.name = if work.is_empty() { "1-read-read (2)".into() } else { "three 1-read".into() };
@@ -855,10 +855,10 @@ fn a_run_of_cosbench_and_ours_of_the_same_file_are_compared_operation_by_operati
         .map(|row| row.operation.as_str())
         .collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["1-read-read", "1-read-read (2)", "prepare-write"]);
-    let alone = compare(&[vec![ours.clone()], vec![ours]], &Options::default());
+    let alone = compare(&[vec![mine.clone()], vec![mine]], &Options::default());
     assert!(alone.rows().all(|row| ["two 1-read", "one prepare"].contains(&row.operation.as_str())));
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
-    assert!(load("x", &kept).unwrap().is_cosbench);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
+    assert!(load("x", &example).unwrap().is_cosbench);
 }
 
 #[test]

@@ -1,39 +1,12 @@
 //! What operations are called where some runs have one work in a stage and others several: a name alone in the former, work and
-//! name in the latter. Beside runs of COSBench, which know no works, they have the labels of its tables. And where names are
-//! there several times.
+//! name in the latter. Beside runs of COSBench, which know no works, they have the labels of its tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::load::{Loaded, LoadedStage};
+use super::load::{Loaded, LoadedStage, number_operations};
 
 /// What a stage cost the machines of the store is an operation of no work.
 const COSTS: &str = "store";
-
-/// Each name as it is, and the second and every further of the same with its number behind it.
-fn numbered<'n>(names: impl Iterator<Item = &'n String>) -> Vec<String> {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let number = |name: &'n String| {
-        let count = seen.entry(name).or_default();
-        *count += 1;
-        if *count > 1 { format!("{name} ({count})") } else { name.clone() }
-    };
-    names.map(number).collect()
-}
-
-/// Stages of one name, and operations of one name in a stage, are matched by their order: the second `read` of each run belongs
-/// to that of the others. Rounds of a repeated stage have other names here.
-pub fn tell_apart(stages: &mut [LoadedStage]) {
-    let names = numbered(stages.iter().map(|stage| &stage.name));
-    for (stage, name) in stages.iter_mut().zip(names) {
-        stage.name = name;
-        number_operations(stage);
-    }
-}
-
-fn number_operations(stage: &mut LoadedStage) {
-    let names = numbered(stage.operations.iter().map(|one| &one.name));
-    stage.operations.iter_mut().zip(names).for_each(|(one, name)| one.name = name);
-}
 
 fn works(stage: &LoadedStage) -> BTreeSet<&str> {
     let own = stage.operations.iter().filter(|operation| operation.op != COSTS);
@@ -64,8 +37,8 @@ fn named_by_labels(sides: &[Vec<Loaded>]) -> Option<Vec<Vec<Loaded>>> {
         return None;
     }
     let mut sides = sides.to_vec();
-    let ours = sides.iter_mut().flatten().filter(|run| !run.is_cosbench);
-    for stage in ours.flat_map(|run| &mut run.stages) {
+    let own = sides.iter_mut().flatten().filter(|run| !run.is_cosbench);
+    for stage in own.flat_map(|run| &mut run.stages) {
         for operation in &mut stage.operations {
             let (name, sample) = (&operation.published.name, &operation.published.sample);
             if operation.op == COSTS || name.is_empty() {

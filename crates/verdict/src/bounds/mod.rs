@@ -77,7 +77,7 @@ fn moves(
     match metric.statistic {
         Statistic::Quantile(quantile) => {
             let (here, shown) = (measured.at(quantile), limits::value_of(op, metric)?);
-            let fell = (here - lowest(measured, quantile, &added.curve(shown))).clamp(0.0, shown);
+            let fell = (here - lowest(measured, quantile, &added.curve(shown))).min(shown).max(0.0);
             Some(fell / shown.max(f64::MIN_POSITIVE))
         }
         Statistic::Rate(_) if evidence.pacing_of(&op.work) != Some(Pacing::Open) => {
@@ -96,14 +96,14 @@ fn kept_back(op: &OperationEvidence, added: &Added) -> Option<f64> {
 /// By which share a loop that waits for its operations would have done more without what was added to them; `None` when that
 /// was all, and nothing limits it. A rate per worker makes no more than it asks for, whatever its client is like.
 fn lost(evidence: &Evidence, op: &OperationEvidence, added: &Added) -> Option<f64> {
-    let kept = kept_back(op, added);
+    let back = kept_back(op, added);
     let behind = evidence.works.iter().find(|work| work.name == op.work).and_then(|work| {
         let due = work.pace_per_s.filter(|_| work.pacing == Pacing::Paced)? * op.window_s;
         behind(evidence, &work.name, due)
     });
-    match (kept, behind) {
-        (Some(kept), Some(behind)) => Some(kept.min(behind)),
-        (kept, behind) => kept.or(behind),
+    match (back, behind) {
+        (Some(back), Some(behind)) => Some(back.min(behind)),
+        (back, behind) => back.or(behind),
     }
 }
 
@@ -247,7 +247,7 @@ fn of_quantile(
 ) -> Bound {
     let here = measured.at(quantile);
     let (least, most) = measured.sampled(quantile);
-    let fell = |from: f64, curve: &[(f64, f64)]| (here - lowest(measured, from, curve)).clamp(0.0, value);
+    let fell = |from: f64, curve: &[(f64, f64)]| (here - lowest(measured, from, curve)).min(value).max(0.0);
     let later = unfinished_beyond(op, value) / measured.count().max(1.0);
     let rose = |share: f64| {
         let share = share * (1.0 + later);
@@ -256,7 +256,7 @@ fn of_quantile(
     let step = RESOLUTION * value;
     let client = Spread { below: Some(fell(quantile, &laws.all)), above: rose(quantile) };
     let sampling = Spread {
-        below: Some((here - measured.at(least)).clamp(0.0, value)),
+        below: Some((here - measured.at(least)).min(value).max(0.0)),
         above: most.map(|most| (measured.at(most) - here).max(0.0)),
     };
     let sides = Sides {
@@ -421,7 +421,7 @@ fn of_failures(op: &OperationEvidence) -> Option<(f64, Sides)> {
     };
     let found = share(&total, &failed, (1.0 + CONFIDENCE) / 2.0, SEED)?;
     let sampling = Spread {
-        below: Some((value - found.low).clamp(0.0, value)),
+        below: Some((value - found.low).min(value).max(0.0)),
         above: Some((found.high - value).clamp(0.0, 1.0 - value)),
     };
     let missed = op.missed as f64;

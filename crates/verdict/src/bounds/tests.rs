@@ -324,8 +324,8 @@ fn a_rate_per_worker_is_never_above_what_it_asks_for_however_late_it_was_sent() 
         let metric = METRICS.iter().find(|metric| metric.id == "throughput_per_s").unwrap();
         (rate(&trial.evidence), moves(&trial.evidence, op, &measured, &late, metric).unwrap())
     };
-    let (kept, moved) = of(Some(80.0));
-    assert!(kept.holds() && kept.within.unwrap() < 0.01 && moved == 0.0, "{kept:?} {moved}");
+    let (asked, moved) = of(Some(80.0));
+    assert!(asked.holds() && asked.within.unwrap() < 0.01 && moved == 0.0, "{asked:?} {moved}");
     let (behind, moved) = of(Some(88.0));
     assert!((behind.client.above.unwrap() - 8.0).abs() < 1e-6 && (moved - 0.1).abs() < 1e-9, "{behind:?}");
     let (unknown, moved) = of(None);
