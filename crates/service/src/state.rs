@@ -41,9 +41,13 @@ impl StateDir {
         let mut state = Self::open(path)?;
         let file = state.path.join("lock");
         let open = |owner: Owner| {
-            let mut how = OpenOptions::new();
-            let lock = how.create(true).truncate(false).write(true).mode(0o600).open(&file)?;
-            owner.give(&lock).map(|()| lock)
+            match OpenOptions::new().create_new(true).write(true).mode(0o600).open(&file) {
+                // Only what was made here is given away: what is there may be a link to anything of this machine.
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                    OpenOptions::new().write(true).open(&file)
+                }
+                made => made.and_then(|lock| owner.give(&lock).map(|()| lock)),
+            }
         };
         let lock = Owner::of(&file).and_then(open).map_err(|cause| failed(&file, cause))?;
         lock.try_lock().map_err(|_| ServiceError::Taken { path: path.to_owned() })?;
@@ -160,7 +164,7 @@ fn make(path: &Path) -> io::Result<()> {
     let is_missing = |at: &&Path| !at.as_os_str().is_empty() && !at.exists();
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    missing.iter().rev().try_for_each(|at| Owner::of(at)?.give(&File::open(at)?))
+    missing.iter().rev().try_for_each(|at| Owner::of(at)?.give_directory(at))
 }
 
 /// What a private file holds; `None` when it is not there.
@@ -236,5 +240,17 @@ mod tests {
         assert_eq!(owner("cluster.key"), service);
         let mode = fs::metadata(root.join("tokens")).unwrap().permissions().mode();
         assert_eq!((mode & 0o777, state.read("tokens").unwrap().unwrap()), (0o600, b"two".to_vec()));
+        // What root left there before is the service's from now on, and a lock that leads elsewhere gives nothing away.
+        if may {
+            chown(root.join("tokens"), Some(0), Some(0)).unwrap();
+        }
+        state.write("tokens", b"three").unwrap();
+        assert_eq!(owner("tokens"), service);
+        drop(state);
+        let elsewhere = tempfile::NamedTempFile::new().unwrap();
+        fs::remove_file(root.join("lock")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.join("lock")).unwrap();
+        let _claimed = StateDir::claim(&root).unwrap();
+        assert_eq!(fs::metadata(elsewhere.path()).unwrap().uid(), me);
     }
 }

@@ -190,8 +190,11 @@ fn a_machine_that_is_lost_in_the_middle_makes_the_slot_void_and_heals_by_itself(
         text.contains("COULD NOT BE HEALED") && text.contains("heals it by itself at the latest")
     };
     assert!(said.iter().any(unhealed), "{said:?}");
+    // What heals by itself may still write there.
     for path in left(child.id()) {
-        fs::remove_dir_all(path).unwrap();
+        eventually("what is left there can be removed", || {
+            fs::remove_dir_all(&path).is_ok() || !path.exists()
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, fchown, lchown};
 use std::path::Path;
 
 /// The user and group that a file is to have.
@@ -12,6 +12,8 @@ pub struct Owner {
     group: u32,
     /// It is that of a file which is replaced.
     replaces: bool,
+    /// Whose the directory is.
+    directory: u32,
 }
 
 /// Somebody else would own a file afterwards.
@@ -33,11 +35,22 @@ impl Owner {
         let there = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
         let replaces = there.is_some();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let found = match there {
-            Some(there) => there,
-            None => fs::metadata(parent.unwrap_or(Path::new(".")))?,
-        };
-        Ok(Self { user: found.uid(), group: found.gid(), replaces })
+        let parent = fs::metadata(parent.unwrap_or(Path::new(".")))?;
+        // What root left in the directory of somebody else is to be theirs.
+        let found = there.filter(|there| there.uid() != 0).unwrap_or_else(|| parent.clone());
+        Ok(Self { user: found.uid(), group: found.gid(), replaces, directory: parent.uid() })
+    }
+
+    /// Gives it a directory that this process has just made; a link that somebody put in its place leads nowhere else.
+    ///
+    /// # Errors
+    /// When nobody can tell whose it is.
+    pub fn give_directory(self, path: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(path)?.uid() == 0 && self.user != 0 {
+            // Root of a container may not be allowed to.
+            drop(lchown(path, Some(self.user), Some(self.group)));
+        }
+        Ok(())
     }
 
     /// Gives it a file that this process has just made. What is new stays with a user who may not give it away.
@@ -47,7 +60,8 @@ impl Owner {
     pub fn give(self, file: &File) -> io::Result<()> {
         let made = file.metadata()?.uid();
         let is_root = made == 0;
-        if made == self.user || !(is_root || self.replaces) {
+        // In a directory of one's own one may take over what others left.
+        if made == self.user || !is_root && (!self.replaces || made == self.directory) {
             return Ok(());
         }
         match fchown(file, Some(self.user), Some(self.group)) {
