@@ -77,6 +77,8 @@ pub enum KeyKind {
     Text,
     /// `http://` or `https://` URL.
     Url,
+    /// Name or address of a host, alone: it holds no login.
+    Host,
     /// true/yes/on or false/no/off.
     Bool,
     /// Whole number between the two, inclusive; `0x` hex is fine.
@@ -108,6 +110,7 @@ impl KeyKind {
         match self {
             Self::Text => "text".into(),
             Self::Url => "URL".into(),
+            Self::Host => "name or address of a host".into(),
             Self::Bool => "true or false".into(),
             Self::Int(low, high) if high == i64::MAX => format!("whole number from {low}"),
             Self::Int(low, high) => format!("whole number {low} to {high}"),
@@ -129,6 +132,7 @@ impl KeyKind {
         match self {
             Self::Text
             | Self::Url
+            | Self::Host
             | Self::Bool
             | Self::Int(..)
             | Self::Float(..)
@@ -149,6 +153,13 @@ impl KeyKind {
             Self::Url => {
                 let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
                 rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+            }
+            // As a URL without a path is how some write it.
+            Self::Host => {
+                let rest = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+                !rest.is_empty()
+                    && !rest.contains(['@', '/', '?', '#'])
+                    && !rest.contains(char::is_whitespace)
             }
             Self::Bool => parse_bool(text).is_some(),
             Self::Int(low, high) => parse_signed(text).is_some_and(|value| (low..=high).contains(&value)),
@@ -228,7 +239,8 @@ impl Settings {
                 Ok(()) => given[at] = Some(value.to_owned()),
                 Err(_) if value.is_empty() => given[at] = None,
                 Err(expected) => {
-                    let shown = if keys[at].secret { "***" } else { value };
+                    // What stands before an @ may be a login.
+                    let shown = if keys[at].secret || value.contains('@') { "***" } else { value };
                     let message = format!("`{name}={shown}`: {expected}");
                     problems.push(KeyProblem { entry, fatal: true, message, hint: None });
                 }
@@ -427,6 +439,31 @@ mod tests {
         Key::new("timeout", KeyKind::Duration, "limit").default("30000"),
         Key::new("part_size", KeyKind::Size, "part"),
     ];
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_alone_and_a_login_before_it_is_not_repeated() {
+        const HOSTS: &[Key] =
+            &[Key::new("proxyhost", KeyKind::Host, ""), Key::new("endpoint", KeyKind::Url, "")];
+        for host in ["proxy", "10.0.0.7", "[::1]", "http://proxy.example/", ""] {
+            let (_, problems) = Settings::parse(HOSTS, [("proxyhost", host)]);
+            assert!(problems.is_empty(), "{host}: {problems:?}");
+        }
+        for (key, value) in [
+            ("proxyhost", "user:word77@proxy"),
+            ("proxyhost", "http://user:word77@proxy:3128/"),
+            ("proxyhost", "https://proxy"),
+            ("proxyhost", "proxy/path"),
+            ("proxyhost", "a proxy"),
+            ("endpoint", "user:word77@store"),
+        ] {
+            let (settings, problems) = Settings::parse(HOSTS, [(key, value)]);
+            assert!(
+                problems.len() == 1 && problems[0].fatal && !settings.is_given(key),
+                "{value}: {problems:?}"
+            );
+            assert!(!problems[0].message.contains("word77"), "{}", problems[0].message);
+        }
+    }
 
     #[test]
     fn a_later_entry_wins_and_defaults_fill_the_rest() {

@@ -114,7 +114,7 @@ pub fn places_of(
             let name = row.map_or(key, |row| row.name).to_ascii_lowercase();
             let kind = row.map(|row| row.kind);
             let names_a_host = kind == Some(KeyKind::Url)
-                || matches!(kind, None | Some(KeyKind::Text | KeyKind::List))
+                || matches!(kind, None | Some(KeyKind::Text | KeyKind::Host | KeyKind::List))
                     && ADDRESS_WORDS.iter().any(|word| name.contains(word));
             let is_secret = row.is_some_and(|row| row.secret);
             if is_secret && name == CONNECTION_STRING {

@@ -54,6 +54,7 @@ fn keys(rows: &'static [Key]) -> Vec<TargetKey> {
 fn value(kind: KeyKind) -> TargetValue {
     match kind {
         KeyKind::Text
+        | KeyKind::Host
         | KeyKind::List
         | KeyKind::File
         | KeyKind::Directory

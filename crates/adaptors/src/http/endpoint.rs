@@ -13,7 +13,7 @@ use super::tls::Tls;
 
 /// Keys of every adaptor and auth that speaks HTTP; put them behind its own with [`super::concat_keys`].
 pub const TRANSPORT_KEYS: &[Key] = &[
-    Key::new("proxyhost", KeyKind::Text, "HTTP proxy: host name or address"),
+    Key::new("proxyhost", KeyKind::Host, "HTTP proxy: host name or address"),
     Key::new("proxyport", KeyKind::Int(1, 65_535), "HTTP proxy: port"),
     Key::new(
         "ca_file",
@@ -333,16 +333,6 @@ fn proxy(settings: &Settings) -> Result<Option<(String, u16)>> {
         (true, None) => Ok(None),
         (false, Some(port)) => {
             let host = host.strip_prefix("http://").unwrap_or(&host).trim_end_matches('/');
-            // It is not repeated: what stands before an @ is a login.
-            if host.contains(['@', '/', '?']) || host.contains(char::is_whitespace) {
-                return Err(Error::new(
-                    ErrorKind::Config,
-                    "proxyhost is more than the name or address of a host",
-                )
-                .with_hint(
-                    "give the host alone, such as proxy.example.org: no scheme, login, port or path",
-                ));
-            }
             Ok(Some((host.trim_matches(['[', ']']).to_owned(), port)))
         }
         _ => Err(Error::new(ErrorKind::Config, "proxyhost and proxyport go together")
@@ -426,8 +416,6 @@ mod tests {
             ("http://user:p w@store:99999", &[], "not a URL"),
             ("http://store/?x=1", &[], "`?`"),
             ("http://store", &[("proxyhost", "proxy")], "go together"),
-            ("http://store", &[("proxyhost", "user:pw@proxy"), ("proxyport", "3128")], "more than the name"),
-            ("http://store", &[("proxyhost", "https://proxy"), ("proxyport", "3128")], "more than the name"),
             ("http://store", &[("source_address", "eth0")], "not an IP address"),
             ("https://store", &[("client_key", "/nonexistent"), ("insecure", "true")], "go together"),
         ];
