@@ -302,6 +302,17 @@ fn a_client_that_added_nothing_leaves_only_the_sampling_error() {
 }
 
 #[test]
+fn a_time_below_nothing_in_a_damaged_record_stops_no_verdict() {
+    let mut trial = paced_loop(STORES[0].1, MACHINES[0].1, (8, 50.0), 4);
+    for damaged in [-1.0, -1e308, 0.0, 1e308] {
+        let times = &mut trial.evidence.operations[0].response;
+        (times.p50, times.p95, times.p99) = (Some(damaged), Some(damaged), Some(damaged));
+        let bounds = of_operation(&trial.evidence, &trial.evidence.operations[0]);
+        assert!(!bounds.is_empty(), "{damaged}");
+    }
+}
+
+#[test]
 fn a_rate_per_worker_is_never_above_what_it_asks_for_however_late_it_was_sent() {
     let rate =
         |evidence: &Evidence| of_operation(evidence, &evidence.operations[0])["throughput_per_s"].clone();
