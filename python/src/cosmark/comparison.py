@@ -45,7 +45,8 @@ def figure_of(operation: Operation, figure: str) -> Optional[float]:
 def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confidence: float = 0.95) -> Table:
     """One row per operation and figure: both sides, ``ratio`` and ``change`` (+0.05 = 5 % more), and whether they differ.
 
-    A side is a run or several repetitions of it, or what :func:`cosmark.open` takes for them. ``differs`` is True, False or None (cannot be said):
+    A side is a run or several repetitions of it, or what :func:`cosmark.open` takes for them. ``differs`` is True, False
+    or None (cannot be said):
 
     * with two or more repetitions on both sides: whether Welch's interval of the difference of means leaves out 0
       (``low`` and ``high`` are that interval), moved outwards by what the clients can have added or kept
