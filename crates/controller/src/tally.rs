@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot, SparseLatency};
 use cosmark_stats::batches::Batches;
-use cosmark_workload::model::{Stage, Work};
+use cosmark_workload::model::{Stage, Work, slice_of};
 
 /// Sums of one stage over all its drivers and threads.
 pub struct Tally {
@@ -110,19 +110,17 @@ fn empty(stage: &Stage) -> Vec<Vec<OpSnapshot>> {
 impl Tally {
     /// For a stage; with `batches` its window is kept over time, as it is where thresholds ask for it.
     pub fn new(stage: &Stage, drivers: usize, batches: bool) -> Self {
-        let shortest = stage.works.iter().map(|work| work.interval).min().unwrap_or(Duration::from_secs(5));
-        let interval_ns = u64::try_from(shortest.as_nanos()).unwrap_or(u64::MAX).max(100_000_000);
         let windows: Vec<_> =
             stage.works.iter().map(|work| vec![DriverSums::default(); work.operations.len()]).collect();
         let drivers =
             (0..drivers).map(|_| DriverTally { windows: windows.clone(), open: BTreeMap::new() }).collect();
         let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let interval_ns = ns(stage.interval());
         let batches = (batches || !stage.thresholds.is_empty()).then(|| {
             // Not finer than the slices that come; the rest is a matter of merging pairs.
-            let width =
-                |interval: Duration| ns(interval.clamp(Duration::from_millis(100), Duration::from_secs(1)));
-            let of_work = |work: &Work| vec![Batches::new(width(work.interval)); work.operations.len()];
+            let width_ns = ns(slice_of(stage.interval()));
+            let of_work = |work: &Work| vec![Batches::new(width_ns); work.operations.len()];
             stage.works.iter().map(of_work).collect()
         });
         Self {
@@ -300,9 +298,15 @@ mod tests {
     use super::*;
 
     fn stage() -> Stage {
-        let text = "name: x\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 1, runtime: 10s, \
-                    interval: 5s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
-        let (workload, mistakes) = parse_what_is_there(text, Format::Yaml, &Environment::default());
+        stage_of("5s")
+    }
+
+    fn stage_of(interval: &str) -> Stage {
+        let text = format!(
+            "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works:\n      - {{name: w, workers: 1, runtime: 10s, \
+             interval: {interval}, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
+        );
+        let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
         workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0)
     }
 
@@ -346,6 +350,23 @@ mod tests {
                 "{step_ms}: {rows:?}"
             );
         }
+    }
+
+    #[test]
+    fn every_interval_has_as_many_slices_as_the_others() {
+        let stage = stage_of("1500ms");
+        let slice_ms = u64::try_from(slice_of(stage.interval()).as_millis()).unwrap();
+        let mut tally = Tally::new(&stage, 1, false);
+        for from_ms in (0..6_000).step_by(usize::try_from(slice_ms).unwrap()) {
+            tally.add(0, &ended(from_ms, from_ms + slice_ms, slice_ms), 0, &stage);
+        }
+        let all = Duration::from_secs(6);
+        let lines = tally.take_work_intervals(all, true);
+        let times = lines.iter().map(|line| (line.start.as_millis(), line.end.as_millis()));
+        assert!(times.eq([(0, 1_500), (1_500, 3_000), (3_000, 4_500), (4_500, 6_000)]));
+        let rows = tally.take_intervals(all, true, &stage);
+        let counts = rows.iter().map(|row| (row.operations[0].ok, row.seconds));
+        assert!(counts.eq([(1_500, 1.5); 4]));
     }
 
     #[test]

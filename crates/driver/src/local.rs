@@ -15,7 +15,7 @@ use cosmark_wire::{
     Began, ContainersBefore, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample,
     Launched, MissionReport, PauseReason, StageOrder, TriggerOrder, TriggerReport,
 };
-use cosmark_workload::model::TargetSpec;
+use cosmark_workload::model::{TargetSpec, Work};
 use tokio::sync::mpsc;
 
 use crate::ask::{ask, class_of, failure};
@@ -301,10 +301,12 @@ impl Job {
                         Some(answer) => containers.add(answer),
                     }
                 }
+                // Slices of all works make up the rows of one timeline.
+                let interval = self.order.stage.interval();
                 missions.push(Mission {
                     known: known_of(&self.order, share.work, work.operations.len()),
                     index: u16::try_from(share.work).unwrap_or(u16::MAX),
-                    work: Arc::new(admitted.into_owned()),
+                    work: Arc::new(Work { interval, ..admitted.into_owned() }),
                     first_worker: share.first_worker,
                     workers: share.workers,
                     seed: seed_of(self.order.seed, self.order.stage_index, share.work),

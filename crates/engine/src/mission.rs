@@ -8,7 +8,7 @@ use std::time::Duration;
 use cosmark_adaptor_api::{Adaptor, Capability, Error};
 use cosmark_metrics::{Sample, SlicePlan, Snapshot};
 use cosmark_workload::choose::ChooseError;
-use cosmark_workload::model::{Effect, Load, Work};
+use cosmark_workload::model::{Effect, Load, Work, slice_of};
 use thiserror::Error;
 
 use crate::files::FileSet;
@@ -340,14 +340,9 @@ impl Running {
     }
 }
 
-/// Snapshots are cut at most this coarse; longer intervals are sums of these.
-const COARSEST: Duration = Duration::from_secs(1);
-/// And at most this fine.
-const FINEST: Duration = Duration::from_millis(100);
-
 fn slice_plan(work: &Work, start_ns: u64) -> SlicePlan {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let slice_ns = ns(work.interval.clamp(FINEST, COARSEST));
+    let slice_ns = ns(slice_of(work.interval));
     if work.runtime.is_zero() {
         return SlicePlan {
             start_ns,
@@ -361,4 +356,25 @@ fn slice_plan(work: &Work, start_ns: u64) -> SlicePlan {
     let window_end_ns = window_start_ns.saturating_add(ns(work.runtime));
     let stop_ns = window_end_ns.saturating_add(ns(work.rampdown));
     SlicePlan { start_ns, window_start_ns, window_end_ns, stop_ns, slice_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+    use super::*;
+
+    #[test]
+    fn no_slice_of_a_work_lies_in_two_intervals() {
+        for (interval, slice_ms) in [("5s", 1000), ("1500ms", 750), ("250ms", 250), ("10ms", 100)] {
+            let text = format!(
+                "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works:\n      - {{name: w, workers: 1, runtime: 6s, \
+                 interval: {interval}, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
+            );
+            let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
+            let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+            let plan = slice_plan(&workload.stages[0].works[0], 7);
+            assert_eq!((plan.start_ns, plan.slice_ns), (7, slice_ms * 1_000_000), "{interval}");
+        }
+    }
 }

@@ -135,6 +135,33 @@ impl Stage {
         let longest = self.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
         timed.then_some(longest.unwrap_or_default() + self.closure_delay)
     }
+
+    /// Period of its timeline: the shortest of its works, and no less than sums can be told in.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        let shortest = self.works.iter().map(|work| work.interval).min();
+        shortest.unwrap_or(Duration::from_secs(5)).max(FINEST_SLICE)
+    }
+}
+
+/// Sums are told at most this coarse; longer intervals are sums of these.
+const COARSEST_SLICE: Duration = Duration::from_secs(1);
+/// And at most this fine.
+const FINEST_SLICE: Duration = Duration::from_millis(100);
+/// So many lengths of slices are tried: those of every interval of some minutes.
+const MOST_SLICES: usize = 10_000;
+
+/// The longest slice, of a tenth of a second to a second, of which an interval has a whole number: what lay in two intervals would
+/// be counted in one of them.
+#[must_use]
+pub fn slice_of(interval: Duration) -> Duration {
+    let (finest_ns, coarsest_ns) = (FINEST_SLICE.as_nanos(), COARSEST_SLICE.as_nanos());
+    let interval_ns = interval.as_nanos().max(finest_ns);
+    let mut numbers = (interval_ns.div_ceil(coarsest_ns)..=interval_ns / finest_ns).take(MOST_SLICES);
+    let fitting = numbers.find(|number| interval_ns.is_multiple_of(*number));
+    // An interval of odd nanoseconds has none.
+    let slice_ns = fitting.map_or(interval_ns.min(coarsest_ns), |number| interval_ns / number);
+    Duration::from_nanos(u64::try_from(slice_ns).unwrap_or(u64::MAX))
 }
 
 /// `script.sh(arg1,arg2)`.
@@ -438,5 +465,30 @@ impl Operation {
         let batch = u64::from(self.batch.max(1));
         let first = number.saturating_sub(1) / batch * batch + 1;
         first..=first.saturating_add(batch - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_a_whole_number_of_slices() {
+        let ms = Duration::from_millis;
+        for (interval, slice) in [
+            (ms(50), ms(100)),
+            (ms(250), ms(250)),
+            (ms(1000), ms(1000)),
+            (ms(1500), ms(750)),
+            (ms(1875), Duration::from_micros(937_500)),
+            (ms(5000), ms(1000)),
+            // Eleven parts leave a rest.
+            (ms(10_100), Duration::from_micros(631_250)),
+            (Duration::from_secs(86_400), ms(1000)),
+            (Duration::from_nanos(1_000_000_007), ms(1000)),
+        ] {
+            assert_eq!(slice_of(interval), slice, "{interval:?}");
+        }
+        assert!(slice_of(Duration::MAX) <= ms(1000));
     }
 }
