@@ -8,5 +8,6 @@ pub mod escape;
 pub mod export;
 pub mod html;
 pub mod plot;
+mod row_ends;
 
 pub use error::ReportError;

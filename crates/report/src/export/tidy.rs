@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use cosmark_metrics::nodes::costs;
 
 use super::{ExportError, id_of};
+use crate::row_ends::RowEnds;
 
 /// Columns of the table.
 const HEAD: [&str; 13] = [
@@ -26,9 +27,9 @@ const HEAD: [&str; 13] = [
     "id",
 ];
 
-fn timeline(run: &Run, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
+fn timeline(run: &Run, ends: &RowEnds, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
     // A stage that never ran has no file.
-    if stage.started.is_none() { Ok(Vec::new()) } else { Ok(run.timeline(stage)?) }
+    if stage.started.is_none() { Ok(Vec::new()) } else { Ok(ends.told_apart(stage, run.timeline(stage)?)) }
 }
 
 /// One line per number. `scope` is `window` for results, `interval` for values of the timeline, `node` for what one of the store's
@@ -38,6 +39,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let refused = |error: csv::Error| ExportError::Output(io::Error::other(error));
     table.write_record(HEAD).map_err(refused)?;
     let (id, name) = (run.record.id.as_str(), run.record.name.as_str());
+    let ends = RowEnds::of(run)?;
     for stage in &run.record.stages {
         for op in &stage.operations {
             let mut values = Vec::new();
@@ -51,7 +53,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                 table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
             }
         }
-        for entry in timeline(run, stage)? {
+        for entry in timeline(run, &ends, stage)? {
             for (value, op) in entry.operations.iter().zip(&stage.operations) {
                 let optional = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
                 let cells = [
@@ -139,8 +141,10 @@ fn flatten(path: &str, value: &Value, values: &mut Vec<(String, String)>) {
 pub fn json(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut document = serde_json::to_value(&run.record).map_err(io::Error::other)?;
     let mut timelines = serde_json::Map::new();
+    let ends = RowEnds::of(run)?;
     for stage in &run.record.stages {
-        let rows: Vec<Value> = timeline(run, stage)?.iter().map(|entry| row(entry, stage)).collect();
+        let entries = timeline(run, &ends, stage)?;
+        let rows: Vec<Value> = entries.iter().map(|entry| row(entry, stage)).collect();
         timelines.insert(stage.id.clone(), Value::Array(rows));
     }
     document["timelines"] = Value::Object(timelines);

@@ -156,7 +156,8 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
         height: (width / 2.4).max(170.0),
     };
     let more = format!("{unnamed} more look like others and are not named; --format csv has them.");
-    let note = whiskers::note(chart);
+    let words = words::Words::of(chart, &axes, &frame);
+    let note = whiskers::and(&whiskers::note(chart), &words.note());
     let note = if unnamed > 0 { whiskers::and(&note, &more) } else { note };
     let note_lines = wrapped(&note, SMALL, width - 24.0);
     #[expect(clippy::cast_precision_loss, reason = "a few lines")]
@@ -180,7 +181,7 @@ pub fn draw(chart: &Chart, sheet: Sheet) -> String {
     for series in &chart.series {
         draw_marks(&mut svg, chart, series, &axes, &frame);
     }
-    words::draw(&mut svg, chart, &axes, &frame);
+    words.draw(&mut svg);
     draw_labels(&mut svg, chart, &frame, below, width);
     for (line, text) in note_lines.iter().enumerate() {
         #[expect(clippy::cast_precision_loss, reason = "a few lines")]

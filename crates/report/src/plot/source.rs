@@ -1,6 +1,7 @@
 //! Runs as the pictures want them: those of ours and those of COSBench look the same from here.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, HistogramColumn};
 use cosmark_archive::{ArchiveError, EventKind, HistogramLog, Run, TimeKind, TimelineEntry, open_run};
@@ -9,6 +10,7 @@ use cosmark_metrics::OperationResult;
 use cosmark_metrics::results::{METRICS, Metric, Statistic};
 
 use super::PlotError;
+use crate::row_ends::{RowEnds, TimedRows, with_seconds};
 
 /// Work that is not what a run measures.
 const AROUND: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];
@@ -25,6 +27,8 @@ pub struct PlotRun {
     /// Its stages.
     pub stages: Vec<PlotStage>,
     origin: Origin,
+    /// When the rows of its timelines ended, once they were asked for.
+    row_ends: OnceLock<RowEnds>,
 }
 
 #[derive(Debug)]
@@ -151,6 +155,7 @@ impl PlotRun {
                 series,
                 stages: stages.collect(),
                 origin: Origin::Ours(Box::new(run)),
+                row_ends: OnceLock::new(),
             });
         }
         let run = CosbenchRun::open(dir)?;
@@ -167,7 +172,7 @@ impl PlotRun {
         let columns = run.histogram()?;
         let (series, name) = (label.clone(), run.name.clone());
         let origin = Origin::Cosbench(Box::new(run), columns);
-        Ok(Self { label, name, series, stages, origin })
+        Ok(Self { label, name, series, stages, origin, row_ends: OnceLock::new() })
     }
 
     /// The timeline of the stage at `index`, with seconds since its first row; empty when there is none.
@@ -175,17 +180,33 @@ impl PlotRun {
     /// # Errors
     /// When the file is damaged.
     pub fn timeline(&self, index: usize) -> Result<Vec<(f64, TimelineEntry)>, PlotError> {
-        let entries = match &self.origin {
+        Ok(self.timed(index)?.rows)
+    }
+
+    /// The same, and how long after the beginning of the load its first row ended.
+    pub(super) fn timed(&self, index: usize) -> Result<TimedRows, PlotError> {
+        match &self.origin {
             Origin::Ours(run) => match run.record.stages.get(index) {
-                Some(stage) if stage.started.is_some() => run.timeline(stage)?,
-                _ => Vec::new(),
+                Some(stage) if stage.started.is_some() => {
+                    let entries = run.timeline(stage)?;
+                    Ok(self.row_ends(run)?.timed(&stage.id, entries))
+                }
+                _ => Ok(TimedRows::default()),
             },
             Origin::Cosbench(run, _) => match run.stages.get(index) {
-                Some(stage) => run.timeline(stage)?,
-                None => Vec::new(),
+                Some(stage) => Ok(with_seconds(run.timeline(stage)?)),
+                None => Ok(TimedRows::default()),
             },
-        };
-        Ok(with_seconds(entries))
+        }
+    }
+
+    /// Read once, for the pictures of all stages and operations.
+    fn row_ends(&self, run: &Run) -> Result<&RowEnds, PlotError> {
+        if self.row_ends.get().is_none() {
+            // Another thread may have read the same.
+            let _ = self.row_ends.set(RowEnds::of(run)?);
+        }
+        Ok(self.row_ends.get_or_init(RowEnds::default))
     }
 
     /// Response times of one operation of this stage; `None` where the archive does not have them.
@@ -336,102 +357,5 @@ impl Distribution {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.steps.iter().map(|(_, count)| count).sum()
-    }
-}
-
-/// Timelines have times of day: a run may cross midnight, and a clock may be set back (the end of summer time, a
-/// correction), where it is as if it had gone on. Of several rows of one second the fullest stands for it: where a ramp
-/// ends or the load is over, slices of an interval have rows of their own, and would be drawn as a fall to nothing.
-fn with_seconds(entries: Vec<TimelineEntry>) -> Vec<(f64, TimelineEntry)> {
-    let of_day = |entry: TimelineEntry| Some((second_of_day(&entry.time)?, entry));
-    let rows: Vec<(f64, TimelineEntry)> = entries.into_iter().filter_map(of_day).collect();
-    let usual_s = usual_step(rows.iter().map(|(second, _)| *second));
-    let mut before = None;
-    let mut at = 0.0;
-    let mut timed = Vec::new();
-    for (second, entry) in rows {
-        at += before.map_or(0.0, |before| step(before, second, usual_s));
-        before = Some(second);
-        let ended = |entry: &TimelineEntry| entry.operations.iter().map(|op| op.count).sum::<u64>();
-        match timed.last_mut() {
-            Some((last, other)) if *last == at => {
-                if ended(&entry) > ended(other) {
-                    *other = entry;
-                }
-            }
-            _ => timed.push((at, entry)),
-        }
-    }
-    timed
-}
-
-const DAY_S: f64 = 86_400.0;
-
-/// How much later a row is than the one before; no clock is set by half a day.
-fn step(before: f64, second: f64, usual_s: f64) -> f64 {
-    let later = second - before;
-    if later < -DAY_S / 2.0 {
-        later + DAY_S
-    } else if (0.0..DAY_S / 2.0).contains(&later) {
-        later
-    } else {
-        usual_s
-    }
-}
-
-/// The middle one of the distances between rows; a second where there are none.
-fn usual_step(seconds: impl Iterator<Item = f64> + Clone) -> f64 {
-    let pairs = seconds.clone().zip(seconds.skip(1));
-    let mut steps: Vec<f64> = pairs
-        .map(|(before, after)| after - before)
-        .filter(|step| *step > 0.0 && *step < DAY_S / 2.0)
-        .collect();
-    steps.sort_by(f64::total_cmp);
-    steps.get(steps.len() / 2).copied().unwrap_or(1.0)
-}
-
-fn second_of_day(time: &str) -> Option<f64> {
-    let mut parts = time.split(':').map(|part| part.parse::<u32>().ok());
-    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    (parts.next().is_none() && hours < 24 && minutes < 60 && seconds < 61)
-        .then(|| f64::from(hours * 3600 + minutes * 60 + seconds))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cosmark_archive::TimelineValue;
-
-    #[test]
-    fn a_timeline_may_cross_midnight() {
-        let entry = |time: &str| TimelineEntry { time: time.to_owned(), operations: Vec::new() };
-        let timed = with_seconds(["23:59:58", "00:00:03", "00:00:08", "broken"].map(entry).to_vec());
-        assert_eq!(timed.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_adds_no_day() {
-        let entry = |time: &str| TimelineEntry { time: time.to_owned(), operations: Vec::new() };
-        let seconds = |times: &[&str]| -> Vec<f64> {
-            with_seconds(times.iter().map(|time| entry(time)).collect()).iter().map(|(at, _)| *at).collect()
-        };
-        // The end of summer time, a correction of two seconds, and both beside a midnight.
-        let summer = ["02:59:50", "02:59:55", "02:00:00", "02:00:05"];
-        assert_eq!(seconds(&summer), [0.0, 5.0, 10.0, 15.0]);
-        assert_eq!(seconds(&["12:00:00", "12:00:05", "12:00:03", "12:00:08"]), [0.0, 5.0, 10.0, 15.0]);
-        assert_eq!(seconds(&["23:59:55", "00:00:05", "23:59:58"]), [0.0, 10.0, 11.0]);
-        assert_eq!(seconds(&["00:30:00", "00:29:59"]), [0.0, 1.0]);
-    }
-
-    #[test]
-    fn the_last_moments_of_a_stage_are_not_drawn_as_a_fall() {
-        let entry = |time: &str, count: u64| TimelineEntry {
-            time: time.to_owned(),
-            operations: vec![TimelineValue { count, ..TimelineValue::default() }],
-        };
-        let rows = [("08:00:05", 3), ("08:00:05", 900), ("08:00:10", 1000), ("08:00:10", 4)];
-        let timed = with_seconds(rows.map(|(time, count)| entry(time, count)).to_vec());
-        let shown: Vec<_> = timed.iter().map(|(at, entry)| (*at, entry.operations[0].count)).collect();
-        assert_eq!(shown, [(0.0, 900), (5.0, 1000)]);
     }
 }

@@ -10,7 +10,7 @@ use cosmark_report::export::encode::remote_write;
 use cosmark_report::export::{ExportError, FORMATS, Format, run_points};
 use serde_json::Value;
 
-use crate::support::{FAILED, READS, at, cosbench, ours};
+use crate::support::{FAILED, READS, at, cosbench, ours, quick};
 
 fn run() -> (tempfile::TempDir, Run) {
     let home = tempfile::tempdir().unwrap();
@@ -128,6 +128,21 @@ fn the_tidy_table_has_every_number_of_run_json() {
     let counts = rows.iter().filter(|row| row.get(6) == Some("interval") && row.get(8) == Some("count"));
     let sum: u64 = counts.map(|row| row.get(9).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(sum, READS, "intervals add up");
+}
+
+#[test]
+fn intervals_that_end_in_one_second_are_told_apart() {
+    let home = tempfile::tempdir().unwrap();
+    let run = open_run(&quick(home.path())).unwrap();
+    let table = text(&run, "csv");
+    let mut table = csv::Reader::from_reader(table.as_bytes());
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let counts = rows.iter().filter(|row| row.get(6) == Some("interval") && row.get(8) == Some("count"));
+    let times: Vec<&str> = counts.map(|row| row.get(7).unwrap()).collect();
+    assert_eq!(times[..4], ["18:54:00.450", "18:54:00.700", "18:54:00.950", "18:54:01.200"]);
+    assert_eq!((times.len(), times[20]), (21, "18:54:05.269"), "and what ended behind the load");
+    let document: Value = serde_json::from_str(&text(&run, "json")).unwrap();
+    assert_eq!(document["timelines"]["s1-main"][20]["time"], "18:54:05.269");
 }
 
 #[test]

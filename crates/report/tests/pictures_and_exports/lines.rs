@@ -3,7 +3,7 @@
 use cosmark_report::plot::{Picture, PlotRun, Sheet, Wishes, named as figure, pictures};
 
 use crate::pictures::{mixed, rows};
-use crate::support::ours;
+use crate::support::{ours, quick};
 
 /// A run of ours whose stages are the trials of a search over workers, with the rate of each.
 fn searched(trials: &[(&str, u64, f64)]) -> (tempfile::TempDir, Vec<PlotRun>) {
@@ -205,6 +205,39 @@ fn a_knee_has_a_line_for_each_size_of_a_matrix_and_one_for_a_ladder() {
     let ladder = of(&[("load100", 4), ("load400", 4), ("load450", 1)]);
     assert_eq!(ladder.len(), 1, "{ladder:?}");
     assert_eq!(ladder[0].1, 3);
+}
+
+#[test]
+fn a_timeline_has_every_interval_of_less_than_a_second_at_its_time() {
+    let home = tempfile::tempdir().unwrap();
+    let run = PlotRun::open(&quick(home.path()), None).unwrap();
+    let rows: Vec<(f64, u64)> =
+        run.timeline(0).unwrap().iter().map(|(at, entry)| (*at, entry.operations[0].count)).collect();
+    let wanted: Vec<(f64, u64)> =
+        (0..20_u32).map(|at| (f64::from(at) * 0.25, u64::from(2 + at % 2))).collect();
+    assert_eq!(rows, wanted, "all but the rest behind the load");
+    // What is marked lies where it was: the axis begins a quarter of a second behind the load.
+    std::fs::remove_file(run.record().unwrap().path.join("events.csv")).ok();
+    let file = run.record().unwrap().path.join("run.json");
+    let mut record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    record["events"] =
+        serde_json::json!([{"at": "2026-11-21T18:54:02.7Z", "kind": "note", "stage": null, "text": "now"}]);
+    std::fs::write(&file, record.to_string()).unwrap();
+    let run = PlotRun::open(file.parent().unwrap(), None).unwrap();
+    assert_eq!(run.marks(0).unwrap(), [(2.5, "now".to_owned())]);
+    let wishes = Wishes { metrics: vec![figure("throughput").unwrap()], ..Wishes::default() };
+    let drawn = pictures(&[run], &["timeline"], &wishes).unwrap().pictures;
+    let svg = drawn[0].svg(Sheet::default());
+    let xs = |line: &str| -> Vec<f64> {
+        let points = line.split_once("points=\"").unwrap().1.split_once('"').unwrap().0;
+        points.split(' ').map(|point| point.split_once(',').unwrap().0.parse().unwrap()).collect()
+    };
+    let lines: Vec<Vec<f64>> = svg.lines().filter(|line| line.starts_with("<polyline")).map(xs).collect();
+    let curve = lines.iter().find(|xs| xs.len() > 2).unwrap();
+    let mark = lines.iter().find(|xs| xs.len() == 2).unwrap_or_else(|| panic!("{svg}"));
+    let place = (mark[0] - curve[0]) / (curve[curve.len() - 1] - curve[0]);
+    assert!((place - 2.25 / 4.75).abs() < 0.002, "{place}: {svg}");
 }
 
 #[test]

@@ -71,6 +71,46 @@ pub fn failed(root: &Path) -> PathBuf {
     ours_of(root, "failed", 4, 1, |n| sample(n, 0, true))
 }
 
+/// A run of 5 s in intervals of a quarter of one: 2 and 3 reads in turn, and one that ended 69 ms behind the load.
+pub fn quick(root: &Path) -> PathBuf {
+    let path = ours(root, "quick", 4, 1);
+    let mut record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path.join("run.json")).unwrap()).unwrap();
+    record["stages"][0]["load_started"] = "2026-11-21T18:54:00.2Z".into();
+    std::fs::write(path.join("run.json"), record.to_string()).unwrap();
+    let workload = "name: quick\nstorage: {type: none}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, runtime: 5s, \
+                    interval: 250ms, operations: [{type: read, containers: c(1), objects: \"u(1,9)\"}]}\n";
+    std::fs::write(path.join("workload.yaml"), workload).unwrap();
+    let mut lines =
+        "stage,tag,driver,phase,start_s,end_s,count,failures,missed,delayed,bytes,partial_bytes,in_flight_mean,requests,\
+         retries,connections,errors\n"
+            .to_owned();
+    let columns = "Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,Throughput,Bandwidth,Succ-Ratio";
+    let mut rows = format!(
+        "Timestamp,{columns},Version-Info,,\n{},Min-Version,Version,Max-Version\n",
+        ",read".repeat(7)
+    );
+    for at in 0..=20_u64 {
+        let is_rest = at == 20;
+        let (count, phase) = if is_rest { (1, "drain") } else { (2 + at % 2, "window") };
+        let (start_ms, end_ms) = (at * 250, if is_rest { 5_069 } else { at * 250 + 250 });
+        let seconds = |ms: u64| format!("{}.{:03}", ms / 1_000, ms % 1_000);
+        let (from, to) = (seconds(start_ms), seconds(end_ms));
+        let line = format!(
+            "s1-main,s1-main.read,local,{phase},{from},{to},{count},0,0,0,{count}000,0,1,{count},0,0,\n"
+        );
+        lines.push_str(&line);
+        let second = (200 + end_ms) / 1_000;
+        let rate = count * 1_000 / (end_ms - start_ms);
+        rows.push_str(&format!(
+            "18:54:{second:02},{count},{count}000,100,99,{rate},{rate}000,100%,{at},{at},{at}\n"
+        ));
+    }
+    std::fs::write(path.join("intervals.csv"), lines).unwrap();
+    std::fs::write(path.join("s1-main.csv"), rows).unwrap();
+    path
+}
+
 fn ours_of(root: &Path, name: &str, workers: u32, slower: u64, sample: impl Fn(u64) -> Sample) -> PathBuf {
     let xml = format!(
         r#"<workload name="x"><storage type="none"/><workflow><workstage name="main">

@@ -48,9 +48,12 @@ pub(super) fn note(chart: &Chart) -> String {
     and(&chart.note, "Whiskers that end at the frame go on beyond it.")
 }
 
-/// A note with one more sentence.
+/// A note with one more sentence, where there is one.
 pub(super) fn and(note: &str, sentence: &str) -> String {
     let note = note.trim_end();
+    if sentence.is_empty() {
+        return note.to_owned();
+    }
     let stop = if note.is_empty() || note.ends_with('.') { "" } else { "." };
     format!("{note}{stop} {sentence}").trim_start().to_owned()
 }

@@ -32,46 +32,171 @@ impl Taken {
     }
 }
 
-/// The first of some places for a text that lies in the frame and meets nothing; else the first that meets no other
-/// word; else the first in the frame.
-fn chosen(places: &[(f64, f64)], width: f64, frame: &Frame, marks: &[Taken], words: &[Taken]) -> (f64, f64) {
+/// The first of some places for a text that lies in the frame and meets nothing; else the first that meets no other word; `None`
+/// where each would cover one.
+fn chosen(
+    places: &[(f64, f64)],
+    width: f64,
+    frame: &Frame,
+    marks: &[Taken],
+    words: &[Taken],
+) -> Option<(f64, f64)> {
     let room = |place: &(f64, f64)| Taken::of_text(place.0, place.1, width);
     let is_in = |place: &&(f64, f64)| room(place).is_in(frame);
     let misses = |place: &(f64, f64), some: &[Taken]| !some.iter().any(|one| one.meets(&room(place)));
     let free = places.iter().filter(is_in).find(|place| misses(place, marks) && misses(place, words));
     let among_marks = || places.iter().filter(is_in).find(|place| misses(place, words));
-    let any = || places.iter().find(|place| is_in(place)).or_else(|| places.first());
-    free.or_else(among_marks).or_else(any).copied().unwrap_or_default()
+    free.or_else(among_marks).copied()
 }
 
-/// Draws the names of levels across the picture, then the words at points.
-pub(super) fn draw(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
-    let marks = marks(chart, axes, frame);
-    let mut words: Vec<Taken> = Vec::new();
-    for series in chart.series.iter().filter(|series| series.mark == Mark::Limit) {
-        limit(svg, series, axes, frame, &marks, &mut words);
-    }
-    for series in &chart.series {
-        let aside = points_aside(chart, series, frame);
-        for (px, py, text) in &series.words {
-            if !is_shown(series, (*px, *py), axes) {
-                continue;
+/// A word that has its place.
+struct Word {
+    at: (f64, f64),
+    width: f64,
+    text: String,
+}
+
+/// The words of a picture.
+#[derive(Default)]
+pub(super) struct Words {
+    placed: Vec<Word>,
+    taken: Vec<Taken>,
+    /// What stands below the picture for want of room in it, as its numbers in the picture say.
+    below: Vec<String>,
+}
+
+impl Words {
+    /// Finds a place for the names of levels across the picture, then for the words at points.
+    pub(super) fn of(chart: &Chart, axes: &Axes, frame: &Frame) -> Self {
+        let marks = marks(chart, axes, frame);
+        let mut words = Self::default();
+        for series in chart.series.iter().filter(|series| series.mark == Mark::Limit) {
+            words.limit(series, axes, frame, &marks);
+        }
+        for series in &chart.series {
+            let aside = points_aside(chart, series, frame);
+            for (px, py, text) in &series.words {
+                if !is_shown(series, (*px, *py), axes) {
+                    continue;
+                }
+                // What stands at the end of an interval that leaves the frame stands at the frame.
+                let place = axes.y(series.side).place(*py).clamp(0.0, 1.0);
+                let at = (frame.x(axes.x.place(*px)) + aside, frame.y(place));
+                let line = series.points.first().filter(|_| series.mark == Mark::Guide);
+                if let Some((line, _)) = line {
+                    let line = frame.x(axes.x.place(*line)) + aside;
+                    words.put_at_line(line, at, text, frame, &marks);
+                } else {
+                    words.put_at_point(at, text, frame, &marks);
+                }
             }
-            // What stands at the end of an interval that leaves the frame stands at the frame.
-            let place = axes.y(series.side).place(*py).clamp(0.0, 1.0);
-            let (x, y) = (frame.x(axes.x.place(*px)) + aside, frame.y(place));
-            let width = width_of(text, SMALL);
-            let within = |x: f64| x.clamp(frame.left, (frame.x(1.0) - width).max(frame.left));
-            let middle = within(x - width / 2.0);
-            let (above, below) = ((middle, y - 8.0), (middle, y + 18.0));
-            let first = if y < frame.top + 22.0 { [below, above] } else { [above, below] };
-            let beside = [(x + 9.0, y + 4.0), (x - 9.0 - width, y + 4.0)];
-            let farther = [(middle, y - 20.0), (middle, y + 30.0)];
-            let places = [first, beside, farther].concat();
-            let (x, y) = chosen(&places, width, frame, &marks, &words);
-            put(svg, (x, y), width, text, &mut words);
+        }
+        words
+    }
+
+    /// What the numbers in the picture stand for; empty where there are none.
+    pub(super) fn note(&self) -> String {
+        let one = |(at, text): (usize, &String)| format!("{}: {text}", at + 1);
+        let all: Vec<String> = self.below.iter().enumerate().map(one).collect();
+        if all.is_empty() { String::new() } else { format!("{}.", all.join("; ")) }
+    }
+
+    /// Draws them, on white.
+    pub(super) fn draw(&self, svg: &mut Svg) {
+        for Word { at: (x, y), width, text } in &self.placed {
+            svg.backing((x - 1.0, y - SMALL * 0.85), (width + 2.0, SMALL * 1.1));
+            svg.words((*x, *y), SMALL, Hold::Start, 0.0, false, text);
         }
     }
+
+    fn put(&mut self, at: (f64, f64), text: &str) {
+        let width = width_of(text, SMALL);
+        self.taken.push(Taken::of_text(at.0, at.1, width));
+        self.placed.push(Word { at, width, text: text.to_owned() });
+    }
+
+    /// Above or below a point, or beside it; where all of that is taken, as near above or below it as there is room.
+    fn put_at_point(&mut self, at: (f64, f64), text: &str, frame: &Frame, marks: &[Taken]) {
+        let width = width_of(text, SMALL);
+        let mut places = near(at, width, frame);
+        let middle = places.first().map_or(at.0, |place| place.0);
+        let mut others: Vec<f64> = rows(frame).collect();
+        others.sort_by(|a, b| (a - at.1).abs().total_cmp(&(b - at.1).abs()));
+        places.extend(others.into_iter().map(|y| (middle, y)));
+        let any = |places: &[(f64, f64)]| {
+            let in_frame = places.iter().find(|(x, y)| Taken::of_text(*x, *y, width).is_in(frame));
+            in_frame.or(places.first()).copied()
+        };
+        let found = chosen(&places, width, frame, marks, &self.taken).or_else(|| any(&places));
+        found.into_iter().for_each(|place| self.put(place, text));
+    }
+
+    /// At a line that goes down the picture, or beside its upper end. Where there is no room a number stands for the word, anywhere
+    /// along the line: words over each other say nothing.
+    fn put_at_line(&mut self, line: f64, at: (f64, f64), text: &str, frame: &Frame, marks: &[Taken]) {
+        let beside = |width: f64| move |y: f64| [(line + 4.0, y), (line - 4.0 - width, y)];
+        let width = width_of(text, SMALL);
+        let mut places = near(at, width, frame);
+        places.extend(rows(frame).take(UPPER_ROWS).flat_map(beside(width)));
+        if let Some(place) = chosen(&places, width, frame, marks, &self.taken) {
+            self.put(place, text);
+            return;
+        }
+        // What was said of one line need not be said of the next once more.
+        let known = self.below.iter().position(|other| other == text);
+        let at = known.unwrap_or(self.below.len());
+        if known.is_none() {
+            self.below.push(text.to_owned());
+        }
+        let number = (at + 1).to_string();
+        let width = width_of(&number, SMALL);
+        let places: Vec<(f64, f64)> = rows(frame).flat_map(beside(width)).collect();
+        let found = chosen(&places, width, frame, marks, &self.taken);
+        found.into_iter().for_each(|place| self.put(place, &number));
+    }
+
+    /// The name of a level: at its right or its left end, above or below its line, or in its middle.
+    fn limit(&mut self, series: &Series, axes: &Axes, frame: &Frame, marks: &[Taken]) {
+        let Some((_, level)) = series.points.iter().find(|(_, y)| y.is_finite()) else { return };
+        let place = axes.y(series.side).place(*level);
+        if !is_within(place) {
+            return;
+        }
+        let y = frame.y(place);
+        let name = super::cut_to(&series.label, SMALL, frame.width * 0.6);
+        let width = width_of(&name, SMALL);
+        let (left, right) = (frame.left + 5.0, frame.x(1.0) - 5.0 - width);
+        let middle = (left + right) / 2.0;
+        let mut places = Vec::new();
+        for step in 0..3 {
+            let farther = f64::from(step) * (SMALL + 2.0);
+            for x in [right, left, middle] {
+                places.extend([(x, y - 4.0 - farther), (x, y + 12.0 + farther)]);
+            }
+        }
+        places.extend(rows(frame).flat_map(|y| [(right, y), (left, y), (middle, y)]));
+        let place = chosen(&places, width, frame, marks, &self.taken).or_else(|| places.first().copied());
+        place.into_iter().for_each(|place| self.put(place, &name));
+    }
+}
+
+/// So many rows below the upper edge have words at lines; farther down they would stand in the curves.
+const UPPER_ROWS: usize = 4;
+
+/// Base lines of words from the upper edge of the frame to the lower one.
+fn rows(frame: &Frame) -> impl Iterator<Item = f64> {
+    let (top, bottom) = (frame.top + SMALL, frame.y(0.0));
+    (0..200_u32).map(move |row| top + f64::from(row) * (SMALL + 2.0)).take_while(move |y| *y < bottom)
+}
+
+/// The places next to a point, the best first.
+fn near((x, y): (f64, f64), width: f64, frame: &Frame) -> Vec<(f64, f64)> {
+    let middle = (x - width / 2.0).clamp(frame.left, (frame.x(1.0) - width).max(frame.left));
+    let (above, below) = ((middle, y - 8.0), (middle, y + 18.0));
+    let first = if y < frame.top + 22.0 { [below, above] } else { [above, below] };
+    let beside = [(x + 9.0, y + 4.0), (x - 9.0 - width, y + 4.0)];
+    let farther = [(middle, y - 20.0), (middle, y + 30.0)];
+    [first, beside, farther].concat()
 }
 
 /// Whether a place of an axis lies in the frame, but for rounding; axes may end where the user says.
@@ -112,44 +237,9 @@ fn marks(chart: &Chart, axes: &Axes, frame: &Frame) -> Vec<Taken> {
     taken
 }
 
-/// The name of a level: at its right or its left end, above or below its line, or in its middle.
-fn limit(
-    svg: &mut Svg,
-    series: &Series,
-    axes: &Axes,
-    frame: &Frame,
-    marks: &[Taken],
-    words: &mut Vec<Taken>,
-) {
-    let Some((_, level)) = series.points.iter().find(|(_, y)| y.is_finite()) else { return };
-    let place = axes.y(series.side).place(*level);
-    if !is_within(place) {
-        return;
-    }
-    let y = frame.y(place);
-    let name = super::cut_to(&series.label, SMALL, frame.width * 0.6);
-    let width = width_of(&name, SMALL);
-    let (left, right) = (frame.left + 5.0, frame.x(1.0) - 5.0 - width);
-    let middle = (left + right) / 2.0;
-    let mut places = Vec::new();
-    for step in 0..3 {
-        let farther = f64::from(step) * (SMALL + 2.0);
-        for x in [right, left, middle] {
-            places.extend([(x, y - 4.0 - farther), (x, y + 12.0 + farther)]);
-        }
-    }
-    let place = chosen(&places, width, frame, marks, words);
-    put(svg, place, width, &name, words);
-}
-
-fn put(svg: &mut Svg, (x, y): (f64, f64), width: f64, text: &str, words: &mut Vec<Taken>) {
-    svg.backing((x - 1.0, y - SMALL * 0.85), (width + 2.0, SMALL * 1.1));
-    svg.words((x, y), SMALL, Hold::Start, 0.0, false, text);
-    words.push(Taken::of_text(x, y, width));
-}
-
 #[cfg(test)]
 mod tests {
+    use super::{SMALL, Taken, width_of};
     use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
     use crate::plot::draw::{Sheet, draw};
 
@@ -212,6 +302,62 @@ mod tests {
                 (x - other_x).abs() < 30.0 && (y - other_y).abs() < 11.0
             };
             assert_eq!(texts.iter().skip(at + 1).find(meets), None, "{texts:?}");
+        }
+    }
+
+    /// A picture over time with these marks, as high as the values go.
+    fn marked(marks: &[(f64, &str)], sheet: Sheet) -> String {
+        let line = Series::new("", 0, Mark::Line, (0..70).map(|at| (f64::from(at), 100.0)).collect());
+        let mark = |(at, word): &(f64, &str)| {
+            let mut mark = Series::new("", 0, Mark::Guide, vec![(*at, 0.0), (*at, 100.0)]);
+            mark.words = vec![(*at, 100.0, (*word).to_owned())];
+            mark
+        };
+        let series = std::iter::once(line).chain(marks.iter().map(mark)).collect();
+        let x = Axis::new("Time since the first interval (s)", Scale::FromZero);
+        draw(&Chart { x, note: "As measured".to_owned(), ..chart(series, Scale::FromZero) }, sheet)
+    }
+
+    /// The texts that cover each other.
+    fn covered(texts: &[(f64, f64, String)]) -> Option<[&str; 2]> {
+        let room = |(x, y, text): &(f64, f64, String)| Taken::of_text(*x, *y, width_of(text, SMALL));
+        texts.iter().enumerate().find_map(|(at, one)| {
+            let other = texts.iter().skip(at + 1).find(|other| room(one).meets(&room(other)))?;
+            Some([one.2.as_str(), other.2.as_str()])
+        })
+    }
+
+    #[test]
+    fn marks_that_lie_near_each_other_have_words_or_numbers_that_do_not_cover_each_other() {
+        let marks = [
+            (26.0, "none 1: a slot without a fault begins"),
+            (38.02, "touch 1: touch /tmp/ff"),
+            (38.05, "touch 1: it is there: `sh -c test -e /t .."),
+            (41.07, "touch 1: healed"),
+            (50.06, "touch 2: touch /tmp/ff"),
+            (50.09, "touch 2: it is there: `sh -c test -e /t .."),
+            (53.1, "touch 2: healed"),
+        ];
+        let drawn = marked(&marks, Sheet::default());
+        let texts = small_texts(&drawn);
+        assert_eq!(covered(&texts), None, "{texts:?}");
+        let said: String = texts.iter().map(|(.., text)| format!("{text} ")).collect();
+        let all: Vec<&str> = marks.iter().map(|(_, word)| *word).collect();
+        assert!(all.iter().all(|word| said.contains(word)), "in the picture or below it: {said}");
+        // Whatever else there is: a number for each that has no room, explained below.
+        let same: Vec<(f64, String)> =
+            (0..12).map(|at| (40.0, format!("machine {at} of the store is gone"))).collect();
+        let same: Vec<(f64, &str)> = same.iter().map(|(at, word)| (*at, word.as_str())).collect();
+        for sheet in [Sheet::default(), Sheet { width: 300.0, ..Sheet::default() }] {
+            let drawn = marked(&same, sheet);
+            let texts = small_texts(&drawn);
+            assert_eq!(covered(&texts), None, "{texts:?}");
+            let said: String = texts.iter().map(|(.., text)| format!("{text} ")).collect();
+            assert!(said.contains("As measured. 1: machine "), "{said}");
+            assert!(same.iter().all(|(_, word)| said.contains(word)), "{said}");
+            let numbers = texts.iter().filter(|(.., text)| text.parse::<u32>().is_ok()).count();
+            let words = texts.iter().filter(|(.., text)| text.starts_with("machine ")).count();
+            assert!(numbers > 0 && numbers + words >= same.len(), "{numbers} and {words}: {texts:?}");
         }
     }
 

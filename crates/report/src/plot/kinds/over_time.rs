@@ -71,12 +71,14 @@ fn chart(
 ) -> Result<Option<Chart>, PlotError> {
     let Some(of_interval) = of_interval(metric) else { return Ok(None) };
     let mut curves = Vec::new();
+    let mut first_s = None;
     for pick in picks {
-        let rows = pick.run.timeline(pick.stage_at)?;
+        let timed = pick.run.timed(pick.stage_at)?;
+        first_s = first_s.or(Some(timed.first_s));
         let value = |entry: &cosmark_archive::TimelineEntry| {
             entry.operations.get(pick.op_at).and_then(of_interval).unwrap_or(f64::NAN)
         };
-        let points: Vec<(f64, f64)> = rows.iter().map(|(at, entry)| (*at, value(entry))).collect();
+        let points: Vec<(f64, f64)> = timed.rows.iter().map(|(at, entry)| (*at, value(entry))).collect();
         curves.push(points);
     }
     let filled = |points: &Vec<(f64, f64)>| points.iter().filter(|(_, y)| y.is_finite()).count();
@@ -108,7 +110,9 @@ fn chart(
         let height = whole.unwrap_or(most / size);
         let marks = pick.run.marks(pick.stage_at)?;
         let is_few = marks.len() <= MOST_WORDS;
-        for (at, word) in marks {
+        for (since_load_s, word) in marks {
+            // The axis begins where the first interval ended.
+            let at = (since_load_s - first_s.unwrap_or_default()).max(0.0);
             let mut mark = Series::new("", 0, Mark::Guide, vec![(at, 0.0), (at, height)]);
             mark.words = if is_few { vec![(at, height, word)] } else { Vec::new() };
             series.push(mark);
