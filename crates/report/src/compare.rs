@@ -9,6 +9,7 @@ mod bounds;
 mod estimates;
 mod faults;
 mod load;
+mod once;
 mod rows;
 mod show;
 mod values;
@@ -344,6 +345,9 @@ const SAME_ADVICE: f64 = 1.5;
 /// Compares the first side with each of the others; a side is one run or several repetitions of it.
 #[must_use]
 pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
+    let once = once::each_once(sides);
+    let sides = once.as_ref().map_or(sides, |once| once.sides.as_slice());
+    let said = |at: usize| once.iter().filter_map(move |once| once.said.get(at)).flatten().cloned();
     let alike = works::named_alike(sides);
     let sides = alike.as_deref().unwrap_or(sides);
     let Some((first, others)) = sides.split_first() else {
@@ -366,11 +370,12 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
     let pairs = others
         .iter()
         .zip(&mut drafts)
-        .map(|(other, draft)| Pair {
+        .enumerate()
+        .map(|(at, (other, draft))| Pair {
             a: label(first),
             b: label(other),
             rows: draft.rows.drain(..).map(|row| row.finish(alpha, options)).collect(),
-            warnings: std::mem::take(&mut draft.warnings),
+            warnings: said(0).chain(said(at + 1)).chain(draft.warnings.drain(..)).collect(),
             unmatched: std::mem::take(&mut draft.unmatched),
         })
         .collect();

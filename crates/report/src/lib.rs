@@ -8,6 +8,7 @@ pub mod escape;
 pub mod export;
 pub mod html;
 pub mod plot;
+mod rounds;
 mod row_ends;
 
 pub use error::ReportError;

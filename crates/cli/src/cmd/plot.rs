@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cosmark_report::plot::{
-    AxisWish, Drawn, PlotError, PlotRun, Sheet, Typeface, Wishes, named, pictures, typeface_of,
+    AxisWish, Drawn, PlotError, PlotRun, Sheet, Typeface, Wishes, each_once, named, pictures, typeface_of,
 };
 
 use crate::args::{AxisName, Bounds, LookArgs, PictureFormat, PlotArgs};
@@ -30,6 +30,8 @@ pub fn run(args: &PlotArgs) -> Outcome {
             return Err(Problem::usage(format!("more than {MOST_RUNS} runs; draw fewer at a time")));
         }
     }
+    let (runs, again) = each_once(runs);
+    again.iter().for_each(|text| eprintln!("cosmark: {text}"));
     runs.iter().filter_map(PlotRun::record).for_each(say_what_is_lost);
     let sheet = sheet_of(look)?;
     let axis = |name: AxisName, bounds: Option<Bounds>, label: &Option<String>| AxisWish {

@@ -13,6 +13,8 @@ use cosmark_stats::batches::{Batches, Slices};
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 
+use crate::rounds;
+
 /// A step that is longer than so many others counts as often as these.
 const LONGEST_STEP: f64 = 10_000.0;
 /// So many steps say what there is to say, however many a file has made of them.
@@ -301,15 +303,15 @@ pub fn number_operations(stage: &mut LoadedStage) {
 
 /// Gives the rounds of a repeated stage (`main-r1`, `main-r2`, ..) the name that they share, so that they count as runs of it.
 pub(super) fn join_rounds(stages: &mut [LoadedStage]) {
-    let names: Vec<String> = stages.iter().map(|stage| stage.name.clone()).collect();
-    let has = |name: &str| names.iter().any(|other| other == name);
-    for stage in stages {
-        let Some((stem, round)) = stage.name.rsplit_once("-r") else { continue };
-        let numbered = !round.is_empty() && round.bytes().all(|b| b.is_ascii_digit());
-        let stem = stem.to_owned();
-        if numbered && has(&format!("{stem}-r1")) && has(&format!("{stem}-r2")) && !has(&stem) {
-            stage.name = stem;
-        }
+    let does = |stage: &LoadedStage| -> Option<Vec<(String, String, u64)>> {
+        let each = stage.operations.iter();
+        let own = each.filter_map(|op| Some((op.name.clone(), op.op.clone(), op.workers?)));
+        Some(own.collect()).filter(|all: &Vec<_>| !all.is_empty())
+    };
+    let own: Vec<_> = stages.iter().map(|stage| (stage.name.as_str(), does(stage))).collect();
+    let names: Vec<String> = rounds::of(&own).into_iter().map(|(name, _)| name.to_owned()).collect();
+    for (stage, name) in stages.iter_mut().zip(names) {
+        stage.name = name;
     }
 }
 

@@ -508,6 +508,19 @@ fn a_run_that_stands_more_than_once_is_named() {
     for (a, b) in [(&one, &other), (&nowhere, &nowhere)] {
         assert!(!said(&[a], &[b]).contains("stands"));
     }
+    // However often both are named: it is one run against one.
+    let sides = [&one, &other].map(|run| vec![run.clone(); 7]);
+    let found = compare(&sides, &Options::default());
+    let single = compare(&[vec![one], vec![other]], &Options::default());
+    assert_eq!((found.tests, found.sentence()), (single.tests, single.sentence()));
+    assert!(found.rows().all(|row| row.delta.is_none()), "no ranks of seven against seven");
+    assert_eq!((found.pairs[0].a.as_str(), found.pairs[0].b.as_str()), ("w1", "w2"));
+    let warnings = &found.pairs[0].warnings;
+    assert!(warnings.iter().any(|text| text.starts_with("w2 stands twice")), "{warnings:?}");
+    assert!(warnings.iter().any(|text| text.contains("one run on each side")), "{warnings:?}");
+    // Of runs that do not say where they lie each may be another.
+    let unknown = vec![vec![nowhere.clone(); 2], vec![nowhere; 2]];
+    assert!(compare(&unknown, &Options::default()).pairs[0].a.contains("old,old"));
 }
 
 #[test]
@@ -529,6 +542,17 @@ fn rounds_of_a_stage_are_runs_of_it() {
     assert_eq!((row.stage.as_str(), row.outcome), ("main", Outcome::Worse), "{row:?}");
     assert!(row.delta.is_some(), "ranks of 8 against 8: {row:?}");
     assert!(!comparison.pairs[0].warnings.iter().any(|w| w.contains("one run on each side")));
+    // Stages that somebody called so do something else.
+    let mut others = side(10.0);
+    others.stages = ["x-r1", "x-r2"]
+        .map(|name| LoadedStage {
+            name: name.into(),
+            ..run(&mut Random::new(1), 4, 9.0, 10.0, 0.3).stages.remove(0)
+        })
+        .to_vec();
+    others.stages[1].operations[0].workers = Some(64);
+    super::load::join_rounds(&mut others.stages);
+    assert_eq!(others.stages[1].name, "x-r2");
     let mut names = ["main", "main-r1", "main-r2", "x-r2"].map(|name| LoadedStage {
         name: name.into(),
         waits: None,

@@ -34,7 +34,7 @@ pub use draw::Sheet;
 pub use metric::{drawn, named, of_interval};
 #[cfg(feature = "raster")]
 pub use png::{png, typeface_of};
-pub use source::{Distribution, PlotOperation, PlotRun, PlotStage};
+pub use source::{Distribution, PlotOperation, PlotRun, PlotStage, each_once};
 pub use typeface::Typeface;
 #[cfg(not(feature = "raster"))]
 pub use undrawn::png::typeface_of;

@@ -1,6 +1,6 @@
 //! Runs as the pictures want them: those of ours and those of COSBench look the same from here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, HistogramColumn};
@@ -26,6 +26,8 @@ pub struct PlotRun {
     pub series: String,
     /// Its stages.
     pub stages: Vec<PlotStage>,
+    /// Its directory, links followed; empty where it is not known.
+    place: PathBuf,
     origin: Origin,
     /// When the rows of its timelines ended, once they were asked for.
     row_ends: OnceLock<RowEnds>,
@@ -154,6 +156,7 @@ impl PlotRun {
                 name,
                 series,
                 stages: stages.collect(),
+                place: std::fs::canonicalize(dir).unwrap_or_default(),
                 origin: Origin::Ours(Box::new(run)),
                 row_ends: OnceLock::new(),
             });
@@ -172,7 +175,8 @@ impl PlotRun {
         let columns = run.histogram()?;
         let (series, name) = (label.clone(), run.name.clone());
         let origin = Origin::Cosbench(Box::new(run), columns);
-        Ok(Self { label, name, series, stages, origin, row_ends: OnceLock::new() })
+        let place = std::fs::canonicalize(dir).unwrap_or_default();
+        Ok(Self { label, name, series, stages, place, origin, row_ends: OnceLock::new() })
     }
 
     /// The timeline of the stage at `index`, with seconds since its first row; empty when there is none.
@@ -323,6 +327,23 @@ impl PlotRun {
     pub fn is_cosbench(&self) -> bool {
         matches!(self.origin, Origin::Cosbench(..))
     }
+}
+
+/// Each run of a series once, and what is said of those that were named again, however their directory was written: they are no
+/// repetitions.
+#[must_use]
+pub fn each_once(runs: Vec<PlotRun>) -> (Vec<PlotRun>, Vec<String>) {
+    let (mut once, mut said): (Vec<PlotRun>, Vec<String>) = (Vec::new(), Vec::new());
+    for run in runs {
+        let is_known = !run.place.as_os_str().is_empty();
+        if is_known && once.iter().any(|other| other.place == run.place && other.series == run.series) {
+            said.push(format!("{} is named twice: it is one repetition and is drawn once", run.label));
+        } else {
+            once.push(run);
+        }
+    }
+    said.dedup();
+    (once, said)
 }
 
 /// What one operation did in one interval.

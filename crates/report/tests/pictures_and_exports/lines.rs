@@ -1,6 +1,6 @@
 //! What is joined to one line, which points of it stand for several stages, and what is marked beside it.
 
-use cosmark_report::plot::{Picture, PlotRun, Sheet, Wishes, named as figure, pictures};
+use cosmark_report::plot::{Picture, PlotRun, Sheet, Wishes, each_once, named as figure, pictures};
 
 use crate::pictures::{mixed, rows};
 use crate::support::{ours, quick};
@@ -54,6 +54,72 @@ fn trials_of_a_search_that_are_made_again_are_one_point_with_its_interval() {
     // A stage that somebody called so is no trial made again, and a workload of its own.
     let (_home, runs) = searched(&[("main-w1", 1, 100.0), ("main-w2", 2, 180.0), ("main-w2-big", 2, 90.0)]);
     assert!(pictures(&runs, &["maximum"], &wishes()).is_ok());
+}
+
+#[test]
+fn a_run_that_is_named_again_is_no_repetition_however_it_is_written() {
+    let home = tempfile::tempdir().unwrap();
+    let (one, other) = (ours(home.path(), "again", 4, 1), ours(home.path(), "again", 4, 2));
+    let link = home.path().join("link");
+    std::os::unix::fs::symlink(&one, &link).unwrap();
+    let spelled = one.join("..").join(one.file_name().unwrap());
+    let open = |(series, path): (&str, &std::path::PathBuf)| {
+        let mut run = PlotRun::open(path, None).unwrap();
+        (run.label, run.series) = (format!("{series} {}", path.display()), series.to_owned());
+        run
+    };
+    let named = [("a", &one), ("a", &other), ("a", &link), ("a", &spelled), ("b", &one)].map(open);
+    let (once, said) = each_once(named.into());
+    assert_eq!(once.iter().map(|run| run.series.as_str()).collect::<Vec<_>>(), ["a", "a", "b"]);
+    let wanted = [&link, &spelled]
+        .map(|path| format!("a {} is named twice: it is one repetition and is drawn once", path.display()));
+    assert_eq!(said, wanted);
+}
+
+#[test]
+fn rounds_of_a_repeated_stage_are_repetitions_in_every_picture() {
+    let rounds = |factor: f64| {
+        let of = |(name, workers, rate): &(&'static str, u64, f64)| (*name, *workers, rate * factor);
+        let stages = [
+            ("main-workers2-r1", 2, 180.0),
+            ("main-workers1-r1", 1, 100.0),
+            ("main-workers1-r2", 1, 100.0),
+            ("main-workers2-r2", 2, 220.0),
+        ];
+        searched(&stages.iter().map(of).collect::<Vec<_>>())
+    };
+    let (_home, mut runs) = rounds(1.0);
+    let wishes = || Wishes { metrics: vec![figure("throughput").unwrap()], ..Wishes::default() };
+    let drawn = pictures(&runs, &["workers"], &wishes()).unwrap().pictures;
+    let found = rows(&drawn[0]);
+    let points: Vec<[&str; 2]> = found.iter().map(|row| [row[2].as_str(), row[3].as_str()]).collect();
+    assert_eq!(points, [["1", "100"], ["2", "200"]], "{found:?}");
+    let knee = &pictures(&runs, &["knee"], &Wishes::default()).unwrap().pictures[0];
+    assert_eq!(
+        points_of_lines(knee).iter().map(|(_, points)| *points).collect::<Vec<_>>(),
+        [2],
+        "{}",
+        knee.data()
+    );
+    let refused = pictures(&runs, &["maximum"], &wishes()).err().unwrap();
+    assert!(refused.to_string().contains("several workloads"), "one workload: {refused}");
+    // Beside a system of half the rate: a bar for each number of workers, with intervals.
+    let (_other_home, other) = rounds(0.5);
+    runs.extend(other);
+    for (run, series) in runs.iter_mut().zip(["a", "b"]) {
+        run.series = series.to_owned();
+    }
+    let bars = &pictures(&runs, &["compare"], &wishes()).unwrap().pictures[0];
+    let ratios: Vec<f64> =
+        rows(bars).iter().filter(|row| row[0] == "b").map(|row| row[3].parse().unwrap()).collect();
+    assert_eq!(ratios, [0.5, 0.5], "{}", bars.data());
+    let svg = bars.svg(Sheet::default());
+    assert!(svg.contains("Whiskers: 95 %") && !svg.contains("without repetitions"), "{svg}");
+    let best = &pictures(&runs, &["maximum"], &wishes());
+    assert!(best.is_err(), "one workload on each side");
+    // Two stages that somebody called so are two workloads.
+    let (_home, named_so) = searched(&[("x-r1", 1, 100.0), ("x-r2", 4, 180.0)]);
+    assert!(pictures(&named_so, &["workers"], &wishes()).is_err(), "no line goes through both");
 }
 
 /// Two sizes at 1, 2 and 4 workers, with the rate of each.

@@ -153,7 +153,7 @@ fn is_best_of_one(own: &[Pick<'_>], runs: &[PlotRun]) -> bool {
     let workloads = distinct(runs.iter().map(|run| (run.series.as_str(), run.name.as_str())));
     let is_alone = |group: String| {
         let same = own.iter().filter(|pick| group_of(pick) == group);
-        let places: Vec<usize> = same.map(|pick| pick.run_at).collect();
+        let places: Vec<_> = same.map(Pick::repetition).collect();
         distinct(places.iter()).len() == places.len()
     };
     workloads.len() == 1 && own.iter().map(group_of).all(is_alone)
@@ -166,15 +166,15 @@ fn best_of<'p, 'r: 'p>(
     size: f64,
 ) -> Option<(Together, Option<u64>)> {
     let candidates: Vec<_> = candidates.filter_map(|pick| Some((pick, finite(pick, metric)?))).collect();
-    let best = |run_at: &usize| {
-        let own = candidates.iter().filter(|(pick, _)| pick.run_at == *run_at);
+    let best = |repetition: &(usize, Option<u32>)| {
+        let own = candidates.iter().filter(|(pick, _)| pick.repetition() == *repetition);
         own.max_by(|a, b| {
             let order = a.1.total_cmp(&b.1);
             if metric.better == Better::Less { order.reverse() } else { order }
         })
         .copied()
     };
-    let repeats = distinct(candidates.iter().map(|(pick, _)| pick.run_at));
+    let repeats = distinct(candidates.iter().map(|(pick, _)| pick.repetition()));
     let found: Vec<_> = repeats.iter().filter_map(best).collect();
     let values: Vec<f64> = found.iter().map(|(_, value)| value / size).collect();
     let workers = distinct(found.iter().map(|(pick, _)| pick.op.workers));
@@ -390,7 +390,7 @@ fn kind_of_jobs(pick: &Pick<'_>) -> Option<(String, String)> {
 /// Throughput and time of each load of one series, in the order of the load: beyond the knee a store may do less than before.
 fn loads_of(own: &[&Pick<'_>], metric: &Metric, size: f64) -> Vec<(f64, Together)> {
     let rate = named("throughput");
-    let load = |pick: &Pick<'_>| (first_trial(&pick.caption).to_owned(), pick.op.workers);
+    let load = |pick: &Pick<'_>| (first_trial(&pick.joined_caption()).to_owned(), pick.op.workers);
     let mut points: Vec<(f64, f64, Together)> = Vec::new();
     for wanted in distinct(own.iter().map(|pick| load(pick))) {
         // One stage in each repetition: its operations together, the slowest of them.
@@ -417,7 +417,9 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     if runs.len() < 2 {
         return Err(PlotError::Nothing("give two runs or more to compare".to_owned()));
     }
-    let picks = picks(runs, wishes)?;
+    let each_round = picks(runs, wishes)?;
+    let joined = |pick: &Pick<'_>| Pick { caption: pick.joined_caption(), ..pick.clone() };
+    let picks: Vec<Pick<'_>> = each_round.iter().map(joined).collect();
     // Runs of one workload are repetitions; others of a side are matched by position.
     let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.label.clone());
     // Repetitions of one side are one bar.
@@ -461,7 +463,7 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
             left,
             right: None,
             series,
-            note: format!("{chance} {}", note(&picks, metric.names.plot.starts_with('p'))),
+            note: format!("{chance} {}", note(&each_round, metric.names.plot.starts_with('p'))),
         };
         pictures.push(Picture::chart(format!("compare-{}", metric.names.plot), chart));
     }

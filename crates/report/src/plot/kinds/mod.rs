@@ -25,6 +25,7 @@ use cosmark_metrics::results::Metric;
 use super::metric::named;
 use super::pattern::stars;
 use super::{PlotError, PlotOperation, PlotRun, PlotStage, Wishes};
+use crate::rounds;
 
 /// An operation that is drawn.
 #[derive(Clone)]
@@ -44,6 +45,24 @@ struct Pick<'r> {
     stage_name: String,
     /// The same, or what the stars of a pattern stood for.
     caption: String,
+    /// The stage's name without the round of a repeated one.
+    stem: String,
+    /// The round, of a repeated stage: each is a repetition.
+    round: Option<u32>,
+}
+
+impl Pick<'_> {
+    /// Which repetition it is of.
+    fn repetition(&self) -> (usize, Option<u32>) {
+        (self.run_at, self.round)
+    }
+
+    /// What the rounds of its stage are called together.
+    fn joined_caption(&self) -> String {
+        let round = self.round.map(|round| format!("-r{round}"));
+        let joined = round.and_then(|round| self.caption.strip_suffix(&round));
+        joined.unwrap_or(&self.caption).to_owned()
+    }
 }
 
 /// The operations that are meant.
@@ -51,7 +70,7 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
     let mut all = Vec::new();
     for (run_at, run) in runs.iter().enumerate() {
         let named = counts(run.stages.iter().map(|stage| stage.name.as_str()));
-        for (stage_at, stage) in run.stages.iter().enumerate() {
+        for ((stage_at, stage), (stem, round)) in run.stages.iter().enumerate().zip(rounds_of(run)) {
             let Some(caption) = caption_of(stage, wishes) else { continue };
             let is_alone = named.get(stage.name.as_str()) == Some(&1);
             let stage_name = if is_alone { &stage.name } else { &stage.id };
@@ -59,8 +78,21 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
             let caption = if is_alone && caption != stage.name { &caption } else { stage_name };
             for ((op_at, op), label) in stage.operations.iter().enumerate().zip(labels_of(stage)) {
                 if op.result.ok + op.failures.unwrap_or(0) > 0 {
-                    let (stage_name, caption) = (stage_name.clone(), caption.clone());
-                    all.push(Pick { run, run_at, stage, stage_at, op, op_at, label, stage_name, caption });
+                    let (stage_name, caption, stem) = (stage_name.clone(), caption.clone(), stem.to_owned());
+                    let own = Pick {
+                        run,
+                        run_at,
+                        stage,
+                        stage_at,
+                        op,
+                        op_at,
+                        label,
+                        stage_name,
+                        caption,
+                        stem,
+                        round,
+                    };
+                    all.push(own);
                 }
             }
         }
@@ -87,6 +119,17 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
         }
     }
     Ok(all)
+}
+
+/// Names of the stages without rounds, and rounds.
+fn rounds_of(run: &PlotRun) -> Vec<(&str, Option<u32>)> {
+    let does = |stage: &PlotStage| -> Option<Vec<(String, String, Option<u64>)>> {
+        let each = stage.operations.iter();
+        let own = each.map(|op| (format!("{} {}", op.work, op.name), op.op.clone(), op.workers));
+        Some(own.collect()).filter(|all: &Vec<_>| !all.is_empty())
+    };
+    let own: Vec<_> = run.stages.iter().map(|stage| (stage.name.as_str(), does(stage))).collect();
+    rounds::of(&own)
 }
 
 fn caption_of(stage: &PlotStage, wishes: &Wishes) -> Option<String> {
@@ -206,9 +249,10 @@ fn first_trial(name: &str) -> &str {
 }
 
 /// The workload that a stage of a matrix belongs to: its name without the number of workers, which stands at its end or is the
-/// value of an axis (`main-workers8-size64`). A trial that a search makes again belongs to the first one of its load.
+/// value of an axis (`main-workers8-size64`). A trial that a search makes again belongs to the first one of its load, the rounds of
+/// a stage belong together.
 fn group_of(pick: &Pick<'_>) -> String {
-    let name = pick.stage.name.as_str();
+    let name = pick.stem.as_str();
     let without_workers = |name: &str| {
         let without = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let number = name.get(without.len()..).and_then(|digits| digits.parse::<u64>().ok());
