@@ -4,6 +4,7 @@ use cosmark_archive::RunRecord;
 use cosmark_metrics::ConsistencyClass;
 
 use crate::fit;
+use crate::units::rounded_share;
 
 /// What the probers of a run saw; empty without any.
 #[must_use]
@@ -38,13 +39,13 @@ pub fn text(record: &RunRecord) -> String {
 fn table(classes: &[ConsistencyClass]) -> String {
     let heads = ["", "looks", "missed", "changes missed", "last miss after", "99 % visible after"];
     let row = |class: &ConsistencyClass| {
-        let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+        let share = |part: u64, of: u64| rounded_share(part as f64 / of.max(1) as f64);
         let time = |ms: Option<f64>, none: &str| ms.map_or_else(|| none.to_owned(), millis);
         let visible = class.visible.iter().find(|one| (one.share - 0.99).abs() < 1e-9);
         vec![
             class.title.clone(),
             class.looks.to_string(),
-            format!("{} ({:.2} %)", class.stale, share(class.stale, class.looks)),
+            format!("{} ({})", class.stale, share(class.stale, class.looks)),
             format!(
                 "{} of {} (at most {:.1} %)",
                 class.missed_changes,

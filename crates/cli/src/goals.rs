@@ -90,7 +90,7 @@ fn trial_row(trial: &TrialRecord, best: bool) -> Vec<String> {
         ms(trial.mean_ms),
         trial.throughput_per_s.map_or_else(dash, units::rate),
         trial.bandwidth_bytes_per_s.filter(|rate| *rate > 0.0).map_or_else(dash, units::bandwidth),
-        trial.error_ratio.map_or_else(dash, |ratio| format!("{:.2} %", ratio * 100.0)),
+        trial.error_ratio.map_or_else(dash, units::rounded_share),
         trial.status.word().to_owned(),
         trial.purpose.clone(),
     ]

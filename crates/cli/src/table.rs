@@ -140,7 +140,7 @@ const SERVICE: &str = "  service time";
 fn failed(operation: &OperationResult) -> String {
     match operation.success_ratio {
         Some(ratio) if operation.failed > 0 => {
-            format!("{} ({})", units::grouped(operation.failed), percent(1.0 - ratio))
+            format!("{} ({})", units::grouped(operation.failed), units::rounded_share(1.0 - ratio))
         }
         _ => units::grouped(operation.failed),
     }
@@ -257,16 +257,16 @@ fn example(operation: &OperationResult) -> Option<&str> {
 fn errors(operation: &OperationResult) -> String {
     let total = operation.ok + operation.failed;
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-    let share = operation.failed as f64 / total as f64 * 100.0;
+    let share = units::rounded_share(operation.failed as f64 / total as f64);
     let mut kinds: Vec<_> = operation.errors.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     let codes: Vec<String> = operation.codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
     let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
     if kinds.is_empty() && codes.is_empty() {
-        return format!("{share:.2} % failed; of what is not told");
+        return format!("{share} failed; of what is not told");
     }
-    format!("{share:.2} % failed: {}{codes}", kinds.join(", "))
+    format!("{share} failed: {}{codes}", kinds.join(", "))
 }
 
 #[cfg(test)]
@@ -344,6 +344,19 @@ mod tests {
         assert_eq!(even, ["±1%", "±0%"]);
         assert_eq!(shown(10.0, 100.0, Some("the client paused")), "no");
         assert_eq!(within(rate, &OperationResult::default()), "");
+    }
+
+    #[test]
+    fn a_failure_among_a_million_is_no_share_of_nothing() {
+        let operation = OperationResult {
+            ok: 9_999_999,
+            failed: 1,
+            success_ratio: Some(0.999_999_9),
+            errors: [("http_500".to_owned(), 1)].into(),
+            ..OperationResult::default()
+        };
+        assert_eq!(errors(&operation), "< 0.001 % failed: http_500 1");
+        assert_eq!(failed(&operation), "1 (< 0.001 %)");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-pub use cosmark_workload::units::{grouped, rounded_bytes as bytes, rounded_speed as bandwidth};
+pub use cosmark_workload::units::{
+    grouped, rounded_bytes as bytes, rounded_share, rounded_speed as bandwidth,
+};
 
 /// A load: as few digits as say it.
 #[must_use]
@@ -100,9 +102,10 @@ mod tests {
             "bytes_per_s" => bandwidth(value),
             "per_s" => bare(rate(value)),
             "ms" => format!("{} ms", bare(ms(value))),
+            "share" => rounded_share(value),
             _ => grouped(value as u64),
         };
-        for kind in ["bytes", "bytes_per_s", "per_s", "ms", "count"] {
+        for kind in ["bytes", "bytes_per_s", "per_s", "ms", "share", "count"] {
             let cases = table[kind].as_array().unwrap();
             assert!(cases.len() > 3);
             for case in cases {

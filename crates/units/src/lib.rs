@@ -18,7 +18,7 @@ pub use duration::{
     unit_hint,
 };
 pub use number::{grouped, parse_bool, parse_integer, parse_signed, signed_text};
-pub use people::{rounded_bytes, rounded_speed};
+pub use people::{rounded_bytes, rounded_share, rounded_speed};
 pub use rate::{MAX_RATE_PER_S, parse_rate, parse_rate_or_zero, rate_text};
 pub use size::{SizeUnit, bytes_text, parse_size};
 pub use speed::{MAX_SPEED_BYTES_PER_S, parse_speed, speed_text, speed_units};

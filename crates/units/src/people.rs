@@ -26,6 +26,28 @@ pub fn rounded_speed(bytes_per_s: f64) -> String {
     format!("{}/s", rounded_bytes(bytes_per_s))
 }
 
+/// A share 0..1 in per cent: `24.9 %`. What is not quite nothing or all never looks as if it were: `< 0.001 %`, `> 99.999 %`. The
+/// console does the same.
+#[must_use]
+pub fn rounded_share(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.001 {
+        return "< 0.001 %".to_owned();
+    }
+    if percent < 100.0 && percent > 99.999 {
+        return "> 99.999 %".to_owned();
+    }
+    let digits = match percent {
+        p if p <= 0.0 || p >= 99.9995 => 0,
+        p if (10.0..99.9).contains(&p) => 1,
+        p if (1.0..99.0).contains(&p) => 2,
+        _ => 3,
+    };
+    let text = format!("{percent:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
 /// Three digits that count, all before the point, and no zeros behind it that say nothing.
 fn significant(value: f64) -> String {
     if value.abs() >= 999.5 {
@@ -56,5 +78,12 @@ mod tests {
         assert_eq!(texts, ["0 B", "999 B", "1 kB", "2.56 MB", "123 MB", "2 500 PB", "-1.23 kB", "-2 500 PB"]);
         assert_eq!(rounded_bytes(f64::INFINITY), "inf B");
         assert_eq!(rounded_speed(5e6), "5 MB/s");
+    }
+
+    #[test]
+    fn a_share_that_is_not_quite_nothing_or_all_never_looks_as_if_it_were() {
+        let texts = [0.0, 1e-9, 0.000_02, 0.0012, 0.249_12, 0.999_9, 0.999_999_9, 1.0].map(rounded_share);
+        let wanted = ["0 %", "< 0.001 %", "0.002 %", "0.12 %", "24.9 %", "99.99 %", "> 99.999 %", "100 %"];
+        assert_eq!(texts, wanted);
     }
 }

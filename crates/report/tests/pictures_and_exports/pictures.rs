@@ -609,7 +609,7 @@ fn the_share_of_successes_is_drawn_also_where_nothing_succeeded() {
     assert!(values.len() > 4 && values.iter().all(|value| *value == 0.0), "{values:?}");
     let svg = drawn[0].svg(Sheet::default());
     assert!(
-        svg.contains(">100<") && svg.contains("Failed operations:") && svg.contains("main read 100.00 %"),
+        svg.contains(">100<") && svg.contains("Failed operations:") && svg.contains("main read 100 %"),
         "{svg}"
     );
 }

@@ -21,6 +21,7 @@ pub use violin::violin;
 use std::collections::BTreeMap;
 
 use cosmark_metrics::results::Metric;
+use cosmark_workload::units::rounded_share;
 
 use super::metric::named;
 use super::pattern::stars;
@@ -214,8 +215,8 @@ fn note(picks: &[Pick<'_>], times: bool) -> String {
         .iter()
         .filter(failed)
         .map(|pick| {
-            let share = (1.0 - pick.op.result.success_ratio.unwrap_or(1.0)) * 100.0;
-            format!("{} {} {share:.2} %", name_of(pick, picks), pick.label)
+            let share = rounded_share(1.0 - pick.op.result.success_ratio.unwrap_or(1.0));
+            format!("{} {} {share}", name_of(pick, picks), pick.label)
         })
         .collect();
     if !failing.is_empty() {

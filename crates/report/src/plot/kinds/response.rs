@@ -5,6 +5,7 @@ use crate::plot::chart::{Axis, Chart, Mark, Scale, Series, Side};
 use crate::plot::metric::time_unit;
 use crate::plot::table::TextTable;
 use crate::plot::{Distribution, Picture, PlotError, PlotRun, Wishes};
+use cosmark_workload::units::rounded_share;
 
 /// With more curves than this a frame is cut into one per stage.
 pub(super) const MOST_CURVES: usize = 8;
@@ -283,10 +284,8 @@ pub fn percentiles(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, Pl
                 .chain(used.iter().map(|(share, _)| op.percentile(*share)))
         };
         let exact = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        let failed = op
-            .result
-            .success_ratio
-            .map_or_else(|| "-".to_owned(), |ratio| format!("{} %", trimmed((1.0 - ratio) * 100.0)));
+        let failed =
+            op.result.success_ratio.map_or_else(|| "-".to_owned(), |ratio| rounded_share(1.0 - ratio));
         let names = [pick.run.label.clone(), pick.caption.clone(), pick.label.clone()];
         let mut row = names.to_vec();
         row.extend([crate::plot::scale::number(float(op.result.ok), 1.0), failed]);
@@ -318,13 +317,19 @@ pub(super) fn precise(ms: f64) -> String {
         return "0".to_owned();
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    let digits = (2.0 - ms.log10().floor()).clamp(0.0, 4.0) as usize;
+    let digits = (2.0 - ms.log10().floor()).clamp(0.0, 12.0) as usize;
     format!("{ms:.digits$}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_below_a_microsecond_have_three_digits_that_count() {
+        let texts = [0.0, 0.000_000_481, 0.000_481, 0.0123, 4.976_639, 12_345.0].map(precise);
+        assert_eq!(texts, ["0", "0.000000481", "0.000481", "0.0123", "4.98", "12345"]);
+    }
 
     #[test]
     fn a_fast_store_has_more_than_one_bar() {
