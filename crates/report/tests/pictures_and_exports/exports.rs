@@ -275,6 +275,34 @@ fn influx_lines_escape_names_and_intervals_add_up() {
 }
 
 #[test]
+fn influx_has_what_the_data_supports_by_the_labels_of_the_metrics_and_zeros_where_nothing_succeeded() {
+    let home = tempfile::tempdir().unwrap();
+    let path = quick(home.path());
+    // Of the log the first slice is left, up to 1.2 s after the load began: 100 successes.
+    let log = path.join("histograms.hlog");
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let first = lines.lines().find(|line| line.contains(".response,")).unwrap();
+    let heads = lines.lines().filter(|line| !line.starts_with("Tag="));
+    let kept: String = heads.chain([first]).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&log, kept).unwrap();
+    let text = text(&open_run(&path).unwrap(), "influx");
+    let intervals: Vec<&str> = text.lines().filter(|line| line.starts_with("cosmark_interval,")).collect();
+    let labels = "op=read,operation=read,phase=window,run=w1,stage=s1-main,work=main,workload=quick ";
+    assert!(intervals.iter().all(|line| line.contains(labels)), "{intervals:?}");
+    let metric = text.lines().find(|line| line.starts_with("cosmark_throughput_per_second,")).unwrap();
+    assert!(metric.contains("operation=read,run=w1,stage=s1-main,work=main,workload=quick"), "{metric}");
+    let times = intervals[0];
+    assert!(
+        times.contains("count=100i") && times.contains(",p50_ms=") && times.contains(",p90_ms="),
+        "{times}"
+    );
+    assert!(!times.contains("p99_ms"), "p99 needs 1000 operations: {times}");
+    let zeros: Vec<&&str> =
+        intervals.iter().filter(|line| line.contains(" count=0i,length_s=0.25 ")).collect();
+    assert_eq!((zeros.len(), intervals.len()), (15, 16), "{intervals:?}");
+}
+
+#[test]
 fn what_a_driver_delivers_late_takes_the_place_of_no_point_in_influx() {
     let (_home, run) = run();
     let log = run.path.join("histograms.hlog");
