@@ -5,6 +5,7 @@
 //! what is smaller than the least difference that matters, or than what the clients may have done to the figures, is not
 //! called one.
 
+mod barrier;
 mod bounds;
 mod estimates;
 mod faults;

@@ -1,6 +1,7 @@
 //! Runs as a comparison sees them: of ours with their histogram log, of COSBench's with their timelines.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,8 +11,8 @@ use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Ve
 use cosmark_metrics::nodes::costs;
 use cosmark_metrics::{FaultResult, OperationResult};
 use cosmark_stats::batches::{Batches, Slices};
-use cosmark_workload::model::Load;
-use cosmark_workload::{Environment, Format, parse};
+use cosmark_workload::model::{Load, Operation};
+use cosmark_workload::{Environment, Format, IntSelector, Workload, parse};
 
 use crate::rounds;
 
@@ -66,6 +67,8 @@ pub struct LoadedOperation {
     pub workers: Option<u64>,
     /// True for arrivals by the clock; `None` where the archive does not say.
     pub open: Option<bool>,
+    /// What the sizes of its objects are, as the workload says; `None` where nothing tells.
+    pub sizes: Option<String>,
     /// Seconds of the window.
     pub window_s: Option<f64>,
     /// Failures; `None` where the archive does not say.
@@ -90,11 +93,12 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     }
     let run = open_run(path)?;
     let mut stages: Vec<LoadedStage> = Vec::new();
-    let open = open_works(path);
+    let planned = Planned::of(path);
     for stage in &run.record.stages {
         let several = stage.operations.iter().any(|op| op.work != stage.operations[0].work);
         let operations = stage.operations.iter().map(|op| LoadedOperation {
-            open: open.get(&(stage.name.clone(), op.work.clone())).copied().flatten(),
+            open: planned.open.get(&(stage.name.clone(), op.work.clone())).copied().flatten(),
+            sizes: planned.sizes(&stage.name, op),
             ..of_record(op, several)
         });
         let mut operations: Vec<_> = operations.collect();
@@ -146,28 +150,84 @@ fn refuted(verdict: &Verdict) -> Option<String> {
     (verdict.overall == Overall::False).then(|| verdict.reason.clone().unwrap_or_default())
 }
 
-/// Which works had arrivals by the clock, by stage and work, `None` where works of one name differ in that; empty where the
-/// workload cannot be read.
-fn open_works(path: &Path) -> BTreeMap<(String, String), Option<bool>> {
-    const MOST_BYTES: u64 = 64 << 20;
-    let mut text = String::new();
-    let place = path.join("workload.yaml");
-    let read = open_file(&place).ok().and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text).ok());
-    let workload = read.and_then(|_| parse(&text, Format::Yaml, &Environment::default()).0);
-    let stages = workload.into_iter().flat_map(|workload| workload.stages);
-    let works = stages.flat_map(|stage| {
-        let name = stage.name;
-        stage.works.into_iter().map(move |work| {
-            let open = matches!(work.load, Load::Open { .. });
-            ((name.clone(), work.name), open)
-        })
-    });
-    let mut known = BTreeMap::new();
-    for (work, open) in works {
-        let own = known.entry(work).or_insert(Some(open));
-        *own = own.filter(|one| *one == open);
+/// What a workload says of its works and operations; nothing where it cannot be read.
+#[derive(Default)]
+struct Planned {
+    /// Which works had arrivals by the clock, by stage and work.
+    open: BTreeMap<(String, String), Option<bool>>,
+    /// What the objects of operations are, by stage, work and operation.
+    sizes: BTreeMap<(String, String, String), Option<String>>,
+}
+
+/// Adds what is known of something; `None` where two of one name differ.
+fn add<K: Ord, V: PartialEq>(known: &mut BTreeMap<K, Option<V>>, key: K, value: Option<V>) {
+    match known.entry(key) {
+        Entry::Vacant(place) => {
+            place.insert(value);
+        }
+        Entry::Occupied(mut place) if *place.get() != value => {
+            place.insert(None);
+        }
+        Entry::Occupied(_) => {}
     }
-    known
+}
+
+impl Planned {
+    fn of(path: &Path) -> Self {
+        const MOST_BYTES: u64 = 64 << 20;
+        let mut text = String::new();
+        let place = path.join("workload.yaml");
+        let read =
+            open_file(&place).ok().and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text).ok());
+        let workload = read.and_then(|_| parse(&text, Format::Yaml, &Environment::default()).0);
+        let mut planned = Self::default();
+        let Some(workload) = workload else { return planned };
+        let written = written(&workload);
+        for stage in &workload.stages {
+            for work in &stage.works {
+                let open = matches!(work.load, Load::Open { .. });
+                add(&mut planned.open, (stage.name.clone(), work.name.clone()), Some(open));
+                for op in &work.operations {
+                    let key = (stage.name.clone(), work.name.clone(), op.name.clone());
+                    add(&mut planned.sizes, key, sizes(op, written.as_deref()));
+                }
+            }
+        }
+        planned
+    }
+
+    fn sizes(&self, stage: &str, op: &OperationResult) -> Option<String> {
+        self.sizes.get(&(stage.to_owned(), op.work.clone(), op.name.clone())).cloned().flatten()
+    }
+}
+
+/// All that a workload writes; `None` where it writes nothing, or files, whose sizes are not in it.
+fn written(workload: &Workload) -> Option<String> {
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    let operations: Vec<&Operation> = works.flat_map(|work| &work.operations).collect();
+    if operations.iter().any(|op| op.files.is_some()) {
+        return None;
+    }
+    let each = operations.iter().filter_map(|op| Some((op, op.sizes.as_ref()?)));
+    let mut all: Vec<String> = each.map(|(op, sizes)| format!("{} {sizes}", place_of(op))).collect();
+    all.sort_unstable();
+    all.dedup();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Which objects an operation chooses from.
+fn place_of(op: &Operation) -> String {
+    let text = |numbers: &Option<IntSelector>| numbers.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!("{}{}/{}", op.container_prefix, text(&op.containers), text(&op.objects))
+}
+
+/// What the objects of an operation are: of the sizes that it says itself, or of those that the workload writes where it looks.
+fn sizes(op: &Operation, written: Option<&str>) -> Option<String> {
+    match &op.sizes {
+        Some(sizes) => Some(sizes.to_string()),
+        None if op.files.is_some() => None,
+        None => written.map(|written| format!("{} of {written}", place_of(op))),
+    }
 }
 
 fn of_record(op: &OperationResult, several: bool) -> LoadedOperation {
@@ -176,6 +236,7 @@ fn of_record(op: &OperationResult, several: bool) -> LoadedOperation {
         op: op.op.clone(),
         workers: Some(u64::from(op.workers)),
         open: None,
+        sizes: None,
         window_s: Some(op.window_s).filter(|s| *s > 0.0),
         failures: Some(op.failed),
         ended: Vec::new(),
@@ -377,6 +438,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
             op: op.op.clone(),
             workers: op.workers,
             open: Some(false),
+            sizes: None,
             window_s: None,
             failures: op.failures(),
             ended: Vec::new(),
@@ -408,4 +470,36 @@ fn intervals(timeline: &[TimelineEntry], column: usize) -> Vec<(f64, Option<f64>
     let last = rows.iter().rposition(|row| row.count > 0).map_or(first, |last| last + 1);
     #[expect(clippy::cast_precision_loss, reason = "operations of one interval")]
     rows.get(first..last).unwrap_or_default().iter().map(|row| (row.count as f64, row.response_ms)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workload_says_of_what_sizes_its_objects_are() {
+        let sizes = |containers: &str, written: &str| {
+            let home = tempfile::tempdir().unwrap();
+            let text = format!(
+                "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works:\n      - name: w\n        workers: 1\n        \
+                 runtime: 9s\n        operations:\n          - {{type: read, ratio: 50, containers: {containers}, objects: \
+                 \"u(1,9)\"}}\n          - {{type: write, ratio: 50, containers: c(1), objects: \"u(1,9)\", sizes: \
+                 \"{written}\"}}\n"
+            );
+            std::fs::write(home.path().join("workload.yaml"), text).unwrap();
+            let planned = Planned::of(home.path());
+            ["read", "write"].map(|name| {
+                let op =
+                    OperationResult { work: "w".into(), name: name.into(), ..OperationResult::default() };
+                planned.sizes("main", &op).unwrap()
+            })
+        };
+        let [read, write] = sizes("c(1)", "u(1,64)KB");
+        assert_eq!(write, "u(1,64)KB");
+        assert_eq!([read.clone(), write], sizes("c(1)", "u(1,64)KB"));
+        // What is read depends on where, and on what is written there.
+        assert_ne!(read, sizes("c(2)", "u(1,64)KB")[0]);
+        assert_ne!(read, sizes("c(1)", "u(1,32)KB")[0]);
+        assert!(Planned::of(Path::new("/nowhere")).sizes.is_empty());
+    }
 }

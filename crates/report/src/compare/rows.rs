@@ -10,6 +10,7 @@ use cosmark_stats::settle::share;
 use cosmark_stats::special::normal_cdf;
 use cosmark_stats::steady::mser5_cut;
 
+use super::barrier::barrier;
 use super::bounds::{Ends, Room};
 use super::estimates::{of_batches, of_intervals};
 use super::load::{Loaded, LoadedOperation};
@@ -18,8 +19,6 @@ use super::{Options, Outcome, Row, Within, compared, unit};
 const SEED: u64 = 0xc0_5a;
 /// Shorter runs than this are never recommended.
 const SHORTEST_S: f64 = 30.0;
-/// Mean sizes further apart than this are different objects.
-const SAME_SIZE: f64 = 0.02;
 
 /// What one pair of sides gives before the size of the family is known.
 pub struct Drafts {
@@ -354,33 +353,6 @@ fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
         );
     }
     warnings
-}
-
-/// What forbids to compare two operations, if anything does.
-fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
-    let (first, other) = (a.first()?, b.first()?);
-    if let (Some(a), Some(b)) = (first.open, other.open)
-        && a != b
-    {
-        return Some(
-            "one is an open loop, the other a closed one: their times mean different things".to_owned(),
-        );
-    }
-    #[expect(clippy::cast_precision_loss, reason = "sizes need no more than 53 bits")]
-    let size = |op: &LoadedOperation| {
-        (op.published.ok > 0).then(|| op.published.bytes as f64 / op.published.ok as f64)
-    };
-    if let (Some(a), Some(b)) = (size(first), size(other))
-        && (a - b).abs() > SAME_SIZE * a.max(b)
-    {
-        return Some(format!("objects of {a:.0} bytes against objects of {b:.0} bytes"));
-    }
-    if let (Some(a), Some(b)) = (first.workers, other.workers)
-        && a != b
-    {
-        return Some(format!("{a} workers against {b}"));
-    }
-    None
 }
 
 type Sides<'s> = (&'s [LoadedOperation], &'s [LoadedOperation]);

@@ -7,7 +7,9 @@ use cosmark_archive::{Run, TimeKind};
 use cosmark_metrics::PERCENTILES;
 
 use super::encode::{escaped_tag, influx};
-use super::{ExportError, run_points, run_points::end_ns};
+use super::point::Labels;
+use super::run_points::{end_ns, labels_of};
+use super::{ExportError, run_points};
 
 /// Times that no two points of one series share: of two points of one time and the same tags the database has the last alone.
 #[derive(Default)]
@@ -74,34 +76,25 @@ fn uncovered(mut stretches: Stretches, mut others: Stretches) -> Stretches {
 type Place = (String, String);
 
 /// Labels of a line by the tag that the log has for its operation: those of the metrics of the same run.
-fn labels(run: &Run) -> BTreeMap<&str, [String; 4]> {
+fn labels(run: &Run) -> BTreeMap<&str, Labels> {
     let each = run.record.stages.iter().flat_map(|stage| stage.operations.iter().map(move |op| (stage, op)));
-    let own = each.map(|(stage, op)| {
-        let labels = [&op.op, &op.name, &stage.id, &op.work].map(|label| escaped_tag(label));
-        (op.tag.as_str(), labels)
-    });
-    own.collect()
+    each.map(|(stage, op)| (op.tag.as_str(), labels_of(run, stage, op))).collect()
 }
 
 /// What a line is of: its measurement and its tags, sorted by name.
-fn series(run: &Run, labels: &BTreeMap<&str, [String; 4]>, (tag, phase): (&str, &str), kind: &str) -> String {
-    let (id, name) = (escaped_tag(&run.record.id), escaped_tag(&run.record.name));
-    let kind = escaped_tag(kind);
-    let unknown = [String::new(), escaped_tag(tag), String::new(), String::new()];
-    let [op, operation, stage, work] = labels.get(tag).unwrap_or(&unknown);
-    let tags = [
-        ("kind", kind.as_str()),
-        ("op", op.as_str()),
-        ("operation", operation.as_str()),
-        ("phase", phase),
-        ("run", id.as_str()),
-        ("stage", stage.as_str()),
-        ("work", work.as_str()),
-        ("workload", name.as_str()),
-    ];
+fn series(run: &Run, labels: &BTreeMap<&str, Labels>, (tag, phase): (&str, &str), kind: &str) -> String {
+    let mut tags: Vec<(&str, &str)> = match labels.get(tag) {
+        Some(labels) => labels.iter().map(|(name, value)| (*name, value.as_str())).collect(),
+        None => {
+            let (run, workload) = (run.record.id.as_str(), run.record.name.as_str());
+            vec![("operation", tag), ("run", run), ("workload", workload)]
+        }
+    };
+    tags.extend([("kind", kind), ("phase", phase)]);
+    tags.sort_unstable();
     // A tag without a value is none.
-    let tags = tags.iter().filter(|(_, value)| !value.is_empty());
-    let tags: String = tags.map(|(name, value)| format!(",{name}={value}")).collect();
+    let tags = tags.into_iter().filter(|(_, value)| !value.is_empty());
+    let tags: String = tags.map(|(name, value)| format!(",{name}={}", escaped_tag(value))).collect();
     format!("cosmark_interval{tags}")
 }
 

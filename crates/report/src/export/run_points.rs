@@ -27,7 +27,7 @@ fn float(count: u64) -> f64 {
 }
 
 /// Labels of one operation, with its id where the others do not tell it from all of the stage.
-fn labels_of(run: &Run, stage: &StageRecord, op: &OperationResult) -> Labels {
+pub fn labels_of(run: &Run, stage: &StageRecord, op: &OperationResult) -> Labels {
     let own = (&op.op, &op.work, &op.name);
     let alike = stage.operations.iter().filter(|one| (&one.op, &one.work, &one.name) == own).count();
     let labels = [
