@@ -146,8 +146,9 @@ impl Running<'_> {
         let client = job.dir.record().stages.get(index).map(ClientState::of).unwrap_or_default();
         let all = client.clone().or_worse(&self.client);
         let judged = judged_with(&trial, &id, (&pooled, &all), (&ended.measured, &client), failed);
+        let own_s = trial.works.iter().map(|work| work.runtime.as_secs_f64()).fold(0.0, f64::max);
         let reason = judged.reason.map(|reason| match judged.settles_s {
-            Some(seconds) => format!("{reason}; {}", enough(seconds, self.search.extend)),
+            Some(seconds) => format!("{reason}; {}", enough(seconds, self.search.extend, own_s)),
             None => reason,
         });
         if judged.pools {

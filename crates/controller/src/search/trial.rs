@@ -164,12 +164,17 @@ fn growing(stage: &Stage, last: &Measured) -> Option<(Excess, String)> {
     })
 }
 
-/// What to write so that as many trials of one load as may be put together are this long.
-pub fn enough(seconds: f64, trials: u32) -> String {
+/// What to write so that as many trials of one load as may be put together are this long; trials of `own_s` may be long enough.
+pub fn enough(seconds: f64, trials: u32, own_s: f64) -> String {
     let trials = trials.max(1);
     let each_s = (1.1 * seconds / f64::from(trials)).ceil();
     let of = if trials > 1 { format!(", in {trials} trials put together") } else { String::new() };
-    format!("about {seconds:.0} s at this load would decide{of}: set runtime to {each_s:.0} s")
+    let advice = if each_s > own_s {
+        format!("set runtime to {each_s:.0} s")
+    } else {
+        format!("{own_s:.0} s each are enough")
+    };
+    format!("about {seconds:.0} s at this load would decide{of}: {advice}")
 }
 
 #[cfg(test)]
@@ -182,9 +187,12 @@ mod tests {
 
     #[test]
     fn a_runtime_that_is_shorter_than_what_would_decide_says_of_how_many_trials_it_is() {
-        assert_eq!(enough(20.0, 1), "about 20 s at this load would decide: set runtime to 22 s");
+        assert_eq!(enough(20.0, 1, 10.0), "about 20 s at this load would decide: set runtime to 22 s");
         let three = "about 20 s at this load would decide, in 3 trials put together: set runtime to 8 s";
-        assert_eq!(enough(20.0, 3), three);
+        assert_eq!(enough(20.0, 3, 4.0), three);
+        // Nobody is told to write what stands there.
+        let long = "about 6 s at this load would decide, in 2 trials put together: 4 s each are enough";
+        assert_eq!(enough(6.0, 2, 4.0), long);
     }
 
     #[test]

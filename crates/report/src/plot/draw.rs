@@ -1,6 +1,7 @@
 //! Draws a chart: frame, grid, ticks, series, legend, note. Colours are those of Okabe and Ito, which people tell apart
 //! whatever their eyes; in shades of grey, dashes and marks tell.
 
+mod names;
 mod outlines;
 mod stacked;
 mod whiskers;
@@ -333,19 +334,15 @@ fn draw_grid(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame, turned: b
     }
     let names = matches!(chart.x.scale, Scale::Names(_));
     let mut last = f64::NEG_INFINITY;
-    for (place, text) in &axes.x.ticks {
+    let shown = names::shown(&axes.x.ticks.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>());
+    for ((place, text), shown) in axes.x.ticks.iter().zip(&shown) {
         let x = frame.x(*place);
         if !names {
             svg.line((x, frame.top), (x, bottom), Stroke::plain(GRID, 0.8));
         }
         svg.line((x, bottom), (x, bottom + 4.0), Stroke::plain(GREY, 1.0));
         if turned {
-            let shown: String = if text.chars().count() > 40 {
-                text.chars().take(39).chain(['…']).collect()
-            } else {
-                text.clone()
-            };
-            svg.words((x + 4.0, bottom + 15.0), SMALL, Hold::End, -35.0, false, &shown);
+            svg.words((x + 4.0, bottom + 15.0), SMALL, Hold::End, -35.0, false, shown);
         } else if x - width_of(text, TEXT) / 2.0 > last {
             svg.words((x, bottom + 18.0), TEXT, Hold::Middle, 0.0, false, text);
             last = x + width_of(text, TEXT) / 2.0 + 4.0;

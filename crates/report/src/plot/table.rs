@@ -48,12 +48,19 @@ fn parts(text: &str, cell: Cell) -> Vec<String> {
     let mut part = String::new();
     let mut signs = text.chars().peekable();
     while let Some(sign) = signs.next() {
+        let is_of_digit = part.ends_with(|before: char| before.is_ascii_digit());
         part.push(sign);
         let next = signs.peek().copied();
+        // `12.5/s` is one number.
+        let is_in_number = match sign {
+            '.' | ',' => is_of_digit && next.is_some_and(|next| next.is_ascii_digit()),
+            '/' => is_of_digit && next == Some('s') && signs.clone().nth(1).is_none(),
+            _ => false,
+        };
         let breaks = match cell {
             // A number and its unit belong together.
             Cell::Head => sign == ' ' && next != Some('%'),
-            Cell::Name => " -_./,:=".contains(sign) || part.chars().count() >= MOST_SIGNS,
+            Cell::Name => (" -_./,:=".contains(sign) && !is_in_number) || part.chars().count() >= MOST_SIGNS,
             Cell::Value => sign == ' ' && next == Some('['),
         };
         if breaks {
@@ -64,16 +71,19 @@ fn parts(text: &str, cell: Cell) -> Vec<String> {
     parts
 }
 
-fn width_in_cell(text: &str) -> f64 {
-    width_of(text.trim_end(), TEXT) * 1.04
+/// Words of the head are bold, and wider.
+fn width_in_cell(text: &str, is_head: bool) -> f64 {
+    width_of(text.trim_end(), TEXT) * if is_head { 1.1 } else { 1.04 }
 }
 
 /// The lines of a cell of this width.
-fn lines_of(parts: &[String], width: f64) -> Vec<String> {
+fn lines_of(parts: &[String], width: f64, is_head: bool) -> Vec<String> {
     let mut lines = Vec::<String>::new();
     for part in parts {
         match lines.last_mut() {
-            Some(line) if width_in_cell(&format!("{line}{part}")) <= width + 0.01 => line.push_str(part),
+            Some(line) if width_in_cell(&format!("{line}{part}"), is_head) <= width + 0.01 => {
+                line.push_str(part);
+            }
             _ => lines.push(part.clone()),
         }
     }
@@ -128,8 +138,9 @@ impl Layout {
                     (_, false) => Cell::Value,
                 };
                 let parts = parts(text, cell);
-                whole[column] = whole[column].max(width_in_cell(text));
-                least[column] = parts.iter().map(|part| width_in_cell(part)).fold(least[column], f64::max);
+                let width = |text: &str| width_in_cell(text, line == 0);
+                whole[column] = whole[column].max(width(text));
+                least[column] = parts.iter().map(|part| width(part)).fold(least[column], f64::max);
                 cells.push(parts);
             }
             rows.push(cells);
@@ -140,10 +151,10 @@ impl Layout {
         let gap = ((paper - edges - whole.iter().sum::<f64>()) / gaps.max(1.0)).max(GAP);
         let columns = narrowed(&whole, &least, paper - edges - gap * gaps);
         let width = columns.iter().sum::<f64>() + gap * gaps + edges;
-        let broken = |cells: &Vec<Vec<String>>| -> Vec<Vec<String>> {
-            cells.iter().zip(&columns).map(|(parts, width)| lines_of(parts, *width)).collect()
+        let broken = |(row, cells): (usize, &Vec<Vec<String>>)| -> Vec<Vec<String>> {
+            cells.iter().zip(&columns).map(|(parts, width)| lines_of(parts, *width, row == 0)).collect()
         };
-        let cells = rows.iter().map(broken).collect();
+        let cells = rows.iter().enumerate().map(broken).collect();
         Self { cells, columns, gap, width: width.max(paper) }
     }
 }
@@ -261,6 +272,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_number_is_broken_and_bold_words_of_the_head_have_a_gap() {
+        let of = |text: &str| parts(text, Cell::Name);
+        assert_eq!(of("100.0/s"), ["100.0/s"]);
+        assert_eq!(of("1,234.5/s"), ["1,234.5/s"]);
+        assert_eq!(of("w1.main/x"), ["w1.", "main/", "x"]);
+        // Widths of DejaVu Sans Bold, in units of 2048 to an em: o p e r a t i o n, c o u n t.
+        let bold = |units: [u32; 9]| f64::from(units.into_iter().sum::<u32>()) / 2048.0 * TEXT;
+        let operation = bold([1407, 1466, 1389, 1010, 1382, 979, 702, 1407, 1458]);
+        let count = bold([1214, 1407, 1458, 1458, 979, 0, 0, 0, 0]);
+        assert!(width_in_cell("operation", true) + 1.0 > operation, "{operation}");
+        assert!(width_in_cell("count", true) + 1.0 > count, "{count}");
     }
 
     #[test]
