@@ -1,5 +1,6 @@
 //! `cosmark plot`: pictures of runs.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -98,6 +99,13 @@ fn write(args: &PlotArgs, sheet: Sheet, drawn: &Drawn) -> Result<(), Problem> {
         }
     }
     drawn.left_out.iter().for_each(|why| eprintln!("cosmark: nothing to draw: {why}"));
+    if args.formats.iter().any(|format| matches!(format, PictureFormat::Pdf | PictureFormat::Png))
+        && let Some(signs) = shapeless(drawn, sheet)
+    {
+        eprintln!(
+            "cosmark: no font has {signs}: boxes stand for them in PNG and PDF; give --font a font that has them, or --format svg"
+        );
+    }
     if too_large > 0 {
         eprintln!(
             "cosmark: {} with too many values for a table: --format csv has them",
@@ -106,6 +114,15 @@ fn write(args: &PlotArgs, sheet: Sheet, drawn: &Drawn) -> Result<(), Problem> {
     }
     println!("{} in {}", units::count(written, "file"), args.output.display());
     Ok(())
+}
+
+/// The signs of all pictures that no font has; `None` where there are none.
+fn shapeless(drawn: &Drawn, sheet: Sheet) -> Option<String> {
+    const MOST: usize = 20;
+    let signs: BTreeSet<char> = drawn.pictures.iter().flat_map(|picture| picture.shapeless(sheet)).collect();
+    let more = if signs.len() > MOST { " and others" } else { "" };
+    let shown: String = signs.iter().take(MOST).collect();
+    (!signs.is_empty()).then(|| format!("{shown}{more}"))
 }
 
 /// Refuses ends that an axis in decades cannot have.

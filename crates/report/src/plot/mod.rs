@@ -24,6 +24,7 @@ mod typeface;
 #[cfg(not(feature = "raster"))]
 mod undrawn;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -296,6 +297,17 @@ impl Picture {
         pdf::pdf(&self.name, title, &self.svg(sheet), self.typeface.as_deref())
     }
 
+    /// The signs of its words that no font has: boxes stand for them in PNG and PDF.
+    #[must_use]
+    pub fn shapeless(&self, sheet: Sheet) -> BTreeSet<char> {
+        let svg = self.svg(sheet);
+        let texts = svg.split("<text").skip(1).filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
+        let own = texts.flat_map(|(text, _)| text.chars());
+        let signs =
+            own.filter(|sign| !sign.is_ascii() && !sign.is_whitespace() && !sign.is_control()).collect();
+        png::shapeless(&signs, self.typeface.as_deref())
+    }
+
     /// What it shows, as CSV.
     #[must_use]
     pub fn data(&self) -> String {
@@ -383,7 +395,7 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Dra
 
 /// Two names that became the same get a number, and none of them the name of a third.
 fn tell_apart(pictures: &mut [Picture]) {
-    let mut taken = std::collections::BTreeSet::<String>::new();
+    let mut taken = BTreeSet::<String>::new();
     for picture in pictures {
         let mut name = picture.name.clone();
         let mut number = 1;

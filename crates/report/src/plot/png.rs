@@ -1,12 +1,13 @@
 //! PNG from our SVG, by resvg, with DejaVu Sans from this binary: a machine without fonts gives the same picture.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Node, Options, Tree, fontdb};
 
 use super::PlotError;
-use super::svg::{FONTS, width_of};
+use super::svg::{FONTS, escaped, width_of};
 use super::typeface::Typeface;
 
 /// No picture of ours is larger.
@@ -26,6 +27,26 @@ pub(super) fn tree_of(name: &str, svg: &str, typeface: Option<&Typeface>) -> Res
         Options { font_family: "DejaVu Sans".to_owned(), fontdb: Arc::new(fonts), ..Options::default() };
     Tree::from_str(svg, &options)
         .map_err(|error| PlotError::Render { name: name.to_owned(), problem: error.to_string() })
+}
+
+/// Which of these signs no font has, neither `typeface` nor our own: boxes are drawn for them.
+pub(super) fn shapeless(signs: &BTreeSet<char>, typeface: Option<&Typeface>) -> BTreeSet<char> {
+    let text = |sign: &char| {
+        format!("<text x=\"0\" y=\"20\" font-size=\"13\">{}</text>", escaped(&sign.to_string()))
+    };
+    let texts: String = signs.iter().map(text).collect();
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"99\" height=\"99\" font-family=\"{FONTS}\">{texts}</svg>"
+    );
+    let svg = typeface.map_or_else(|| svg.clone(), |typeface| typeface.set(&svg));
+    // A font that cannot be used is told where it is.
+    let Ok(tree) = tree_of("signs", &svg, typeface) else { return BTreeSet::new() };
+    let texts = tree.root().children().iter().filter_map(|node| match node {
+        Node::Text(text) => Some(text),
+        _ => None,
+    });
+    let glyphs = texts.flat_map(|text| text.layouted()).flat_map(|span| &span.positioned_glyphs);
+    glyphs.filter(|glyph| glyph.id.0 == 0).flat_map(|glyph| glyph.text.chars()).collect()
 }
 
 /// About as long as the words of a picture, and as many kinds of letters.
@@ -161,6 +182,15 @@ mod tests {
         assert!((10.0..12.9).contains(&size), "{set}");
         assert!(set.ends_with(">p99 → 5 ms</text></svg>"), "{set}");
         assert!(width_in(&mono).unwrap() <= width_of(SAMPLE, SAMPLE_SIZE) * 1.01);
+    }
+
+    #[test]
+    fn signs_that_no_font_has_are_known() {
+        let of = |text: &str| -> BTreeSet<char> { text.chars().collect() };
+        assert_eq!(shapeless(&of("aü→≤µ…試験&"), None), of("試験"));
+        let serif = typeface_of(vec![dejavu::serif::regular().to_vec()]).unwrap();
+        assert_eq!(shapeless(&of("ü験"), Some(&serif)), of("験"));
+        assert_eq!(shapeless(&BTreeSet::new(), None), BTreeSet::new());
     }
 
     #[test]

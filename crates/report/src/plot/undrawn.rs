@@ -1,6 +1,8 @@
 //! What takes the places of `png` and `pdf` in a program without their renderer.
 
 pub mod png {
+    use std::collections::BTreeSet;
+
     use crate::plot::PlotError;
     use crate::plot::typeface::Typeface;
 
@@ -10,6 +12,11 @@ pub mod png {
     /// Always.
     pub fn png_in(_: &str, _: &str, _: Option<&Typeface>, _: f32) -> Result<Vec<u8>, PlotError> {
         Err(PlotError::NoRenderer("PNG"))
+    }
+
+    /// What is not drawn has no boxes.
+    pub fn shapeless(_: &BTreeSet<char>, _: Option<&Typeface>) -> BTreeSet<char> {
+        BTreeSet::new()
     }
 
     /// Says that fonts cannot be read.

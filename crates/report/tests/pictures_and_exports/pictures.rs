@@ -369,6 +369,13 @@ fn repetitions_of_one_side_are_one_bar_with_its_interval() {
     assert!(tex.contains("2 [1.058, 3.77"), "{tex}");
     let table = drawn[0].markdown().unwrap();
     assert!(table.contains("1.058, 3.77"), "{table}");
+    // One that has no value is not left out in silence.
+    let operations = runs[3].stages.iter_mut().flat_map(|stage| &mut stage.operations);
+    operations.for_each(|operation| operation.result.response_ms.mean = None);
+    let svg = pictures(&runs, &["compare"], &options).unwrap().pictures[0].svg(Sheet::default());
+    let texts = svg.lines().filter(|line| line.starts_with("<text")).filter_map(|line| line.split_once('>'));
+    let said: String = texts.map(|(_, text)| text.replace("</text>", " ")).collect();
+    assert!(said.contains("Repetitions that have this value: b read 1 of 2."), "{said}");
 }
 
 #[test]

@@ -9,6 +9,8 @@ use cosmark_metrics::results::{Better, Metric, Unit};
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 use cosmark_archive::FioJobRecord;
 
+/// More are counted and not named.
+const MOST_NAMED: usize = 4;
 /// More bars than this have no numbers above them.
 const MOST_NUMBERED: usize = 16;
 
@@ -289,13 +291,15 @@ pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotErro
     let mut pictures = Vec::new();
     for metric in metrics(options, &["p95"]).into_iter().filter(|metric| metric.unit == Unit::Ms) {
         let (size, unit) = unit(&picks, metric);
-        let mut series = Vec::new();
+        let (mut series, mut without) = (Vec::new(), Vec::new());
         for (look, wanted) in keys.iter().enumerate() {
             let own = picks.iter().zip(&own_keys).filter(|(_, key)| *key == wanted);
             let own: Vec<&Pick<'_>> = own.map(|(pick, _)| pick).collect();
             let mut line = Series::new(name_in(&keys, wanted), look, Mark::Marked, Vec::new());
-            loads_of(&own, metric, size).into_iter().for_each(|(x, y)| push(&mut line, x, y));
+            let (points, counts) = loads_of(&own, metric, size);
+            points.into_iter().for_each(|(x, y)| push(&mut line, x, y));
             if line.points.len() > 1 {
+                without.extend(counts);
                 series.push(without_empty(line));
             }
         }
@@ -308,8 +312,9 @@ pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotErro
             left: Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero),
             right: None,
             note: format!(
-                "One point per stage, joined by rising load; of several operations the slowest. {} {}",
+                "One point per stage, joined by rising load; of several operations the slowest. {} {}{}",
                 whiskers(&series),
+                left_out(&without),
                 note(&picks, true)
             ),
             series,
@@ -388,28 +393,31 @@ fn kind_of_jobs(pick: &Pick<'_>) -> Option<(String, String)> {
 }
 
 /// Throughput and time of each load of one series, in the order of the load: beyond the knee a store may do less than before.
-fn loads_of(own: &[&Pick<'_>], metric: &Metric, size: f64) -> Vec<(f64, Together)> {
+fn loads_of(own: &[&Pick<'_>], metric: &Metric, size: f64) -> (Vec<(f64, Together)>, Vec<Without>) {
     let rate = named("throughput");
     let load = |pick: &Pick<'_>| (first_trial(&pick.joined_caption()).to_owned(), pick.op.workers);
-    let mut points: Vec<(f64, f64, Together)> = Vec::new();
+    let (mut points, mut without): (Vec<(f64, f64, Together)>, Vec<Without>) = Default::default();
     for wanted in distinct(own.iter().map(|pick| load(pick))) {
         // One stage in each repetition: its operations together, the slowest of them.
         let mut stages: Vec<(f64, f64, f64)> = Vec::new();
         let same: Vec<&&Pick<'_>> = own.iter().filter(|pick| load(pick) == wanted).collect();
-        for place in distinct(same.iter().map(|pick| (pick.run_at, pick.stage_at))) {
+        let places = distinct(same.iter().map(|pick| (pick.run_at, pick.stage_at)));
+        let all = places.len();
+        for place in places {
             let own = || same.iter().filter(|pick| (pick.run_at, pick.stage_at) == place);
             let rates = own().filter_map(|pick| rate.and_then(|rate| finite(pick, rate)));
             let in_flight = own().filter_map(|pick| pick.op.result.in_flight_mean).sum();
             let slowest = own().filter_map(|pick| finite(pick, metric)).max_by(f64::total_cmp);
             stages.extend(slowest.map(|ms| (in_flight, rates.sum(), ms / size)));
         }
+        without.push(Without { name: wanted.0, known: stages.len(), all });
         let mean = |of: fn(&(f64, f64, f64)) -> f64| together(&stages.iter().map(of).collect::<Vec<_>>());
         if let (Some(load), Some(x), Some(y)) = (mean(|s| s.0), mean(|s| s.1), mean(|s| s.2)) {
             points.push((load.mean, x.mean, y));
         }
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    points.into_iter().map(|(_, x, y)| (x, y)).collect()
+    (points.into_iter().map(|(_, x, y)| (x, y)).collect(), without)
 }
 
 /// Every run against the first.
@@ -437,7 +445,7 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     }
     let mut pictures = Vec::new();
     for metric in metrics(wishes, &["throughput", "response", "p99"]) {
-        let (names, mut series) = bars_of(&picks, &first, &sides, metric, runs);
+        let (names, mut series, without) = bars_of(&picks, &first, &sides, metric, runs);
         if names.is_empty() {
             continue;
         }
@@ -463,7 +471,11 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
             left,
             right: None,
             series,
-            note: format!("{chance} {}", note(&each_round, metric.names.plot.starts_with('p'))),
+            note: format!(
+                "{chance} {}{}",
+                left_out(&without),
+                note(&each_round, metric.names.plot.starts_with('p'))
+            ),
         };
         pictures.push(Picture::chart(format!("compare-{}", metric.names.plot), chart));
     }
@@ -474,6 +486,26 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     Ok(pictures)
 }
 
+/// How many repetitions of something have a value.
+struct Without {
+    name: String,
+    known: usize,
+    all: usize,
+}
+
+/// What is said of repetitions without a value, which a mean leaves out.
+fn left_out(counts: &[Without]) -> String {
+    let own = counts.iter().filter(|one| one.known > 0 && one.known < one.all);
+    let all: Vec<String> = own.map(|one| format!("{} {} of {}", one.name, one.known, one.all)).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let more =
+        if all.len() > MOST_NAMED { format!(", and {} more", all.len() - MOST_NAMED) } else { String::new() };
+    let named: Vec<String> = all.into_iter().take(MOST_NAMED).collect();
+    format!("Repetitions that have this value: {}{more}. ", named.join(", "))
+}
+
 /// A place for each operation of the first side, and of each side its bars: what it came to over the first.
 fn bars_of(
     picks: &[Pick<'_>],
@@ -481,9 +513,9 @@ fn bars_of(
     sides: &[&str],
     metric: &Metric,
     runs: &[PlotRun],
-) -> (Vec<String>, Vec<Series>) {
+) -> (Vec<String>, Vec<Series>, Vec<Without>) {
     let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.label.clone());
-    let mut names = Vec::new();
+    let (mut names, mut without) = (Vec::new(), Vec::new());
     let mut series: Vec<Series> = sides
         .iter()
         .enumerate()
@@ -492,10 +524,12 @@ fn bars_of(
     for pick in first {
         let of_side = |side: &&str| {
             let same = picks.iter().filter(|other| other.run.series == **side && key(other) == key(pick));
-            let values: Vec<f64> = same.filter_map(|other| finite(other, metric)).collect();
-            together(&values)
+            let values: Vec<Option<f64>> = same.map(|other| finite(other, metric)).collect();
+            let known: Vec<f64> = values.iter().copied().flatten().collect();
+            let name = format!("{side} {}", name_in_first(pick, first));
+            (together(&known), Without { name, known: known.len(), all: values.len() })
         };
-        let others: Vec<Option<Together>> = sides.iter().map(of_side).collect();
+        let (others, counts): (Vec<Option<Together>>, Vec<Without>) = sides.iter().map(of_side).unzip();
         let Some(base) = others.first().copied().flatten().map(|base| base.mean).filter(|mean| *mean > 0.0)
         else {
             continue;
@@ -504,12 +538,13 @@ fn bars_of(
             continue;
         }
         let at = float(names.len());
+        without.extend(counts);
         names.push(name_in_first(pick, first));
         for (bar, value) in series.iter_mut().zip(others) {
             value.into_iter().for_each(|value| push(bar, at, value.over(base)));
         }
     }
-    (names, series.into_iter().map(without_empty).collect())
+    (names, series.into_iter().map(without_empty).collect(), without)
 }
 
 fn name_in_first(pick: &Pick<'_>, first: &[&Pick<'_>]) -> String {
