@@ -30,6 +30,11 @@ pub trait DriverLink: Send {
         true
     }
 
+    /// For how long its load may go on when no word reaches it any more. Zero = it ends with who asks.
+    fn goes_on_unheard(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Hands over a stage's shares. Events go to `events` in their order, up to [`DriverEvent::Ended`],
     /// [`DriverEvent::Refused`] or [`DriverEvent::Lost`].
     fn start(&mut self, order: StageOrder, events: EventSender);

@@ -92,6 +92,7 @@ fn a_run_whose_driver_is_there_and_does_not_answer_can_be_aborted() {
     run.wait();
     let log = run.log();
     assert!(log.contains("driver mute has not answered the word to stop"), "{log}");
+    assert!(log.contains("if it is cut off its load may go on for up to 300 s"), "{log}");
     assert!(!log.contains("driver d1 has not answered"), "{log}");
     let state = record(&bed, "w1-").state.word();
     Attacks::on("deadlines").judge(

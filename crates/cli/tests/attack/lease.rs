@@ -144,6 +144,10 @@ fn come_back(number: usize, end: End, away: Away) {
     assert!(main.missing.iter().any(|one| one.driver == "d2"), "{what}: {:?}\n{}", main.missing, bed.logs());
     let kept = bed.path().join("state/drivers/d2/runs");
     assert!(!is_empty(&kept), "{what}: it was in the middle of it");
+    if away == Away::Cut {
+        // Up to then it has its lease, and may send what it likes when its way to the store is back before the one to NATS.
+        bed.drivers[1].wait_for("no more load before it is known that it lives");
+    }
     let before = settled(&login);
     match &space {
         None => bed.drivers[1].signal(libc::SIGCONT),

@@ -83,6 +83,10 @@ impl DriverLink for NatsLink {
         &self.driver.labels
     }
 
+    fn goes_on_unheard(&self) -> Duration {
+        self.reception.lost_after()
+    }
+
     fn is_there(&mut self, step: u32) -> bool {
         let name = &self.driver.name;
         if self.journal.absent.contains(&(step, name.clone())) {

@@ -231,6 +231,11 @@ impl Router {
 }
 
 impl Reception {
+    /// How long a driver may make load without a renewal of the run's lease.
+    pub fn lost_after(&self) -> Duration {
+        self.0.lost_after
+    }
+
     fn begin(&self, driver: &str, step: u32, recipient: Recipient) {
         if let Some(station) = self.0.stations().get_mut(driver) {
             station.step = Some(step);

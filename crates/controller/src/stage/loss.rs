@@ -90,11 +90,16 @@ impl StageRun<'_, '_> {
     pub(super) fn go_without_the_silent(&mut self, observer: &mut dyn Observer) {
         for (at, peer) in self.peers.iter_mut().enumerate().filter(|(_, peer)| peer.is_awaited()) {
             (peer.is_lost, peer.is_cut) = (true, true);
-            let name = self.job.drivers.get(at).map_or("", |driver| driver.name());
-            let text = format!(
-                "driver {name} has not answered the word to stop within {} s; the run ends without it",
+            let Some(driver) = self.job.drivers.get(at) else { continue };
+            let mut text = format!(
+                "driver {} has not answered the word to stop within {} s; the run ends without it",
+                driver.name(),
                 ABORT_PATIENCE.as_secs()
             );
+            let unheard_s = driver.goes_on_unheard().as_secs_f64().ceil();
+            if unheard_s > 0.0 {
+                text.push_str(&format!(", and if it is cut off its load may go on for up to {unheard_s} s"));
+            }
             observer.note(&text);
             self.job.dir.log("WARN", "Driver", &text);
         }
