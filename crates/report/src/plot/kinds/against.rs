@@ -426,8 +426,10 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         return Err(PlotError::Nothing("give two runs or more to compare".to_owned()));
     }
     let each_round = picks(runs, wishes)?;
-    let joined = |pick: &Pick<'_>| Pick { caption: pick.joined_caption(), ..pick.clone() };
-    let picks: Vec<Pick<'_>> = each_round.iter().map(joined).collect();
+    let mut picks = each_round.clone();
+    for pick in &mut picks {
+        pick.caption = pick.joined_caption();
+    }
     // Runs of one workload are repetitions; others of a side are matched by position.
     let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.label.clone());
     // Repetitions of one side are one bar.
