@@ -224,7 +224,7 @@ mod tests {
             .map(|of| format!("missed      {of}: p95 <= 20 ms: 45 ms"));
         assert_eq!(found, wanted);
         let remarks = crate::table::remarks(&record);
-        for of in ["s1-main hot read: 10.00 % failed", "s1-main cold read: 10.00 % failed"] {
+        for of in ["s1-main hot read: 10 % failed", "s1-main cold read: 10 % failed"] {
             assert_eq!(remarks.iter().filter(|line| line.starts_with(of)).count(), 1, "{of}: {remarks:?}");
         }
     }

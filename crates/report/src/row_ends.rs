@@ -98,7 +98,7 @@ impl RowEnds {
 
     /// The rows of a stage as they are; where two of them ended in one second, with milliseconds behind the time of the day.
     #[must_use]
-    pub fn told_apart(&self, stage: &StageRecord, mut entries: Vec<TimelineEntry>) -> Vec<TimelineEntry> {
+    pub fn distinguished(&self, stage: &StageRecord, mut entries: Vec<TimelineEntry>) -> Vec<TimelineEntry> {
         let alike = entries.windows(2).any(|pair| matches!(pair, [one, next] if one.time == next.time));
         let ends_s = if alike { self.ends_s(&stage.id, &entries) } else { None };
         if let (Some(ends_s), Some(began)) = (ends_s, stage.load_started) {

@@ -29,7 +29,7 @@ const HEAD: [&str; 13] = [
 
 fn timeline(run: &Run, ends: &RowEnds, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
     // A stage that never ran has no file.
-    if stage.started.is_none() { Ok(Vec::new()) } else { Ok(ends.told_apart(stage, run.timeline(stage)?)) }
+    if stage.started.is_none() { Ok(Vec::new()) } else { Ok(ends.distinguished(stage, run.timeline(stage)?)) }
 }
 
 /// One line per number. `scope` is `window` for results, `interval` for values of the timeline, `node` for what one of the store's
