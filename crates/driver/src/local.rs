@@ -368,6 +368,8 @@ impl Job {
             threads: self.options.threads,
             log_operations: self.order.log_operations,
             drain: self.order.drain.unwrap_or(self.options.drain),
+            // Who only started a driver did not say how long the end of somebody's run may take.
+            grace: self.order.drain,
             start_ns: start.at_ns,
             may_wait_awake: self.may_wait_awake,
         };

@@ -66,6 +66,8 @@ pub struct StageShare {
     pub log_operations: bool,
     /// How long operations in flight may take to end after the load was stopped.
     pub drain: Duration,
+    /// How long they may take after it was told to stop before its end; `None` = 5 s.
+    pub grace: Option<Duration>,
     /// Load threads may wait awake for their due times: there is a processor for somebody else.
     pub may_wait_awake: bool,
     /// When the load is to begin on the clock of [`cosmark_adaptor_api::clock::now_ns`]; `None`, or a moment that is too near = as soon as the

@@ -133,7 +133,7 @@ pub fn start(
     let soonest_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
     let start_ns = share.start_ns.map_or(soonest_ns, |at_ns| at_ns.max(soonest_ns));
     let threads = share.threads.max(1);
-    let (log_operations, drain, may_wait_awake) = (share.log_operations, share.drain, share.may_wait_awake);
+    let StageShare { log_operations, drain, grace, may_wait_awake, .. } = share;
     let missions = share
         .missions
         .into_iter()
@@ -150,6 +150,7 @@ pub fn start(
             threads,
             log_operations,
             drain,
+            grace,
             may_wait_awake,
             events: events.clone(),
             flow: Arc::clone(&flow),

@@ -32,6 +32,7 @@ pub struct Setup {
     pub threads: usize,
     pub log_operations: bool,
     pub drain: Duration,
+    pub grace: Option<Duration>,
     pub may_wait_awake: bool,
     pub events: mpsc::Sender<EngineEvent>,
     pub flow: Arc<Flow>,
@@ -39,7 +40,7 @@ pub struct Setup {
     pub idle_ns: Arc<AtomicU64>,
 }
 
-/// Operations in flight may still end for this long after the user asked to stop.
+/// Operations in flight may still end for this long after the user asked to stop, who did not say how long.
 const GRACE_NS: u64 = 5_000_000_000;
 
 /// How often sessions are looked at for their end.
@@ -96,7 +97,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
     }
     let latest_stop_ns = setup.missions.iter().map(|running| running.plan.stop_ns).max().unwrap_or(0);
     let drain_ns = u64::try_from(setup.drain.as_nanos()).unwrap_or(u64::MAX);
-    let mut stop_seen_ns = None;
+    let mut grace_over_ns = None;
     let mut next_session_check_ns = 0;
     while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
         tokio::time::sleep(WATCH_EVERY).await;
@@ -107,7 +108,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             setup.flow.abort();
         }
         if setup.flow.is_stopping() {
-            stop_seen_ns.get_or_insert(now_ns);
+            grace_over_ns.get_or_insert_with(|| now_ns.saturating_add(grace_ns(&setup)));
             queues.iter().for_each(|(queue, _)| queue.close());
             alarm.release();
         }
@@ -116,11 +117,10 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             .iter()
             .filter(|(queue, _)| queue.is_deserted())
             .for_each(|(_, dispatching)| dispatching.abort());
-        let grace_over_ns = stop_seen_ns.map_or(u64::MAX, |seen_ns| seen_ns + GRACE_NS);
         let all_until_ns = if setup.flow.is_aborting() {
             0
         } else {
-            latest_stop_ns.saturating_add(drain_ns).min(grace_over_ns)
+            latest_stop_ns.saturating_add(drain_ns).min(grace_over_ns.unwrap_or(u64::MAX))
         };
         watch.look(now_ns, all_until_ns);
         // In this order: what was in flight is cut before it can move again.
@@ -147,6 +147,12 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
     }
     finish(&setup, &recorders).await;
     Ok(())
+}
+
+/// How long operations in flight may take after a stop. Nobody waits longer than usual where nothing ever succeeded.
+fn grace_ns(setup: &Setup) -> u64 {
+    let asked_ns = setup.grace.map_or(GRACE_NS, |grace| u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX));
+    if setup.flow.gave_up().is_some() { asked_ns.min(GRACE_NS) } else { asked_ns }
 }
 
 /// Logs in again, beside the load, where a session is about to expire; the workers notice the new one by themselves.

@@ -77,6 +77,7 @@ fn run_part(
         threads,
         log_operations: true,
         drain: Duration::from_millis(300),
+        grace: None,
         may_wait_awake: false,
         start_ns: None,
     };

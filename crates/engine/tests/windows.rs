@@ -42,12 +42,13 @@ fn whole(work: Work, adaptor: impl Adaptor + 'static) -> Share {
 struct Around {
     auth: Arc<dyn Auth>,
     drain: Duration,
+    grace: Option<Duration>,
     may_wait_awake: bool,
 }
 
 impl Default for Around {
     fn default() -> Self {
-        Self { auth: Arc::new(NoAuth), drain: Duration::from_secs(5), may_wait_awake: false }
+        Self { auth: Arc::new(NoAuth), drain: Duration::from_secs(5), grace: None, may_wait_awake: false }
     }
 }
 
@@ -73,6 +74,7 @@ fn run_under(shares: Vec<Share>, around: Around, meanwhile: impl FnOnce(&Arc<Flo
         threads: 2,
         log_operations: true,
         drain: around.drain,
+        grace: around.grace,
         may_wait_awake: around.may_wait_awake,
         start_ns: None,
     };
@@ -311,6 +313,27 @@ fn a_stop_ends_the_window_when_it_came_and_not_with_the_last_operation_before_it
         assert_eq!(ended.times.end, LoadEnd::Stopped { at_ns: stopped_ns });
         let since = Duration::from_nanos(stopped_ns - ended.times.plan.window_start_ns);
         assert_eq!(ended.times.window(), since, "{:?}", ended.work.load);
+    }
+}
+
+#[test]
+fn after_a_stop_operations_may_take_as_long_as_it_was_said_and_else_some_seconds() {
+    for (grace, unfinished) in [(None, 0), (Some(ms(60_000)), 0), (Some(Duration::ZERO), 2)] {
+        let slow = Faulty::new(Null, |_| Act { delay: ms(2_000), ..Act::default() });
+        let asked = slow.clone();
+        let around = Around { grace, ..Around::default() };
+        let ended = run_under(vec![whole(reads(2, ms(600_000), Load::Closed), slow)], around, |flow| {
+            let begun = Instant::now();
+            while asked.calls() < 2 && begun.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(ms(5));
+            }
+            flow.finish();
+        });
+        assert_eq!(
+            (ended[0].all.ok > 0, ended[0].all.unfinished),
+            (unfinished == 0, unfinished),
+            "{grace:?}"
+        );
     }
 }
 

@@ -100,7 +100,7 @@ const MISSION: &str = "One mission, without a controller";
   cosmark driver --mission main.yaml --share 1/4
 
 It only makes outgoing connections. Several may run on a machine, each with its own --name. \
-Ctrl-C once: operations in flight have 5 s to end, and everything is reported. Twice: at once.")]
+Ctrl-C once: operations in flight have 5 s to end, or as many as --drain of the run says, and everything is reported. Twice: at once.")]
 pub struct DriverArgs {
     /// NATS to join, such as nats://host:4222
     #[arg(long, value_name = "URL", required_unless_present = "mission")]

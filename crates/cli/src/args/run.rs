@@ -47,9 +47,12 @@ pub struct RunOptions {
     /// End with exit code 7 when the verdict is FALSE
     #[arg(long)]
     pub strict: bool,
-    /// Seconds that operations in flight may take after the load has ended
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
-    pub drain: u64,
+    /// Seconds that operations in flight may take after the load has ended (10), and after the first Ctrl-C (5)
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub drain: Option<u64>,
+    /// The same of a load that ends by itself, where nobody says it
+    #[arg(skip = 10_u64)]
+    pub usual_drain: u64,
     #[command(flatten)]
     pub live: LiveOptions,
 }
@@ -107,7 +110,7 @@ fn seconds_of_demo(text: &str) -> Result<u64, String> {
   cosmark run workload.yaml --nats nats://host:4222 --drivers 4     the load is made by drivers on other machines
 
 `cosmark check FILE` shows mistakes and what would be done, without sending anything. Exit codes: `cosmark --help`. \
-Ctrl-C once: operations in flight have 5 s to end, and the archive is written. Twice: at once.")]
+Ctrl-C once: operations in flight have 5 s to end, or as many as --drain says, and the archive is written. Twice: at once.")]
 pub struct RunArgs {
     /// Workload file; - reads standard input
     #[arg(value_name = "FILE")]

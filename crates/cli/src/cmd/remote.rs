@@ -236,7 +236,7 @@ impl Remote {
             drivers,
             operation_log: options.oplog,
             ledger: options.ledger,
-            drain: Some(Duration::from_secs(options.drain)),
+            drain: options.drain.map(Duration::from_secs),
             stop,
             redact,
         };

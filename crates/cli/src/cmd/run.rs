@@ -254,7 +254,7 @@ async fn make_load(
             let driver = local_driver(scripts.clone(), options);
             let mut job =
                 RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
-            job.operation_log = operation_log;
+            (job.operation_log, job.drain) = (operation_log, options.drain.map(Duration::from_secs));
             job.tidies_up = *tidies_up;
             job.settle = *settle;
             faults::play(&workload, &mut job, proxies, &options.archive)?;
@@ -274,7 +274,7 @@ async fn make_load(
 
 fn local_driver(scripts: Option<PathBuf>, options: &RunOptions) -> LocalDriver {
     let threads = options.threads.map_or_else(host::load_threads, usize::from);
-    let drain = Duration::from_secs(options.drain);
+    let drain = Duration::from_secs(options.drain.unwrap_or(options.usual_drain));
     let permit = Permit { scripts, ..Permit::here() };
     let options = Options { name: "local".into(), threads, beside: 0, permit, drain };
     LocalDriver::new(CATALOG, options)

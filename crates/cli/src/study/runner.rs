@@ -151,7 +151,8 @@ impl Here {
             json: false,
             quiet: true,
             strict: false,
-            drain: 30,
+            drain: None,
+            usual_drain: 30,
             live: LiveOptions::default(),
         }
     }

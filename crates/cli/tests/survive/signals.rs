@@ -45,6 +45,19 @@ fn a_terminal_that_is_closed_ends_a_run_as_sigterm_does_and_costs_nothing_that_w
 }
 
 #[test]
+fn operations_in_flight_have_as_long_after_one_ctrl_c_as_the_run_was_told() {
+    let directory = tempfile::tempdir().unwrap();
+    // Shorter than what they have where nothing is said.
+    let mut child = begin(directory.path(), |command| {
+        command.args(["--set", "storage.delay=4s", "--drain", "0"]);
+    });
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let record = open_run(&directory.path().join("archive/w1-long")).unwrap().record;
+    assert_eq!(record.stages[0].operations[0].unfinished, 2, "{:?}", record.stages[0]);
+}
+
+#[test]
 fn what_was_started_to_outlive_its_terminal_does() {
     let directory = tempfile::tempdir().unwrap();
     let mut child = begin(directory.path(), |command| {

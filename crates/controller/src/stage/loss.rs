@@ -14,8 +14,15 @@ use crate::observe::Observer;
 
 /// Drivers that were told to drop everything have done so within this time, or the run ends without them.
 pub(super) const ABORT_PATIENCE: Duration = Duration::from_secs(4);
-/// The same for those that let operations in flight end, before they are told to drop them.
-pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(25);
+/// The same for those that let operations in flight end for 5 s, before they are told to drop them.
+const FINISH_PATIENCE: Duration = Duration::from_secs(25);
+/// What drivers need for it beside the operations.
+const BESIDE_OPERATIONS: Duration = Duration::from_secs(20);
+
+/// How long drivers may take that let operations in flight end; `drain` = how long these may take, where the user said it.
+pub(super) fn finish_patience(drain: Option<Duration>) -> Duration {
+    drain.map_or(FINISH_PATIENCE, |drain| FINISH_PATIENCE.max(drain.saturating_add(BESIDE_OPERATIONS)))
+}
 
 /// Other runs of drivers that are written down beside a stage: a driver may name new ones without end.
 const MOST_BESIDE: usize = 1000;

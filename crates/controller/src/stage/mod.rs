@@ -41,7 +41,7 @@ use crate::thresholds::Measured;
 use endpoints::EndpointNames;
 use full::Filling;
 pub use full::cannot_be_measured;
-use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
+use loss::{ABORT_PATIENCE, finish_patience, until};
 use peer::{DriverPhase, Launch, Peer};
 use settling::Looks;
 
@@ -233,7 +233,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let mut stop = self.job.stop.clone();
         let mut requested = StopLevel::Run;
         // When who was told to stop has to have done so.
-        let mut patience = None;
+        let (finishing, mut patience) = (finish_patience(self.job.drain), None);
         while self.peers.iter().any(Peer::is_awaited) {
             tokio::select! {
                 event = events.recv() => match event {
@@ -248,7 +248,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     if requested == StopLevel::Run && (self.is_settled(observer) || self.is_full_enough(observer)) {
                         self.stop_faults();
                         self.stop_all(false);
-                        patience = Some(Instant::now() + FINISH_PATIENCE);
+                        patience = Some(Instant::now() + finishing);
                     }
                 }
                 level = wanted(&mut stop, requested) => {
@@ -256,7 +256,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     self.stop_faults();
                     self.stop_all(level == StopLevel::Abort);
                     let at_once = level == StopLevel::Abort;
-                    patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { FINISH_PATIENCE });
+                    patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { finishing });
                 }
                 () = until(patience) => {
                     if requested == StopLevel::Abort {
