@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod faults;
+pub mod rows;
 
 /// What is on disk of a run.
 pub struct Rebuilt {
@@ -31,6 +32,8 @@ pub struct Rebuilt {
     pub layout: Vec<StageLayout>,
     /// Response times of every stage, for COSBench's histogram.
     pub tables: Vec<StageTables>,
+    /// How long the rows of each stage's timeline are; `None` where nothing names its works.
+    pub row_lengths: Vec<Option<Duration>>,
 }
 
 /// Why nothing can be made of what is on disk of a stage.
@@ -86,6 +89,7 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         damage.push("workload.yaml, which names its operations, cannot be read".to_owned());
     }
     let tables = found.iter().map(tables_of).collect();
+    let row_lengths = stages.iter().map(|stage| stage.as_ref().map(Stage::interval)).collect();
     let last = last_sign_of_life(&run.path);
     for (index, (stage, found)) in stages.iter().zip(&found).enumerate() {
         let (Some(stage), Some(record)) = (stage, run.record.stages.get_mut(index)) else { continue };
@@ -106,7 +110,7 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         cut(record, found.get(index), last, &problems);
     }
     run.record.ended.get_or_insert(last);
-    Rebuilt { workload, layout, tables }
+    Rebuilt { workload, layout, tables, row_lengths }
 }
 
 /// The stage of the workload that a stage of the record is, or the trial of a search that it is.

@@ -59,13 +59,13 @@ pub struct RunOverview {
     pub ended: Option<Timestamp>,
     /// How many stages it has.
     pub stages: u64,
-    /// Operations that succeeded, over all measured windows.
+    /// Operations that succeeded, over all measured windows; of a run that is not over, of its stages that are.
     pub operations: u64,
-    /// Operations that failed.
+    /// Operations that failed, likewise.
     pub failures: u64,
     /// Why it ended as it did.
     pub reason: Option<String>,
-    /// Whether its numbers can be believed; `None` when the record cannot be read.
+    /// Whether its numbers can be believed; `None` when the record cannot be read, or the run was killed before anybody looked.
     pub verdict: Option<Overall>,
     /// Why the verdict is no better.
     pub verdict_reason: Option<String>,
@@ -77,7 +77,8 @@ pub struct RunOverview {
     pub stages_over: u64,
     /// The store: type and address of the first storage of its workload; `None` where the workload does not tell.
     pub target: Option<String>,
-    /// The headline: figures of the stage with the highest rate.
+    /// The headline: figures of the stage with the highest rate; `None` of a run that was killed, whose record lacks the stage that
+    /// it was killed in.
     pub headline: Option<Headline>,
     /// Why its record cannot be read; `None` = it can.
     pub problem: Option<String>,
@@ -303,7 +304,7 @@ impl RunOverview {
                     operations: operations().map(|op| op.ok).sum(),
                     failures: operations().map(|op| op.failed).sum(),
                     reason: record.reason.clone(),
-                    verdict: Some(record.verdict.overall),
+                    verdict: (record.state != RunState::Killed).then_some(record.verdict.overall),
                     verdict_reason: record.verdict.reason.clone(),
                     kinds: each_once(operations().map(|op| op.op.as_str())),
                     drivers: each_once(
@@ -413,6 +414,9 @@ const MADE: &str = "made by COSBench";
 const AROUND: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];
 
 fn headline_of(record: &RunRecord) -> Option<Headline> {
+    if record.state == RunState::Killed {
+        return None;
+    }
     let of_stage = |stage: &StageRecord| {
         let main = || stage.operations.iter().filter(|op| !AROUND.contains(&op.op.as_str()));
         let rates: Vec<f64> = main().filter_map(|op| op.throughput_per_s).collect();

@@ -7,6 +7,7 @@ pub(crate) mod histograms;
 pub(crate) mod in_force;
 pub(crate) mod index;
 mod indexed;
+mod leftovers;
 pub(crate) mod log;
 mod lost;
 pub(crate) mod notes;
@@ -27,6 +28,7 @@ mod waiting_notes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cosmark_workload::Workload;
 use jiff::{Timestamp, tz::TimeZone};
@@ -37,7 +39,8 @@ use crate::directory::files::{
 };
 use crate::directory::reader::read_record;
 use crate::{
-    ArchiveError, HostRecord, Run, RunDir, RunRecord, RunState, StageTables, csv::cosbench as tables, recover,
+    ArchiveError, HostRecord, Run, RunDir, RunRecord, RunState, StageTables, TimelineRow,
+    csv::cosbench as tables, recover,
 };
 
 /// Number of the last workload; COSBench's name for it.
@@ -89,6 +92,7 @@ pub struct KilledRun {
     /// What was run; `None` when its copy is gone.
     pub workload: Option<Workload>,
     tables: Vec<StageTables>,
+    row_lengths: Vec<Option<Duration>>,
     /// It had ended, and only tables of it are missing.
     pub was_over: bool,
 }
@@ -100,11 +104,33 @@ impl KilledRun {
     /// When anything cannot be written; what was written before is kept, and the rest can be tried again.
     pub fn end(mut self, record: &RunRecord) -> Result<RunRecord, ArchiveError> {
         let text = record.reason.clone().unwrap_or_default();
+        self.add_rows();
         self.dir.finish(record, &self.tables)?;
         // Afterwards: until the record says when the run ended, its files do.
         let text = format!("put together from what was on disk: {text}");
         drop(self.dir.log(Timestamp::now(), "WARN", "Recovery", &text));
         Ok(self.dir.record().clone())
+    }
+
+    /// Adds the rows that the kill kept from the timelines of the stages that it cut. What there is no room for is tried again, and
+    /// told, when the run is ended.
+    fn add_rows(&mut self) {
+        for (at, (stage, length)) in self.run.record.stages.iter().zip(&self.row_lengths).enumerate() {
+            let (Some(length), Some(layout)) = (length, self.dir.layout().get(at)) else { continue };
+            if stage.cut_s.is_none() {
+                continue;
+            }
+            let written = self.dir.rows_of(at);
+            for row in recover::rows::missing(&self.run, stage, layout, *length, written) {
+                let operations = row.operations();
+                let row = TimelineRow {
+                    ended: row.ended,
+                    seconds: row.seconds,
+                    operations: operations.iter().collect(),
+                };
+                drop(self.dir.append_interval(at, &row));
+            }
+        }
     }
 }
 
@@ -231,8 +257,9 @@ impl Archive {
             run.record.state = RunState::Terminated;
             run.record.reason.get_or_insert_with(|| reader::WHY.to_owned());
         }
-        let new = RunDir::reopen(self.clone(), dir, run.record.clone(), rebuilt.layout, log)?;
-        Ok(Some(KilledRun { dir: new, run, workload: rebuilt.workload, tables: rebuilt.tables, was_over }))
+        let recover::Rebuilt { workload, layout, tables, row_lengths } = rebuilt;
+        let new = RunDir::reopen(self.clone(), dir, run.record.clone(), layout, log)?;
+        Ok(Some(KilledRun { dir: new, run, workload, tables, row_lengths, was_over }))
     }
 
     pub(crate) fn zone(&self) -> &TimeZone {

@@ -27,6 +27,12 @@ pub fn may_be_alive(process: &ProcessRecord) -> bool {
     now == *boot && started_ticks(process.pid) == Some(started)
 }
 
+/// True also where this machine cannot tell.
+pub fn is_there(pid: u32) -> bool {
+    let processes = std::path::Path::new("/proc");
+    processes.join(pid.to_string()).exists() || !processes.join("self").exists()
+}
+
 /// The machine's name, as the kernel says.
 fn hostname() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned())

@@ -15,6 +15,7 @@ use crate::csv::intervals::INTERVALS;
 use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::directory::files::{GrowingFile, RECORD, write_whole};
 use crate::directory::histograms::LogWriter;
+use crate::directory::leftovers;
 use crate::directory::log::line_of;
 use crate::directory::reserve;
 use crate::directory::timeline::Timeline;
@@ -133,7 +134,7 @@ impl RunDir {
     ) -> Result<Self, ArchiveError> {
         let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let base = record.submitted.unwrap_or_default();
-        crate::parts::remove_begun(path);
+        leftovers::remove(path, record.process.as_ref());
         let timelines = layout.iter().map(|stage| Timeline::reopen(&path.join(&stage.file), stage));
         Ok(Self {
             timelines: timelines.collect::<Result<_, _>>()?,
@@ -221,6 +222,11 @@ impl RunDir {
     #[must_use]
     pub fn layout(&self) -> &[StageLayout] {
         &self.layout
+    }
+
+    /// Rows that the timeline of stage `stage` (0-based) has.
+    pub(super) fn rows_of(&self, stage: usize) -> u64 {
+        self.timelines.get(stage).map_or(0, |timeline| timeline.rows)
     }
 
     /// Says which drivers the run asked for and got.

@@ -177,20 +177,6 @@ pub fn files_of(dir: &Path, stem: &str) -> Result<Vec<PathBuf>, ArchiveError> {
     Ok(parts)
 }
 
-/// Removes what a process that was killed had begun of tables in a run's directory and had not closed: nothing can be read of it.
-/// Only whoever goes on with the run may do so.
-pub fn remove_begun(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.contains(".parquet.tmp-") {
-            // What stays costs room and nothing else.
-            drop(fs::remove_file(entry.path()));
-        }
-    }
-}
-
 /// What every table says of itself: the format, the wall time that its times count from, and its columns as Arrow knows them.
 fn metadata<R>(columns: &[Column<R>], epoch: Timestamp) -> Vec<KeyValue> {
     let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);

@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cosmark_archive::{
-    EventKind, NewRun, OpBatch, OpLog, RunState, Source, StageRecord, StageState, TimeKind, TimelineRow,
-    add_note, list, open_run,
+    EventKind, IntervalLine, NewRun, OpBatch, OpLog, RunState, Source, StageRecord, StageState, TimeKind,
+    TimelineEntry, TimelineRow, add_note, list, open_run,
 };
-use cosmark_metrics::{Phase, Sample, SlicePlan};
+use cosmark_metrics::{OpSnapshot, Phase, Sample, SlicePlan};
 use cosmark_workload::model::Stage;
 use cosmark_workload::{Format, Workload};
 
@@ -181,6 +182,74 @@ fn stages_that_the_workload_does_not_have_take_nothing_from_the_others() {
         assert_eq!(rows.lines().filter(|line| line.starts_with(begin)).count(), 1, "{begin}: {rows}");
     }
     assert!(text(dir.path().join("workloads.csv")).contains("w1-s3-known-1,read,30,"));
+}
+
+/// Successes, and the mean of their times in ms, that the timeline of a run has row by row when it was killed after `rows` and
+/// these `lines` (from, to, successes) were written, and was ended.
+fn timeline_after(rows: &[u64], lines: &[(f64, f64, u64)]) -> Vec<(u64, Option<f64>)> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = mixed("rows");
+    model.stages[0].works[0].interval = Duration::from_secs(5);
+    let yaml = cosmark_workload::to_yaml(&model);
+    let archive = open(dir.path());
+    let mut run = archive.begin(&NewRun { config_yaml: &yaml, ..new_run(&model) }).unwrap();
+    run.set_load_started(0, at("18:54:00"));
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let nothing = OpSnapshot::default();
+    for count in rows {
+        let operations = [successes(*count, 2.0, 100), nothing.clone()];
+        let ended = at("18:54:05");
+        run.append_interval(0, &TimelineRow { ended, seconds: 5.0, operations: operations.iter().collect() })
+            .unwrap();
+    }
+    for (from, to, count) in lines {
+        let ops = [successes(*count, 2.0, 100), nothing.clone()];
+        let began = at("18:54:00") + Duration::from_secs_f64(*from);
+        run.append_histograms(0, began, &slice(0, Phase::Window, 1, ops.to_vec())).unwrap();
+        let line = |op: &OpSnapshot| IntervalLine::of("d", Phase::Window, *from, *to, op);
+        run.append_work_interval(0, 0, ops.iter().map(line).collect()).unwrap();
+    }
+    let path = run.path().to_owned();
+    drop(run);
+    let end = || {
+        let killed = archive.take_up_killed(&path, true).unwrap().unwrap();
+        let record = killed.run.record.clone();
+        killed.end(&record).unwrap();
+        text(path.join("s1-main.csv"))
+    };
+    let ended = end();
+    // Killed as it was ended, and ended once more.
+    std::fs::remove_file(path.join("w1-rows-rt-histogram.csv")).unwrap();
+    assert_eq!(end(), ended);
+    let run = open_run(&path).unwrap();
+    let read = |row: &TimelineEntry| (row.operations[0].count, row.operations[0].response_ms);
+    run.timeline(&run.record.stages[0]).unwrap().iter().map(read).collect()
+}
+
+#[test]
+fn rows_that_a_kill_came_before_are_added_once_and_hold_all_that_was_counted() {
+    let (first, second) = ((0.0, 5.0, 30), (5.0, 10.0, 20));
+    let cases: [(&str, &[u64], &[(f64, f64, u64)], &[u64]); 7] = [
+        ("it is whole", &[30, 20], &[first, second], &[30, 20]),
+        ("the last row", &[30], &[first, second], &[30, 20]),
+        ("all rows", &[], &[first, second], &[30, 20]),
+        ("nothing ended", &[30], &[first, (5.0, 10.0, 0)], &[30, 0]),
+        ("a moment behind the load", &[30], &[first, second, (10.0, 10.003, 4)], &[30, 24]),
+        ("it is in the last row", &[30, 24], &[first, second, (10.0, 10.003, 4)], &[30, 24]),
+        ("told late", &[30], &[first, second, (0.0, 5.0, 7)], &[30, 27]),
+    ];
+    for (what, rows, lines, expected) in cases {
+        let found = timeline_after(rows, lines);
+        assert_eq!(found.iter().map(|row| row.0).collect::<Vec<_>>(), expected, "{what}");
+        let has_its_time = |(count, ms): &(u64, Option<f64>)| match ms {
+            Some(ms) => *count > 0 && (ms - 2.0).abs() < 0.01,
+            None => *count == 0,
+        };
+        assert!(found.iter().all(has_its_time), "{what}: {found:?}");
+    }
+    // What was told late of an interval that had its row is in the next one, whether or not that had begun.
+    let late: Vec<u64> = timeline_after(&[30], &[first, (0.0, 5.0, 7)]).iter().map(|row| row.0).collect();
+    assert_eq!(late, [30, 7]);
 }
 
 #[test]

@@ -151,18 +151,18 @@ fn moment(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
 }
 
 fn row_of_json(run: &RunOverview, archive: &Path) -> Value {
-    // The record of a run that was killed, or goes on, has the stages that had ended: that is not what it did.
-    let counted = |count: u64| {
-        run.state
-            .is_some_and(|state| state != RunState::Killed && state != RunState::Running)
-            .then_some(count)
-    };
+    let counted = |count: u64| has_counts(run).then_some(count);
     json!({
         "id": format!("w{}", run.number), "name": run.name, "state": run.state.map(RunState::word),
         "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": counted(run.operations),
         "failures": counted(run.failures), "verdict": run.verdict, "target": run.target, "headline": run.headline, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
         "path": archive.join(&run.directory).display().to_string(),
     })
+}
+
+/// The record of a run that was killed, or goes on, has the stages that had ended: that is not what it did.
+fn has_counts(run: &RunOverview) -> bool {
+    run.state.is_some_and(|state| state != RunState::Killed && state != RunState::Running)
 }
 
 fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
@@ -182,7 +182,8 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
         ))
     });
     let verdict = run.verdict.filter(|_| run.ended.is_some()).map(Overall::words);
-    let failed = if run.failures > 0 { crate::units::grouped(run.failures) } else { String::new() };
+    let failed = Some(run.failures).filter(|failures| *failures > 0 && has_counts(run));
+    let failed = failed.map(crate::units::grouped).unwrap_or_default();
     let rate = run.headline.as_ref().map(|headline| crate::units::rate(headline.throughput_per_s));
     let p99_ms = run.headline.as_ref().and_then(|headline| headline.p99_ms);
     let p99 = p99_ms.map(|ms| p99_of(run.target.as_deref(), ms));
