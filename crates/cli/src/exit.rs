@@ -102,6 +102,12 @@ impl Problem {
         Self { exit: Exit::Target, text: text.into() }
     }
 
+    /// A place that the user named and that cannot be made or written is theirs to mend, unless the disk is full.
+    pub fn place(text: impl Into<String>, cause: &std::io::Error) -> Self {
+        let refused = ArchiveError::Output { path: std::path::PathBuf::new(), source: cause.kind().into() };
+        Self { text: text.into(), ..refused.into() }
+    }
+
     /// Why a tag or a note could not be added: what was asked for, or this machine.
     pub fn of_change(error: ArchiveError) -> Self {
         match &error {
@@ -155,6 +161,9 @@ mod tests {
         for full in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded] {
             assert_eq!(of(full), Exit::Ours, "{full}");
         }
+        let place = |kind: std::io::ErrorKind| Problem::place("a directory", &kind.into()).exit();
+        assert_eq!(place(std::io::ErrorKind::StorageFull), Exit::Ours);
+        assert_eq!(place(std::io::ErrorKind::PermissionDenied), Exit::Usage);
         let change = |error: ArchiveError| Problem::of_change(error).exit();
         let full = std::io::ErrorKind::StorageFull;
         assert_eq!(

@@ -280,7 +280,8 @@ fn own_word() -> String {
 fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(), Problem> {
     let directory = args.output.clone().unwrap_or_else(|| PathBuf::from("certify").join(slug(name)));
     std::fs::create_dir_all(&directory).map_err(|cause| {
-        Problem::usage(format!("cannot make {}: {cause}; give another --output", directory.display()))
+        let text = format!("cannot make {}: {cause}; give another --output", directory.display());
+        Problem::place(text, &cause)
     })?;
     let json = crate::output::json(certificate)?;
     let mut files = vec![

@@ -255,8 +255,9 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
         }
     }
     let identity = ClusterKey::open(&StateDir::open(state)?)?.identity()?;
-    std::fs::create_dir_all(directory)
-        .map_err(|cause| Problem::usage(format!("--write-nats-config {}: {cause}", directory.display())))?;
+    std::fs::create_dir_all(directory).map_err(|cause| {
+        Problem::place(format!("--write-nats-config {}: {cause}", directory.display()), &cause)
+    })?;
     let drivers = args.nats_driver.iter().cloned().map(|name| Role::Driver(Some(name)));
     let agents = args.nats_node.iter().cloned().map(|name| Role::Agent(Some(name)));
     let named: Vec<Role> = drivers.chain(agents).collect();

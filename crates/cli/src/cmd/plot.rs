@@ -215,7 +215,8 @@ fn put(dir: &Path, file: &str, bytes: &[u8]) -> Result<(), Problem> {
 }
 
 fn cannot_write(path: &Path, cause: &std::io::Error) -> Problem {
-    Problem::usage(format!("cannot write {}: {cause}; give another directory with --output", path.display()))
+    let text = format!("cannot write {}: {cause}; give another directory with --output", path.display());
+    Problem::place(text, cause)
 }
 
 #[cfg(test)]
@@ -224,6 +225,13 @@ mod tests {
 
     use super::*;
     use crate::args::{Args, Command};
+
+    #[test]
+    fn a_full_disk_that_takes_no_directory_for_pictures_is_no_bad_usage() {
+        let of = |kind: std::io::ErrorKind| cannot_write(Path::new("pictures"), &kind.into()).exit();
+        assert_eq!(of(std::io::ErrorKind::StorageFull), Exit::Ours);
+        assert_eq!(of(std::io::ErrorKind::PermissionDenied), Exit::Usage);
+    }
 
     #[test]
     fn text_is_as_large_as_it_was_asked_for_and_in_a_column_smaller_than_in_a_page() {

@@ -110,7 +110,8 @@ fn cannot_print(cause: std::io::Error) -> Problem {
 /// `cosmark.1`, `cosmark-run.1`, .. with what each says of the others. Source: man-pages(7).
 fn write_all(directory: &Path) -> Outcome {
     let fail = |cause: std::io::Error| {
-        Problem::usage(format!("cannot write {}: {cause}; give another directory", directory.display()))
+        let text = format!("cannot write {}: {cause}; give another directory", directory.display());
+        Problem::place(text, &cause)
     };
     std::fs::create_dir_all(directory).map_err(fail)?;
     let mut command = Args::command().disable_help_subcommand(true);

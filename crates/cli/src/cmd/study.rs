@@ -133,7 +133,7 @@ fn new(name: &str) -> Outcome {
     if directory.exists() {
         return Err(Problem::usage(format!("{name} is there already; nothing was written")));
     }
-    let failed = |cause: std::io::Error| Problem::usage(format!("{name}: {cause}"));
+    let failed = |cause: std::io::Error| Problem::place(format!("{name}: {cause}"), &cause);
     std::fs::create_dir_all(directory).map_err(failed)?;
     let text = NEW_STUDY.replace("name: mine\n", &format!("name: {base}\n"));
     std::fs::write(directory.join("study.yaml"), text).map_err(failed)?;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::bed::Controller;
 use crate::eventually;
-use crate::support::{cosmark, signal, skipped};
+use crate::support::{cosmark, run, signal, skipped, stderr};
 
 /// A small file system of our own, gone with the test; `None` where this user may not mount.
 struct SmallDisk<'a>(&'a Path);
@@ -90,6 +90,16 @@ fn what_a_run_came_to_is_kept_on_a_disk_that_others_have_filled() {
     assert_eq!(kept.state, RunState::Cancelled);
     assert_eq!(kept.stages[0].operations, record.stages[0].operations);
     assert!(kept.stages[0].operations[0].ok > 0);
+    // What is to be written down of it afterwards finds none either, and is no bad usage.
+    disk.fill();
+    let archive = small.display().to_string();
+    for args in [&["tag", "w1", "+kept"][..], &["note", "w1", "others filled the disk"]] {
+        let refused = run(directory.path(), &[args, &["--archive", &archive]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{args:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("disk is full"), "{args:?}: {}", stderr(&refused));
+    }
+    let no_tag = run(directory.path(), &["tag", "w1", "+no tag", "--archive", &archive]);
+    assert_eq!(no_tag.status.code(), Some(2), "{}", stderr(&no_tag));
 }
 
 #[test]
