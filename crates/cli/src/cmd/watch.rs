@@ -1,5 +1,6 @@
 //! `cosmark watch`: how a run is doing, made by whatever process: from its archive's files, or told by its controller. It only looks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use cosmark_archive::{
 };
 use cosmark_metrics::{OpSnapshot, Phase};
 use cosmark_service::api::types::{Interval, RunSummary};
+use cosmark_verdict::from_archive::Places;
 use cosmark_verdict::open_judged;
 use cosmark_workload::model::Stage;
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
@@ -144,7 +146,8 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
     let Some(began) = stage.load_started else { return Ok(scene) };
     let now = Timestamp::now();
     scene.elapsed = Duration::try_from(now.duration_since(began)).unwrap_or_default();
-    let planned = workload.and_then(|workload| planned(workload, index, &stage.name));
+    let planned = workload.and_then(|workload| planned(workload, index, &run.record.stages));
+    let planned = planned.as_deref();
     if let Some(length) = planned.and_then(length_of) {
         scene.remaining = Some(length.saturating_sub(scene.elapsed));
         scene.done = Some((scene.elapsed.as_secs_f64() / length.as_secs_f64()).clamp(0.0, 1.0));
@@ -155,10 +158,11 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
     Ok(scene)
 }
 
-/// What the workload says of a stage of the record: trials of a search may stand before it, and several may have one name.
-fn planned<'a>(workload: &'a Workload, index: usize, name: &str) -> Option<&'a Stage> {
-    let at_its_place = workload.stages.get(index).filter(|stage| stage.name == name);
-    at_its_place.or_else(|| workload.stages.iter().find(|stage| stage.name == name))
+/// What the workload says of the stage at `index` of the record: several may have its name, and a trial has the name of none.
+fn planned<'a>(workload: &'a Workload, index: usize, stages: &[StageRecord]) -> Option<Cow<'a, Stage>> {
+    let stage = stages.get(index)?;
+    let plan = Places::of(stages, workload).plan(index, stage, workload)?;
+    Some(plan).filter(|plan| plan.name == stage.name)
 }
 
 /// Drivers that this stage has lost and that are not back, as the events of a run that goes on say it: `d2 since 00:08`.
@@ -444,6 +448,10 @@ impl News {
             let name = name_of(&row.work, &row.operation);
             let failed = self.failed.entry(name.clone()).or_default();
             *failed = failed.saturating_add(row.failures);
+            // What was in flight when the load ended says nothing of how fast it was.
+            if row.phase == Phase::Drain.word() {
+                continue;
+            }
             let p50_ms = row.response_ms.map(|times| times[1]);
             let p99_ms = row.response_ms.map(|times| times[4]);
             #[expect(clippy::cast_precision_loss, reason = "figures for people")]
@@ -462,9 +470,12 @@ impl News {
             }
         }
         let rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
-        let slowest = rows.iter().filter_map(|row| row.p99_ms).max_by(f64::total_cmp);
-        self.scene.push(rows.iter().map(|row| row.rate_per_s).sum(), slowest);
-        self.scene.rows = rows;
+        let is_after_the_load = rows.is_empty() && !interval.rows.is_empty();
+        if !is_after_the_load {
+            let slowest = rows.iter().filter_map(|row| row.p99_ms).max_by(f64::total_cmp);
+            self.scene.push(rows.iter().map(|row| row.rate_per_s).sum(), slowest);
+            self.scene.rows = rows;
+        }
         self.count_failures();
     }
 
@@ -472,7 +483,8 @@ impl News {
     fn count_failures(&mut self) {
         let all = self.since_it_began.of(&self.stage);
         for row in &mut self.scene.rows {
-            row.failed = row.failed.max(all.get(row.name.as_str()).copied().unwrap_or(0));
+            let counted = self.failed.get(&row.name).copied().unwrap_or(0);
+            row.failed = counted.max(all.get(row.name.as_str()).copied().unwrap_or(0));
         }
         let sum = |sum: u64, failed: &u64| sum.saturating_add(*failed);
         self.scene.failed = self.failed.values().fold(0, sum).max(all.values().fold(0, sum));
@@ -646,6 +658,12 @@ mod tests {
         let expected = [("w read", 10.0, 100.0, Some(20.0), 2), ("x read", 5.0, 50.0, Some(30.0), 1)];
         assert_eq!(shown, expected);
         assert_eq!((news.scene.rates.back(), news.scene.p99s.back()), (Some(&15.0), Some(&Some(30.0))));
+        // What ends after the load counts as failed, and is no rate.
+        let rest = [row("w", "drain", 3, 90.0), row("x", "drain", 1, 90.0)];
+        let interval = serde_json::json!({"stage": "s1-main", "start_s": 5, "end_s": 5.01, "rows": rest});
+        news.interval(&serde_json::from_value(interval).unwrap());
+        assert_eq!((news.scene.rates.len(), news.scene.rates.back(), news.scene.failed), (1, Some(&15.0), 5));
+        assert_eq!(news.scene.rows.iter().map(|row| row.failed).collect::<Vec<_>>(), [3, 2]);
     }
 
     #[test]
@@ -703,21 +721,40 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_is_planned_by_its_place_where_several_have_its_name() {
-        let stage = |name: &str, seconds: u32| {
+    fn what_is_left_is_of_the_very_stage_and_of_the_trial_that_runs() {
+        let work = |name: &str, runtime: &str| {
             format!(
-                "  - name: {name}\n    works: [{{name: w, workers: 1, runtime: {seconds}s, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}]\n"
+                "works: [{{name: {name}, workers: 1, runtime: {runtime}, operations: [{{type: read, containers: c(1), objects: \
+                 c(1)}}]}}]"
             )
         };
-        let stages = [stage("main", 3), stage("main", 8), stage("last", 5)].concat();
-        let text = format!("name: named\nstorage: {{type: none}}\nstages:\n{stages}");
-        let workload = parse_what_is_there(&text, Format::Yaml, &Environment::default()).0.unwrap();
-        // The last one as where trials of a search stand before it.
-        for (index, name, seconds) in [(0, "main", 3), (1, "main", 8), (2, "last", 5), (7, "last", 5)] {
-            let length = planned(&workload, index, name).and_then(length_of);
-            assert_eq!(length, Some(Duration::from_secs(seconds)), "{index} {name}");
-        }
-        assert!(planned(&workload, 0, "trial").is_none());
+        let workload = |search: &str| {
+            let text = format!(
+                "name: x\nstorage: {{type: mock}}\nstages:\n  - {{name: main, {}}}\n  - {{name: main, {}}}\n{search}",
+                work("a", "3s"),
+                work("b", "8s")
+            );
+            parse_what_is_there(&text, Format::Yaml, &Environment::default()).0.unwrap()
+        };
+        let lengths = |workload: &Workload, names: &[&str]| -> Vec<Option<u64>> {
+            let record = |name: &&str| {
+                let text = serde_json::json!({"id": format!("s1-{name}"), "name": name, "state": "running"});
+                serde_json::from_value::<StageRecord>(text).unwrap()
+            };
+            let stages: Vec<StageRecord> = names.iter().map(record).collect();
+            let length = |at| planned(workload, at, &stages).as_deref().and_then(length_of);
+            (0..stages.len()).map(|at| length(at).map(|length| length.as_secs())).collect()
+        };
+        assert_eq!(lengths(&workload(""), &["main", "main", "trial"]), [Some(3), Some(8), None]);
+        let search = format!(
+            "  - name: find\n    search: {{over: workers, from: 1, to: 4}}\n    thresholds: ['p95 <= 7 ms']\n    {}\n  - {{name: \
+             last, {}}}\n",
+            work("c", "5s"),
+            work("d", "7s")
+        );
+        let names = ["main", "main", "find-w1", "find-w2-again2", "last", "other"];
+        let expected = [Some(3), Some(8), Some(5), Some(5), Some(7), None];
+        assert_eq!(lengths(&workload(&search), &names), expected);
     }
 
     #[test]
