@@ -243,6 +243,13 @@ impl Run {
         OpLogReader::open(&self.path)
     }
 
+    /// Whether closed parts of the table `STEM.parquet` are there, and whether one is that is not closed: the table itself is
+    /// there when its run has ended.
+    #[must_use]
+    pub fn parts_of(&self, stem: &str) -> (bool, bool) {
+        crate::parts::parts_of(&self.path, stem)
+    }
+
     /// What was read of the store's machines; `None` when the run looked at none.
     ///
     /// # Errors

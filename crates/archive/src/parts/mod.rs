@@ -177,6 +177,17 @@ pub fn files_of(dir: &Path, stem: &str) -> Result<Vec<PathBuf>, ArchiveError> {
     Ok(parts)
 }
 
+/// Whether there are closed parts of a table, and whether there is one that is not closed, as its run goes on or was killed.
+pub fn parts_of(dir: &Path, stem: &str) -> (bool, bool) {
+    let (closed, open) = (format!("{stem}.part-"), format!(".{stem}.part-"));
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.fold((false, false), |(has_closed, has_open), entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        (has_closed || name.starts_with(&closed), has_open || name.starts_with(&open))
+    })
+}
+
 /// What every table says of itself: the format, the wall time that its times count from, and its columns as Arrow knows them.
 fn metadata<R>(columns: &[Column<R>], epoch: Timestamp) -> Vec<KeyValue> {
     let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);

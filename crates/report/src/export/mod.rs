@@ -104,7 +104,10 @@ pub const FORMATS: &[Format] = &[
         what: "the operation log, for DuckDB, pandas and Spark (needs --oplog)",
         ending: "parquet",
         binary: true,
-        write: |run, out| copy(run, "operations.parquet", no_log(run), out),
+        write: |run, out| {
+            let remedy = without_table(run, "operations", NO_OPLOG);
+            copy(run, "operations.parquet", &remedy, out)
+        },
     },
     Format {
         name: "events",
@@ -171,9 +174,8 @@ pub const FORMATS: &[Format] = &[
         ending: "parquet",
         binary: true,
         write: |run, out| {
-            let remedy =
-                "list the store's machines under nodes:; a killed run has closed parts nodes.part-*.parquet";
-            copy(run, "nodes.parquet", remedy, out)
+            let remedy = without_table(run, "nodes", "list the store's machines under nodes:");
+            copy(run, "nodes.parquet", &remedy, out)
         },
     },
 ];
@@ -241,16 +243,33 @@ impl Format {
     }
 }
 
-/// Why a run has no whole operation log, and what to do.
-pub(super) fn no_log(run: &Run) -> &'static str {
-    match run.record.state {
-        RunState::Running => {
-            "the run goes on: begun with --oplog it has the whole log when it has ended, and operations.part-*.parquet until then"
+/// What is to be done where a run logged no operations.
+const NO_OPLOG: &str = "run again with --oplog";
+
+/// Why a table `STEM.parquet` is not there, or what to do; `none` = what, where the run was to have none.
+fn without_table(run: &Run, stem: &str, none: &str) -> String {
+    let is_on = run.record.state == RunState::Running;
+    let was_cut = run.record.stages.iter().any(|stage| stage.cut_s.is_some());
+    match run.parts_of(stem) {
+        (true, _) if is_on => format!(
+            "it will be when the run has ended: until then its closed parts {stem}.part-*.parquet can be read"
+        ),
+        (true, _) => {
+            format!("it was not put together, but its closed parts {stem}.part-*.parquet can be read")
         }
-        RunState::Killed => {
-            "the run was killed: begun with --oplog it has what was closed as operations.part-*.parquet, the first after a minute"
+        (false, true) if is_on => {
+            "it will be: the run goes on, and its first part is closed when it is full or a minute old"
+                .to_owned()
         }
-        _ => "run again with --oplog",
+        (false, true) => {
+            "the run was killed before its first part was closed, which is when that is full or a minute old"
+                .to_owned()
+        }
+        (false, false) if is_on => format!("the run goes on and has none yet: {none}, unless that was done"),
+        (false, false) if was_cut => {
+            format!("{none}; of a run that is killed in its first minute no part of it is kept")
+        }
+        (false, false) => none.to_owned(),
     }
 }
 

@@ -28,7 +28,7 @@ pub fn operations(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let Some(log) = run.operations()? else {
         return Err(ExportError::Missing {
             what: "the operation log".to_owned(),
-            remedy: super::no_log(run).to_owned(),
+            remedy: super::without_table(run, "operations", super::NO_OPLOG),
         });
     };
     let epoch = log.epoch();

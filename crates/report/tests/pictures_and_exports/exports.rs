@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use cosmark_archive::{EventKind, EventRecord, Run, open_run};
+use cosmark_archive::{EventKind, EventRecord, Run, RunState, open_run};
 use cosmark_metrics::results::Bound;
 use cosmark_metrics::{FaultFigure, FaultResult, SlotResult};
 use cosmark_report::export::encode::remote_write;
@@ -350,11 +350,39 @@ fn warp_gets_every_operation_of_the_window_with_its_error() {
 
 #[test]
 fn an_export_that_needs_the_operation_log_says_so() {
-    let (_home, run) = run();
+    let (_home, mut run) = run();
     std::fs::remove_file(run.path.join("operations.parquet")).unwrap();
+    let error_of = |run: &Run, format: &str| {
+        Format::named(format).unwrap().write(run, &mut Vec::new()).unwrap_err().to_string()
+    };
     for format in ["warp", "parquet"] {
-        let error = Format::named(format).unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
-        assert!(error.contains("--oplog"), "{error}");
+        let error = error_of(&run, format);
+        assert!(error.ends_with("run again with --oplog"), "{error}");
+    }
+    run.record.state = RunState::Running;
+    for (format, done) in [("parquet", "--oplog, unless"), ("nodes", "nodes:, unless")] {
+        let error = error_of(&run, format);
+        assert!(error.contains("the run goes on and has none yet") && error.contains(done), "{error}");
+    }
+    // One that has it, though not yet, or not any more.
+    std::fs::write(run.path.join(".operations.part-00001.parquet.tmp-7"), "PAR1").unwrap();
+    for (state, why) in [(RunState::Running, "the run goes on"), (RunState::Killed, "was killed before")] {
+        run.record.state = state;
+        for format in ["warp", "parquet"] {
+            let error = error_of(&run, format);
+            assert!(error.contains(why) && !error.contains("--oplog"), "{format}: {error}");
+        }
+    }
+    std::fs::write(run.path.join("operations.part-00001.parquet"), "PAR1").unwrap();
+    for (state, why) in
+        [(RunState::Running, "when the run has ended"), (RunState::Terminated, "not put together")]
+    {
+        run.record.state = state;
+        let error = error_of(&run, "parquet");
+        assert!(
+            error.contains(why) && error.contains("operations.part-*") && !error.contains("--oplog"),
+            "{error}"
+        );
     }
 }
 
