@@ -5,6 +5,7 @@ use std::time::Duration;
 use cosmark_units::Complaint;
 
 use crate::diagnostics::{Mistakes, Span, shown};
+use crate::file_name::safe_name;
 use crate::model::{
     Config, Division, Load, OpKind, Operation, Stage, TargetSpec, Trigger, Work, WorkKind, Workload,
 };
@@ -45,13 +46,9 @@ pub(crate) const WORK_TYPES: &[WorkType] = &[
     },
 ];
 
-/// Longest name of a workload that its files can have, bytes.
-const LONGEST_IN_FILES: usize = 200;
-
-/// Warns of a workload's name, which stands at `span`, where names of files cannot have it. The archive changes just these.
+/// Warns of a workload's name, which stands at `span`, where names of files cannot have it.
 pub(crate) fn workload_name(name: &str, span: Span, mistakes: &mut Mistakes) {
-    let is_changed = name.contains(['/', '\\']) || name.contains(char::is_control) || name.starts_with('.');
-    if is_changed || name.len() > LONGEST_IN_FILES {
+    if safe_name(name) != name {
         let message = format!("the workload name `{}` will be changed in file names", shown(name));
         let hint = "begin with no dot, use neither / nor \\ nor control characters, and 200 bytes at most";
         mistakes.warning(span, message, hint);

@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use cosmark_workload::safe_name;
+
 use crate::{ArchiveError, output, regular};
 
 /// The record of a run, in its directory.
@@ -39,25 +41,8 @@ pub fn run_directory(entry: &DirEntry) -> Option<(u64, String)> {
     entry.file_type().is_ok_and(|kind| kind.is_dir()).then_some((number, name))
 }
 
-/// Longest file name that every part of ours needs to leave room for: 255 bytes less `w<N>-` and `-rt-histogram.csv`.
-const LONGEST_NAME: usize = 200;
-
 /// How long another process may hold the archive's lock; it is held for single milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
-
-/// `name` as (part of) a file name: `/`, `\`, control characters and leading dots become `_`; too long names are cut.
-pub fn safe_name(name: &str) -> String {
-    let dots = name.len() - name.trim_start_matches('.').len();
-    let mut safe: String = name
-        .char_indices()
-        .map(|(at, c)| if at < dots || matches!(c, '/' | '\\') || c.is_control() { '_' } else { c })
-        .collect();
-    if safe.len() > LONGEST_NAME {
-        let end = (0..=LONGEST_NAME).rev().find(|at| safe.is_char_boundary(*at)).unwrap_or(0);
-        safe.truncate(end);
-    }
-    safe
-}
 
 /// Writes a whole file under a temporary name and renames it, so that nobody ever sees half of it. A link of its name is
 /// replaced. `durable` waits until the disk has it.
@@ -310,32 +295,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-
-    #[test]
-    fn names_become_safe_file_names_and_stay_readable() {
-        let long = "ä".repeat(150);
-        let cases = [
-            ("mock-full", "mock-full"),
-            ("w(4)KB_c1_o1000_r80w15d5_1", "w(4)KB_c1_o1000_r80w15d5_1"),
-            ("a/b\\c", "a_b_c"),
-            ("../../etc/passwd", "___.._etc_passwd"),
-            ("..", "__"),
-            (".hidden.name", "_hidden.name"),
-            ("line\nbreak\0", "line_break_"),
-            ("übung, 1 \"x\"", "übung, 1 \"x\""),
-            (long.as_str(), &"ä".repeat(100)),
-        ];
-        for (name, expected) in cases {
-            assert_eq!(safe_name(name), expected);
-            // A workload is told of it before it runs.
-            let text = format!("name: {}\nstages: []\n", serde_json::to_string(name).unwrap());
-            let environment = cosmark_workload::Environment::default();
-            let (_, found) =
-                cosmark_workload::parse_what_is_there(&text, cosmark_workload::Format::Yaml, &environment);
-            let warned = found.iter().any(|one| one.message.contains("will be changed in file names"));
-            assert_eq!(warned, name != expected, "{name}: {found:?}");
-        }
-    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_nothing_else() {
