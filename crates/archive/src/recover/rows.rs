@@ -93,7 +93,7 @@ impl Open {
 type Counted = (u64, u64);
 
 /// What `intervals.csv` tells.
-struct Told {
+struct Lines {
     /// The intervals without rows, by their numbers.
     open: BTreeMap<u64, Open>,
     /// Each operation in all intervals.
@@ -115,7 +115,7 @@ pub fn missing(
     let grid = Grid { length_ms: length.as_secs_f64() * 1e3, written };
     let places: BTreeMap<&str, usize> =
         layout.operations().enumerate().map(|(at, (_, names))| (names.tag.as_str(), at)).collect();
-    let Some(Told { mut open, all, end_s }) = told(run, &places, &grid) else { return Vec::new() };
+    let Some(Lines { mut open, all, end_s }) = lines_of(run, &places, &grid) else { return Vec::new() };
     let left = left_of(all, run, stage, layout, written);
     let is_complete = left.as_ref().is_some_and(|left| left.iter().all(|left| *left == (0, 0)));
     if open.is_empty() && left.is_some() && !is_complete {
@@ -191,25 +191,25 @@ impl Grid {
 }
 
 /// What the lines of a stage tell; `None` where that is more than a kill comes before.
-fn told(run: &Run, places: &BTreeMap<&str, usize>, grid: &Grid) -> Option<Told> {
-    let mut told = Told { open: BTreeMap::new(), all: vec![(0, 0); places.len()], end_s: 0.0 };
+fn lines_of(run: &Run, places: &BTreeMap<&str, usize>, grid: &Grid) -> Option<Lines> {
+    let mut lines = Lines { open: BTreeMap::new(), all: vec![(0, 0); places.len()], end_s: 0.0 };
     let mut is_too_much = false;
     // What is damaged is read up to there.
     drop(run.intervals(|line| {
         let Some(at) = places.get(line.tag.as_str()).copied().filter(|_| !is_too_much) else { return };
-        told.end_s = told.end_s.max(line.end_s);
-        if let Some((ok, bytes)) = told.all.get_mut(at) {
+        lines.end_s = lines.end_s.max(line.end_s);
+        if let Some((ok, bytes)) = lines.all.get_mut(at) {
             (*ok, *bytes) = (ok.saturating_add(line.ok), bytes.saturating_add(line.bytes));
         }
         let Some(number) = grid.number(line.start_s) else { return };
-        let row = told.open.entry(number).or_insert_with(|| Open::of(places.len()));
+        let row = lines.open.entry(number).or_insert_with(|| Open::of(places.len()));
         row.end_s = row.end_s.max(line.end_s);
         if let Some(sums) = row.operations.get_mut(at) {
             sums.merge(&Sums::of(&line));
         }
-        is_too_much = told.open.len().saturating_mul(places.len()) > MOST_VALUES;
+        is_too_much = lines.open.len().saturating_mul(places.len()) > MOST_VALUES;
     }));
-    (!is_too_much).then_some(told)
+    (!is_too_much).then_some(lines)
 }
 
 /// What the rows that are there do not have of `all`; `None` where they cannot be read.
