@@ -680,18 +680,21 @@ osd_is_cut_off() { [[ -e $FAULT_DIR/$1.partition || -e $FAULT_DIR/mon.kill || -e
 fault_list() { fault_files | paste -sd' '; }
 
 groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+clean;'; }
+groups_are_whole() { bed_whole >/dev/null; }
 
 # An object by librados, by S3 and by Swift.
 bed_check() {
   wait_until 120 'the OSDs did not come up' osds_are_up
   # One may have been taken out before a down.
   ceph_do osd in "${OSDS[@]}"
-  wait_until 120 'the placement groups did not become clean' groups_are_clean
+  wait_until 120 'the placement groups did not become clean' groups_are_whole
   make_metrics
   make_gateway_users
   check_librados
   check_s3 "$RGW_URL" "${S3_KEYS[@]}" testbed-check-s3
   check_swift
+  # Those of damaged data may be clean for a moment, until they are used.
+  wait_until 120 'the placement groups did not stay clean' groups_are_whole
 }
 
 # The manager's figures for Prometheus, made anew three times as often as by default.

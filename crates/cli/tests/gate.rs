@@ -1,6 +1,8 @@
 //! The gate itself (`scripts/`): what it counts in a log of `cargo test`, and which failed tests it runs once more.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "gate/ceph.rs"]
+mod ceph;
 #[path = "gate/console.rs"]
 mod console;
 #[path = "gate/filestore.rs"]
