@@ -88,8 +88,10 @@ struct Draw<'a> {
     operation: &'a Operation,
     /// Rectangles and the share of the draws that goes to each.
     pieces: Vec<(Area, f64)>,
-    /// Calls over the stage, or a relative rate.
-    calls: f64,
+    /// Calls over the stage, where that is known.
+    made: Option<f64>,
+    /// Calls relative to those of the other works.
+    rate: f64,
     in_order: bool,
 }
 
@@ -116,17 +118,9 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
             for (_, work) in &works {
                 found.extend(without_container(&store, index, work, &containers));
             }
-            let (by_naming, known) = draws_of(index, &works, counts);
             let state = keys.entry(store).or_default();
-            for (naming, draws) in by_naming {
-                follow(
-                    state.entry(naming).or_default(),
-                    &draws,
-                    (index, stage),
-                    known,
-                    &mut effort,
-                    &mut found,
-                );
+            for (naming, draws) in draws_of(index, &works, counts) {
+                follow(state.entry(naming).or_default(), &draws, (index, stage), &mut effort, &mut found);
             }
         }
     }
@@ -134,23 +128,18 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
     found
 }
 
-/// How the works of one stage on one store choose keys, by naming; and whether it is known how many operations each makes.
+/// How the works of one stage on one store choose keys, by naming.
 fn draws_of<'a>(
     index: usize,
     works: &[(usize, &'a Work)],
     counts: Option<Counts<'_>>,
-) -> (BTreeMap<Naming, Vec<Draw<'a>>>, bool) {
-    let weights: Vec<f64> =
-        works.iter().map(|(_, work)| work.operations.iter().map(|op| op.weight).sum()).collect();
-    let known = works.iter().zip(&weights).all(|((w, work), weight)| {
-        (0..work.operations.len()).all(|o| calls(counts, index, *w, o, work, *weight).is_some())
-    });
+) -> BTreeMap<Naming, Vec<Draw<'a>>> {
     let mut by_naming: BTreeMap<Naming, Vec<Draw<'_>>> = BTreeMap::new();
-    for (&(work_index, work), &weight) in works.iter().zip(&weights) {
+    for &(work_index, work) in works {
+        let weight: f64 = work.operations.iter().map(|op| op.weight).sum();
         for (op_index, operation) in work.operations.iter().enumerate() {
             let Some((naming, _)) = area(operation) else { continue };
-            let made = calls(counts, index, work_index, op_index, work, weight).filter(|_| known);
-            let calls = made.unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
+            let made = calls(counts, index, work_index, op_index, work, weight);
             by_naming.entry(naming).or_default().push(Draw {
                 work,
                 work_index,
@@ -159,12 +148,13 @@ fn draws_of<'a>(
                 pieces: made
                     .and_then(|made| begun_pieces(work, operation, made))
                     .unwrap_or_else(|| pieces(operation)),
-                calls,
+                made,
+                rate: share_of(weight, operation) * f64::from(work.workers),
                 in_order: is_in_order(operation),
             });
         }
     }
-    (by_naming, known)
+    by_naming
 }
 
 /// What an earlier run wrote and this one names: the objects of data sets, with their containers.
@@ -264,7 +254,6 @@ fn follow(
     keys: &mut Keys,
     draws: &[Draw<'_>],
     (index, stage): (usize, &Stage),
-    known: bool,
     effort: &mut u64,
     found: &mut Vec<Missing>,
 ) {
@@ -293,8 +282,7 @@ fn follow(
     let mut missed: BTreeMap<(usize, usize), (f64, f64, Cause)> = BTreeMap::new();
     for cell in cells {
         let before = touched.iter().find(|known| known.area.overlaps(cell));
-        let change =
-            Change::of(cell, draws, known, before.map_or(if ours { 0.0 } else { 1.0 }, |cell| cell.exists));
+        let change = Change::of(cell, draws, before.map_or(if ours { 0.0 } else { 1.0 }, |cell| cell.exists));
         let cause = change.cause_of(cell, draws, &stage_id, before);
         for draw in draws
             .iter()
@@ -306,10 +294,10 @@ fn follow(
                 .filter(|(area, _)| area.overlaps(cell))
                 .map(|(area, share)| share * size(cell) / size(*area))
                 .sum();
-            let absent = if draw.operation.kind == OpKind::Delete {
-                change.absent_for_deletes
-            } else {
-                1.0 - change.average
+            let absent = match (draw.operation.kind, draw.made) {
+                (OpKind::Delete, _) => change.absent_for_deletes,
+                (_, Some(_)) => 1.0 - change.average,
+                (_, None) => 1.0 - change.tends_to,
             };
             let entry =
                 missed.entry((draw.work_index, draw.op_index)).or_insert_with(|| (0.0, 0.0, cause.clone()));
@@ -352,87 +340,98 @@ struct Change {
     deletes: f64,
     /// Probability that a key exists, averaged over the stage.
     average: f64,
+    /// The same for whoever goes on when all that is counted has been done.
+    tends_to: f64,
     /// The same at its end.
     after: f64,
     /// Probability that a delete finds nothing.
     absent_for_deletes: f64,
 }
 
-impl Change {
-    fn of(cell: Area, draws: &[Draw<'_>], known: bool, before: f64) -> Self {
-        let (mut writes, mut deletes) = (0.0, 0.0);
-        let (mut prepared, mut cleaned, mut writes_in_order, mut deletes_in_order) =
-            (false, false, true, true);
+/// What touches one cell: writes and deletes for each of its keys.
+struct Touched {
+    writes: f64,
+    deletes: f64,
+    /// Whether that is known of all, as numbers of calls; else these are relative rates.
+    known: bool,
+    prepared: bool,
+    cleaned: bool,
+    writes_in_order: bool,
+    deletes_in_order: bool,
+}
+
+impl Touched {
+    fn of(cell: Area, draws: &[Draw<'_>]) -> Self {
+        let (mut made, mut rates) = ([0.0; 2], [0.0; 2]);
+        let (mut known, mut prepared, mut cleaned, mut in_order) = (true, false, false, [true; 2]);
         for draw in draws {
             let touched = draw.pieces.iter().filter(|(area, _)| area.overlaps(cell));
-            let per_key: f64 = touched.clone().map(|(area, share)| draw.calls * share / size(*area)).sum();
+            let per_key: f64 = touched.clone().map(|(area, share)| share / size(*area)).sum();
             let touches = touched.count() > 0;
-            match (draw.work.kind, draw.operation.kind) {
-                (WorkKind::Prepare, _) => prepared |= touches,
-                (WorkKind::Cleanup, _) => cleaned |= touches,
-                (_, kind) if is_write(kind) => {
-                    writes += per_key;
-                    writes_in_order &= draw.in_order || !touches;
+            let changes = match (draw.work.kind, draw.operation.kind) {
+                (WorkKind::Prepare, _) => {
+                    prepared |= touches;
+                    continue;
                 }
-                (_, OpKind::Delete) => {
-                    deletes += per_key;
-                    deletes_in_order &= draw.in_order || !touches;
+                (WorkKind::Cleanup, _) => {
+                    cleaned |= touches;
+                    continue;
                 }
-                _ => {}
-            }
-        }
-        if cleaned {
-            return Self { writes, deletes, average: before, after: 0.0, absent_for_deletes: 0.0 };
-        }
-        let before = if prepared { 1.0 } else { before };
-        let turnover = writes + deletes;
-        if turnover <= 0.0 {
-            return Self {
-                writes,
-                deletes,
-                average: before,
-                after: before,
-                absent_for_deletes: 1.0 - before,
+                (_, kind) if is_write(kind) => 0,
+                (_, OpKind::Delete) => 1,
+                _ => continue,
             };
+            known &= draw.made.is_some() || !touches;
+            made[changes] += per_key * draw.made.unwrap_or_default();
+            rates[changes] += per_key * draw.rate;
+            in_order[changes] &= draw.in_order || !touches;
         }
-        let long_run = writes / turnover;
-        if !known {
-            return Self {
-                writes,
-                deletes,
-                average: long_run,
-                after: long_run,
-                absent_for_deletes: 1.0 - long_run,
-            };
-        }
-        // Each key once, in order, and nothing against it: no chance in it.
-        if writes == 0.0 && deletes_in_order {
-            let gone = turnover.min(1.0);
-            let absent = 1.0 - before / turnover.max(1.0);
-            let average = before * if turnover <= 1.0 { 1.0 - turnover / 2.0 } else { 0.5 / turnover };
-            return Self {
-                writes,
-                deletes,
-                average,
-                after: before * (1.0 - gone),
-                absent_for_deletes: absent,
-            };
-        }
-        if deletes == 0.0 && writes_in_order {
-            let after = before + (1.0 - before) * turnover.min(1.0);
-            let average =
-                if turnover <= 1.0 { (before + after) / 2.0 } else { 1.0 - (1.0 - before) * 0.5 / turnover };
-            return Self { writes, deletes, average, after, absent_for_deletes: 1.0 - average };
-        }
-        let fading = (-turnover).exp();
-        let average = long_run + (before - long_run) * (1.0 - fading) / turnover;
-        Self {
+        let [writes, deletes] = if known { made } else { rates };
+        let [writes_in_order, deletes_in_order] = in_order;
+        Self { writes, deletes, known, prepared, cleaned, writes_in_order, deletes_in_order }
+    }
+}
+
+impl Change {
+    fn of(cell: Area, draws: &[Draw<'_>], before: f64) -> Self {
+        let touched = Touched::of(cell, draws);
+        let (writes, deletes) = (touched.writes, touched.deletes);
+        let change = |average: f64, after: f64, absent_for_deletes: f64| Self {
             writes,
             deletes,
             average,
-            after: long_run + (before - long_run) * fading,
-            absent_for_deletes: 1.0 - average,
+            tends_to: after,
+            after,
+            absent_for_deletes,
+        };
+        if touched.cleaned {
+            return Self { tends_to: before, ..change(before, 0.0, 0.0) };
         }
+        let before = if touched.prepared { 1.0 } else { before };
+        let turnover = writes + deletes;
+        if turnover <= 0.0 {
+            return change(before, before, 1.0 - before);
+        }
+        let long_run = writes / turnover;
+        if !touched.known {
+            return change(long_run, long_run, 1.0 - long_run);
+        }
+        // Each key once, in order, and nothing against it: no chance in it.
+        if writes == 0.0 && touched.deletes_in_order {
+            let gone = turnover.min(1.0);
+            let absent = 1.0 - before / turnover.max(1.0);
+            let average = before * if turnover <= 1.0 { 1.0 - turnover / 2.0 } else { 0.5 / turnover };
+            return change(average, before * (1.0 - gone), absent);
+        }
+        if deletes == 0.0 && touched.writes_in_order {
+            let after = before + (1.0 - before) * turnover.min(1.0);
+            let average =
+                if turnover <= 1.0 { (before + after) / 2.0 } else { 1.0 - (1.0 - before) * 0.5 / turnover };
+            return change(average, after, 1.0 - average);
+        }
+        let fading = (-turnover).exp();
+        let average = long_run + (before - long_run) * (1.0 - fading) / turnover;
+        change(average, long_run + (before - long_run) * fading, 1.0 - average)
     }
 
     /// Why keys of a cell are not there: this stage, one before it, or that nobody wrote them.
@@ -637,6 +636,26 @@ mod tests {
         let many: Counts<'_> = &|_, _, op| [Some(8e6), Some(1.5e6), Some(5e5)].get(op).copied().flatten();
         let long = missing(&workload, Some(many));
         assert!((long[0].share - 0.25).abs() < 1e-3, "{long:?}");
+    }
+
+    #[test]
+    fn counted_deletes_in_order_find_their_objects_whatever_is_timed_beside_them() {
+        let stage = |beside: &str| {
+            workload(&format!(
+                "{PREPARE}  - name: main\n    works:\n      - {{name: deletes, workers: 2, total_ops: 500, operations: [{{type: \
+                 delete, containers: c(1), objects: 's(1,500)'}}]}}\n      - {{name: beside, workers: 8, runtime: 60s, \
+                 operations: [{beside}]}}\n"
+            ))
+        };
+        // Whether what is timed goes elsewhere or reads: none of the deletes misses. What is read ends up deleted.
+        let elsewhere = "{type: write, containers: c(1), objects: 'u(501,1000)', sizes: c(4)KB}";
+        assert_eq!(shares(&stage(elsewhere)), vec![]);
+        let read = "{type: read, containers: c(1), objects: 'u(1,1000)'}";
+        assert_eq!(shares(&stage(read)), [("1 read".into(), 0.5)]);
+        // Where deletes that are timed take from the same objects, each of them is gone in the long run.
+        let found = shares(&stage("{type: delete, containers: c(1), objects: 'u(1,1000)'}"));
+        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["1 delete", "1 delete"]);
+        assert!(found.iter().all(|(_, share)| *share == 1.0), "{found:?}");
     }
 
     #[test]
