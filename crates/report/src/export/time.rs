@@ -1,16 +1,20 @@
 //! What response times went into, as a table (RFC 4180): a row for each part, of each operation and size; and what the store's
 //! own servers say of the same operations.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use cosmark_archive::{Run, StageRecord, harmless};
 use cosmark_metrics::nodes::server_time;
 use cosmark_metrics::results::{TIME_PARTS, TimeOf};
 
-use super::ExportError;
+use super::{ExportError, id_of};
 
 const HEAD: [&str; 10] =
     ["stage", "work", "operation", "size", "source", "part", "mean_ms", "share", "operations", "measured_of"];
+
+/// A column more, behind the others, where stage, work and name do not tell all operations apart.
+const ID: &str = "id";
 
 /// What a row says beside its names: part, mean, share of the response time, and of how many operations it was measured.
 type Cells = (String, f64, Option<f64>, String);
@@ -29,16 +33,25 @@ pub(super) fn table(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     }
     let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
     let refused = |error: csv::Error| ExportError::Output(io::Error::other(error));
-    table.write_record(HEAD).map_err(refused)?;
+    let by_id = run.record.stages.iter().any(has_alike);
+    table.write_record(HEAD.into_iter().chain(by_id.then_some(ID))).map_err(refused)?;
     for stage in &run.record.stages {
-        for row in rows(stage) {
-            table.write_record(row).map_err(refused)?;
+        for (row, id) in rows(stage) {
+            let id = by_id.then(|| harmless(id));
+            table.write_record(row.iter().map(String::as_str).chain(id.as_deref())).map_err(refused)?;
         }
     }
     Ok(table.flush()?)
 }
 
-fn rows(stage: &StageRecord) -> Vec<[String; 10]> {
+/// Whether two operations of a stage have the same work and name.
+fn has_alike(stage: &StageRecord) -> bool {
+    let names: BTreeSet<_> = stage.operations.iter().map(|op| (&op.work, &op.name)).collect();
+    names.len() < stage.operations.len()
+}
+
+/// Rows, each with the id of its operation.
+fn rows(stage: &StageRecord) -> Vec<([String; 10], &str)> {
     let servers = server_time::of_stage(&stage.nodes);
     let mut rows = Vec::new();
     for operation in &stage.operations {
@@ -50,7 +63,8 @@ fn rows(stage: &StageRecord) -> Vec<[String; 10]> {
             let cells =
                 [size.to_owned(), source.to_owned(), part, mean_ms.to_string(), share, count, measured_of];
             let [size, source, part, mean_ms, share, count, measured_of] = cells;
-            rows.push([stage, work, name, size, source, part, mean_ms, share, count, measured_of]);
+            let cells = [stage, work, name, size, source, part, mean_ms, share, count, measured_of];
+            rows.push((cells, id_of(operation)));
         };
         for times in operation.times() {
             let size = times.size.unwrap_or("all");

@@ -50,7 +50,7 @@ fn operations_of_one_name_are_compared_each_with_its_own() {
 }
 
 #[test]
-fn operations_of_one_name_have_their_ids_in_metrics_and_in_the_tidy_table() {
+fn operations_of_one_name_have_their_ids_in_metrics_and_in_tables() {
     let home = tempfile::tempdir().unwrap();
     let text = |path: &Path, format: &str| {
         let mut run = open_run(path).unwrap();
@@ -78,7 +78,19 @@ fn operations_of_one_name_have_their_ids_in_metrics_and_in_the_tidy_table() {
     let keys: BTreeSet<Vec<String>> = rows.iter().map(key).collect();
     assert_eq!(keys.len(), rows.len());
     assert!(rows.iter().any(|row| row.get(12) == Some("op2")));
-    // What work and name tell apart has the labels that it always had.
+    // The parts of their times are told apart in the same way.
+    let parts = text(&path, "time");
+    let mut parts = csv::Reader::from_reader(parts.as_bytes());
+    assert_eq!(parts.headers().unwrap().get(10), Some("id"));
+    let rows: Vec<csv::StringRecord> = parts.records().map(Result::unwrap).collect();
+    let key = |row: &csv::StringRecord| [0, 1, 2, 3, 4, 5, 10].map(|at| row[at].to_owned());
+    let keys: BTreeSet<[String; 7]> = rows.iter().map(key).collect();
+    assert!(keys.len() == rows.len() && rows.iter().any(|row| &row[10] == "op2"), "{rows:?}");
+    // What work and name tell apart has the labels and the columns that it always had.
     let alone = ours(&home.path().join("alone"), "alone", 4, 1);
     assert!(!text(&alone, "prometheus").contains("id=\"op"));
+    assert!(
+        text(&alone, "time")
+            .starts_with("stage,work,operation,size,source,part,mean_ms,share,operations,measured_of\r\n")
+    );
 }
