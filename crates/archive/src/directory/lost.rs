@@ -9,6 +9,8 @@ use crate::{ArchiveError, HistogramLog, Run, RunState, StageRecord};
 
 /// What the last slices of a stage of hundreds of operations take.
 const TAIL_BYTES: u64 = 8 << 20;
+/// A log of at most so much is counted: that of a run of seconds, whose end may lie within the slack.
+const COUNTED_BYTES: u64 = 4 << 20;
 /// Slices end, and clocks of drivers agree, no better than that.
 const SLACK_S: f64 = 5.0;
 
@@ -33,25 +35,36 @@ impl Run {
         let last = record.stages.iter().rev().find(has_times)?;
         let why = match last_byte(&self.path.join(FILE_NAME)) {
             Ok(None) => Some("is not there, or is empty".to_owned()),
-            Ok(Some(b'\n')) => {
-                self.why_short(last).unwrap_or_else(|_| Some("is damaged near its end".to_owned()))
-            }
+            Ok(Some(b'\n')) => match self.why_short(last) {
+                Ok(None) if self.is_soon_counted() => self.why_fewer(),
+                Ok(why) => why,
+                Err(_) => Some("is damaged near its end".to_owned()),
+            },
             Ok(Some(_)) => Some("ends in the middle of a line".to_owned()),
             Err(error) => Some(format!("cannot be read ({error})")),
         }?;
         Some(sentence(&why))
     }
 
-    /// The same for what gives all times away: it reads the whole log, and finds also the few that are missing at the end of a run of
-    /// seconds.
+    /// The same for what gives all times away: it reads the whole log, however long, and finds also the few that are missing at the
+    /// end of a long run.
     #[must_use]
     pub fn lost_times_counted(&self) -> Option<String> {
         if let Some(why) = self.lost_times() {
             return Some(why);
         }
-        if !self.has_all_times() {
+        if !self.has_all_times() || self.is_soon_counted() {
             return None;
         }
+        self.why_fewer().map(|why| sentence(&why))
+    }
+
+    fn is_soon_counted(&self) -> bool {
+        self.path.join(FILE_NAME).metadata().is_ok_and(|log| log.len() <= COUNTED_BYTES)
+    }
+
+    /// Why the log has fewer times than its record counts; it reads the whole log.
+    fn why_fewer(&self) -> Option<String> {
         let operations = || self.record.stages.iter().flat_map(|stage| &stage.operations);
         let mut found: BTreeMap<String, u64> =
             operations().map(|op| (format!("{}.response", op.tag), 0)).collect();
@@ -65,7 +78,7 @@ impl Run {
         operations().find_map(|op| {
             let has = found.get(&format!("{}.response", op.tag)).copied().unwrap_or_default();
             let counted = op.response_ms.count;
-            (has < counted).then(|| sentence(&format!("has {has} of {counted} response times of {}", op.tag)))
+            (has < counted).then(|| format!("has {has} of {counted} response times of {}", op.tag))
         })
     }
 
