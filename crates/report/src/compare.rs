@@ -22,7 +22,7 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use faults::beside as faults_beside;
 pub use faults::{FaultBeside, FaultCell, FaultRow, FaultSide, FaultsBeside};
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_by};
 pub use show::{junit, markdown, normalised, table};
 
 use cosmark_stats::rank;

@@ -1,9 +1,11 @@
 //! `cosmark compare`: runs side by side.
 
-use cosmark_archive::open_run;
+use std::path::Path;
+
 use cosmark_report::compare::{
-    Comparison, FailOn, Loaded, Options, compare, junit, load, markdown, normalised, table,
+    Comparison, FailOn, Loaded, Options, compare, junit, load_by, markdown, normalised, table,
 };
+use cosmark_verdict::open_judged;
 
 use crate::args::{CompareArgs, CompareFormat};
 use crate::exit::{Exit, Outcome, Problem};
@@ -27,11 +29,8 @@ pub fn run(args: &CompareArgs) -> Outcome {
         }
         let read = |run: &&str| -> Result<Loaded, Problem> {
             let path = find(run, &args.archive)?;
-            let loaded = load(run, &path)?;
-            if let Ok(run) = open_run(&path) {
-                say_what_is_lost(&run);
-            }
-            Ok(loaded)
+            let open = |path: &Path| open_judged(path).inspect(say_what_is_lost);
+            Ok(load_by(run, &path, open)?)
         };
         let loaded: Result<Vec<Loaded>, Problem> = runs.iter().map(read).collect();
         sides.push(loaded?);

@@ -217,6 +217,14 @@ fn a_run_that_was_killed_is_ended_once_however_often_and_by_whomever_it_is_tried
     let seen = json(&["show", "w1", "--json"]);
     assert!(seen["verdict"]["checks"].as_array().is_some_and(|checks| !checks.is_empty()), "{seen}");
     assert_eq!(json(&["export", "w1", "--format", "json"])["verdict"], seen["verdict"]);
+    let text = fs::read_to_string(path.join("run.json")).unwrap();
+    let mut wrong: Value = serde_json::from_str(&text).unwrap();
+    let operation = &mut wrong["stages"][0]["operations"][0];
+    (operation["failed"], operation["errors"]) = (3.into(), serde_json::json!({"corrupt_body": 3}));
+    fs::write(path.join("run.json"), wrong.to_string()).unwrap();
+    let compared = json(&["compare", "w1", "w1", "--json"])["pairs"][0]["warnings"].to_string();
+    assert!(compared.contains("the verdict on w1 is FALSE"), "{compared}");
+    fs::write(path.join("run.json"), text).unwrap();
     let listed = &json(&["list", "--json"])[0];
     for field in ["operations", "failures", "headline", "verdict"] {
         assert!(listed[field].is_null(), "{field}: {listed}");

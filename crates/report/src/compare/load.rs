@@ -88,10 +88,22 @@ pub struct LoadedOperation {
 /// # Errors
 /// When there is none, or it is damaged.
 pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
+    load_by(label, path, open_run)
+}
+
+/// The same, where runs of ours are opened by whom it is said, as by who judges those that were killed.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_by(
+    label: &str,
+    path: &Path,
+    open: impl FnOnce(&Path) -> Result<Run, ArchiveError>,
+) -> Result<Loaded, ArchiveError> {
     if CosbenchRun::made(path) {
         return of_cosbench(label, path);
     }
-    let run = open_run(path)?;
+    let run = open(path)?;
     let mut stages: Vec<LoadedStage> = Vec::new();
     let planned = Planned::of(path);
     for stage in &run.record.stages {

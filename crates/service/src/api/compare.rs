@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use cosmark_archive::{OperationResult, RunRecord, open_run};
 use cosmark_metrics::Latencies;
-use cosmark_report::compare::{Comparison, Loaded, Options, compare as put_side_by_side, load};
+use cosmark_report::compare::{Comparison, Loaded, Options, compare as put_side_by_side, load_by};
+use cosmark_verdict::open_judged;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Given, Params, blocking, json};
@@ -44,7 +45,7 @@ pub async fn compare(State(app): State<Shared>, Params(wish): Params<CompareWish
             if sides.len() < 2 || count > MOST_RUNS || sides.iter().any(Vec::is_empty) {
                 return Err(No::bad(format!("runs: name 2 to {MOST_RUNS} runs by commas, such as w3,w4")));
             }
-            let load_one = |id: &&str| Ok(load(id, &directory(&app, id)?)?);
+            let load_one = |id: &&str| Ok(load_by(id, &directory(&app, id)?, open_judged)?);
             let loaded: Result<Vec<Vec<Loaded>>, No> =
                 sides.iter().map(|side| side.iter().map(load_one).collect()).collect();
             let effect = Options::default().effect.max(least);
