@@ -36,8 +36,10 @@ describe("what the controller says", () => {
 
   test("a run that has ended leaves the active ones and the history is asked for", () => {
     const before = { ...EMPTY, active: [run("w1"), run("w2")] };
-    const now = after(before, { event: "run", data: run("w1", { state: "finished", position: null }) }, 0);
-    expect([now.active.map((one) => one.id), now.history]).toEqual([["w2"], 1]);
+    for (const state of ["finished", "failed", "terminated", "cancelled", "killed"]) {
+      const now = after(before, { event: "run", data: run("w1", { state, position: null }) }, 0);
+      expect([now.active.map((one) => one.id), now.history]).toEqual([["w2"], 1]);
+    }
   });
 
   test("its clock is kept apart from this one", () => {

@@ -17,7 +17,7 @@ export interface System {
 
 export const EMPTY: System = { status: null, drivers: [], active: [], connection: { phase: "connecting" }, history: 0, clockMs: 0 };
 
-export const ENDED = ["finished", "failed", "terminated", "cancelled"];
+export const ENDED = ["finished", "failed", "terminated", "cancelled", "killed"];
 
 export function hasEnded(run: RunSummary): boolean {
   return ENDED.includes(run.state);

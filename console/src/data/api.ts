@@ -353,7 +353,7 @@ id: string,
  */
 name: string, 
 /**
- * `queuing`, `processing`, `finished`, `failed`, `terminated` or `cancelled`, as in COSBench.
+ * `queuing`, `processing`, `finished`, `failed`, `terminated` or `cancelled`, as in COSBench, or `killed`.
  */
 state: string, 
 /**

@@ -422,7 +422,7 @@ pub struct ListArgs {
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// Only runs in this state: finished, failed, terminated, cancelled, running, killed; of a controller, which says
-    /// processing for running and terminated for killed, also queuing, processing and active
+    /// processing for running, also queuing, processing and active
     #[arg(long, value_name = "STATE", hide_possible_values = true, value_parser = ["finished", "failed", "terminated", "cancelled", "running", "killed", "queuing", "processing", "active"])]
     pub state: Option<String>,
     /// Only runs submitted since a day (2026-11-21), or not longer ago than this (90m, 12h, 7d)

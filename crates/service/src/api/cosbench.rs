@@ -208,9 +208,9 @@ fn java_date(rfc3339: Option<&str>) -> String {
     })
 }
 
-/// The state in COSBench's words.
-fn state(run: &RunSummary) -> String {
-    run.state.to_uppercase()
+/// The state in COSBench's words, which has none for a run whose process was killed: something ended it.
+pub(super) fn state(run: &RunSummary) -> String {
+    if run.state == "killed" { "TERMINATED".to_owned() } else { run.state.to_uppercase() }
 }
 
 fn line(run: &RunSummary) -> String {

@@ -73,7 +73,7 @@ const STATES: [(&str, &str); 10] = [
     ("terminated", "terminated"),
     ("cancelled", "cancelled"),
     ("running", "processing"),
-    ("killed", "terminated"),
+    ("killed", "killed"),
 ];
 
 const VERDICTS: [Overall; 4] = [Overall::True, Overall::TrueWithLimits, Overall::NotProven, Overall::False];
@@ -226,8 +226,8 @@ fn believed(run: &RunSummary) -> Option<f64> {
 fn state_word(state: Option<RunState>) -> &'static str {
     match state {
         Some(RunState::Running) => "processing",
-        // As COSBench would have it: something ended it.
-        Some(RunState::Killed) | None => "terminated",
+        // What cannot be read did not end by itself.
+        None => "terminated",
         Some(state) => state.word(),
     }
 }
@@ -397,22 +397,25 @@ mod tests {
             run(3, |run| run.verdict = Some("true".into())),
             run(4, |run| run.verdict = Some("true_with_limits".into())),
             run(5, |run| run.state = "queuing".into()),
+            run(6, |run| run.state = state_word(Some(RunState::Killed)).into()),
         ];
         let asked: [(&str, &str, &[&str]); 10] = [
             ("state", "running", &["w1"]),
             ("state", "processing", &["w1"]),
-            ("state", "killed", &["w2"]),
+            ("state", "killed", &["w6"]),
             ("state", "Terminated", &["w2"]),
             ("state", "active", &["w5", "w1"]),
-            ("state", "ended", &["w4", "w3", "w2"]),
+            ("state", "ended", &["w6", "w4", "w3", "w2"]),
             ("verdict", "TRUE", &["w3"]),
             ("verdict", "TRUE with limits", &["w4"]),
             ("verdict", "not_proven", &[]),
-            ("state", "", &["w5", "w4", "w3", "w2", "w1"]),
+            ("state", "", &["w6", "w5", "w4", "w3", "w2", "w1"]),
         ];
         for (key, value, found) in asked {
             assert_eq!(ids(&filter(&[(key, value)]), &runs), found, "{key}={value}");
         }
+        // COSBench's scripts are told one of its words.
+        assert_eq!(crate::api::cosbench::state(&runs[5]), "TERMINATED");
         // Every state that a run of an archive can have has a word here.
         for state in [
             RunState::Running,

@@ -88,7 +88,7 @@ use Reply::{Either, Events, Json, Many, Media, Nothing, One};
 const FILTERS: &[(&str, &str)] = &[
     (
         "state",
-        "only runs in this state: active, ended, queuing, processing (or running), finished, failed, terminated (or killed) or \
+        "only runs in this state: active, ended, queuing, processing (or running), finished, failed, terminated, killed or \
          cancelled",
     ),
     ("search", "only runs with this text in their id, name, target or tags"),

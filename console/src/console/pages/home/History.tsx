@@ -18,7 +18,7 @@ import { attempt } from "../../ui/notices";
 import { useAddress } from "../../ui/address";
 
 const PAGE = 50;
-const STATES = ["finished", "failed", "terminated", "cancelled"];
+const STATES = ["finished", "failed", "terminated", "cancelled", "killed"];
 const VERDICTS: [string, string][] = [["true", "true"], ["true_with_limits", "true with limits"], ["not_proven", "not proven"], ["false", "false"]];
 
 const SETUP = ["init", "prepare", "mprepare", "cleanup", "dispose"];

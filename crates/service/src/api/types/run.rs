@@ -13,7 +13,7 @@ pub struct RunSummary {
     pub id: String,
     /// Name of the workload.
     pub name: String,
-    /// `queuing`, `processing`, `finished`, `failed`, `terminated` or `cancelled`, as in COSBench.
+    /// `queuing`, `processing`, `finished`, `failed`, `terminated` or `cancelled`, as in COSBench, or `killed`.
     pub state: String,
     /// Why it ended so, one sentence.
     pub reason: Option<String>,
