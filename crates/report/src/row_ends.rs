@@ -96,6 +96,25 @@ impl RowEnds {
         every.chain(known.one_by_one(entries.len())).find(fits)
     }
 
+    /// Seconds from the beginning of the load to the end of each row, to the millisecond, over midnight and where a clock was
+    /// set back. Where nothing better is known, by the times of the table, the first row as long as the others; `None` for a
+    /// row without one.
+    #[must_use]
+    pub fn seconds(&self, stage: &str, entries: &[TimelineEntry]) -> Vec<Option<f64>> {
+        let ends_s: Vec<Option<f64>> = match self.ends_s(stage, entries) {
+            Some(ends_s) => ends_s.into_iter().map(Some).collect(),
+            None => {
+                let of_day: Vec<Option<f64>> =
+                    entries.iter().map(|entry| second_of_day(&entry.time)).collect();
+                let told: Vec<f64> = of_day.iter().copied().flatten().collect();
+                let first_s = usual_step(&told);
+                let mut since_s = elapsed(&told).into_iter();
+                of_day.iter().map(|second| second.and_then(|_| Some(first_s + since_s.next()?))).collect()
+            }
+        };
+        ends_s.into_iter().map(|end| end.map(|end| (end * 1e3).round() / 1e3)).collect()
+    }
+
     /// The rows of a stage as they are; where two of them ended in one second, with milliseconds behind the time of the day.
     #[must_use]
     pub fn distinguished(&self, stage: &StageRecord, mut entries: Vec<TimelineEntry>) -> Vec<TimelineEntry> {
@@ -247,7 +266,11 @@ mod tests {
 
     #[test]
     fn a_timeline_may_cross_midnight() {
-        assert_eq!(seconds(&["23:59:58", "00:00:03", "00:00:08", "broken"]), [0.0, 5.0, 10.0]);
+        let times = ["23:59:58", "00:00:03", "broken", "00:00:08"];
+        assert_eq!(seconds(&times), [0.0, 5.0, 10.0]);
+        let rows = times.map(|time| entry(time, 0));
+        let ends_s = RowEnds::default().seconds("s1-main", &rows);
+        assert_eq!(ends_s, [Some(5.0), Some(10.0), None, Some(15.0)]);
     }
 
     #[test]

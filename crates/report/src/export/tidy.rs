@@ -11,7 +11,7 @@ use super::{ExportError, id_of};
 use crate::row_ends::RowEnds;
 
 /// Columns of the table.
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 14] = [
     "run",
     "workload",
     "stage",
@@ -25,11 +25,22 @@ const HEAD: [&str; 13] = [
     "node",
     "unit",
     "id",
+    "end_s",
 ];
 
-fn timeline(run: &Run, ends: &RowEnds, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
+/// Rows with the seconds from the beginning of the load to their ends: times of the day say neither the day nor the zone.
+fn timeline(
+    run: &Run,
+    ends: &RowEnds,
+    stage: &StageRecord,
+) -> Result<Vec<(Option<f64>, TimelineEntry)>, ExportError> {
     // A stage that never ran has no file.
-    if stage.started.is_none() { Ok(Vec::new()) } else { Ok(ends.distinguished(stage, run.timeline(stage)?)) }
+    if stage.started.is_none() {
+        return Ok(Vec::new());
+    }
+    let entries = run.timeline(stage)?;
+    let ends_s = ends.seconds(&stage.id, &entries);
+    Ok(ends_s.into_iter().zip(ends.distinguished(stage, entries)).collect())
 }
 
 /// One line per number. `scope` is `window` for results, `interval` for values of the timeline, `node` for what one of the store's
@@ -49,11 +60,12 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                 (format!("bounds.{figure}.holds"), u8::from(bound.holds()).to_string())
             }));
             for (quantity, value) in values {
-                let names = line(run, stage, op, ["window", "", &quantity, &value]);
+                let names = line(run, stage, op, ["window", "", &quantity, &value, ""]);
                 table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
             }
         }
-        for entry in timeline(run, &ends, stage)? {
+        for (end_s, entry) in timeline(run, &ends, stage)? {
+            let end_s = end_s.map(|end| end.to_string()).unwrap_or_default();
             for (value, op) in entry.operations.iter().zip(&stage.operations) {
                 let optional = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
                 let cells = [
@@ -66,14 +78,28 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                     ("success_ratio", optional(value.success_ratio)),
                 ];
                 for (quantity, cell) in cells.iter().filter(|(_, cell)| !cell.is_empty()) {
-                    let names = line(run, stage, op, ["interval", &entry.time, quantity, cell]);
+                    let names = line(run, stage, op, ["interval", &entry.time, quantity, cell, &end_s]);
                     table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
                 }
             }
         }
         for [scope, quantity, value, node, unit] in of_nodes(stage) {
-            let names =
-                [id, name, &stage.id, "", "", "", scope.as_str(), "", &quantity, &value, &node, &unit, ""];
+            let names = [
+                id,
+                name,
+                &stage.id,
+                "",
+                "",
+                "",
+                scope.as_str(),
+                "",
+                &quantity,
+                &value,
+                &node,
+                &unit,
+                "",
+                "",
+            ];
             table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
         }
     }
@@ -81,16 +107,16 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// A line about an operation: scope, time, quantity and value, among what it is of.
+/// A line about an operation: scope, time, quantity, value and end, among what it is of.
 fn line<'l>(
     run: &'l Run,
     stage: &'l StageRecord,
     op: &'l OperationResult,
-    [scope, time, quantity, value]: [&'l str; 4],
-) -> [&'l str; 13] {
+    [scope, time, quantity, value, end_s]: [&'l str; 5],
+) -> [&'l str; 14] {
     let (id, name) = (run.record.id.as_str(), run.record.name.as_str());
     let own = id_of(op);
-    [id, name, &stage.id, &op.work, &op.name, &op.op, scope, time, quantity, value, "", "", own]
+    [id, name, &stage.id, &op.work, &op.name, &op.op, scope, time, quantity, value, "", "", own, end_s]
 }
 
 /// Scope, quantity, value, machine and unit of everything that is known of the store's machines.
@@ -144,7 +170,7 @@ pub fn json(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let ends = RowEnds::of(run)?;
     for stage in &run.record.stages {
         let entries = timeline(run, &ends, stage)?;
-        let rows: Vec<Value> = entries.iter().map(|entry| row(entry, stage)).collect();
+        let rows: Vec<Value> = entries.iter().map(|(end_s, entry)| row(*end_s, entry, stage)).collect();
         timelines.insert(stage.id.clone(), Value::Array(rows));
     }
     document["timelines"] = Value::Object(timelines);
@@ -152,7 +178,7 @@ pub fn json(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     Ok(out.write_all(b"\n")?)
 }
 
-fn row(entry: &TimelineEntry, stage: &StageRecord) -> Value {
+fn row(end_s: Option<f64>, entry: &TimelineEntry, stage: &StageRecord) -> Value {
     let operations = entry.operations.iter().zip(&stage.operations).map(|(value, op)| {
         json!({
             "work": op.work, "operation": op.name, "count": value.count, "bytes": value.bytes,
@@ -161,5 +187,5 @@ fn row(entry: &TimelineEntry, stage: &StageRecord) -> Value {
             "success_ratio": value.success_ratio,
         })
     });
-    json!({ "time": entry.time, "operations": operations.collect::<Vec<_>>() })
+    json!({ "time": entry.time, "end_s": end_s, "operations": operations.collect::<Vec<_>>() })
 }

@@ -137,12 +137,15 @@ fn intervals_that_end_in_one_second_are_told_apart() {
     let table = text(&run, "csv");
     let mut table = csv::Reader::from_reader(table.as_bytes());
     let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
-    let counts = rows.iter().filter(|row| row.get(6) == Some("interval") && row.get(8) == Some("count"));
-    let times: Vec<&str> = counts.map(|row| row.get(7).unwrap()).collect();
+    let counts = || rows.iter().filter(|row| row.get(6) == Some("interval") && row.get(8) == Some("count"));
+    let times: Vec<&str> = counts().map(|row| row.get(7).unwrap()).collect();
     assert_eq!(times[..4], ["18:54:00.450", "18:54:00.700", "18:54:00.950", "18:54:01.200"]);
     assert_eq!((times.len(), times[20]), (21, "18:54:05.269"), "and what ended behind the load");
+    let ends_s: Vec<&str> = counts().map(|row| row.get(13).unwrap()).collect();
+    assert_eq!((&ends_s[..3], ends_s[20]), (&["0.25", "0.5", "0.75"][..], "5.069"), "whatever day it is");
     let document: Value = serde_json::from_str(&text(&run, "json")).unwrap();
-    assert_eq!(document["timelines"]["s1-main"][20]["time"], "18:54:05.269");
+    let last = &document["timelines"]["s1-main"][20];
+    assert!(last["time"] == "18:54:05.269" && last["end_s"] == 5.069, "{last}");
 }
 
 #[test]
