@@ -226,10 +226,13 @@ fn timeline_after(rows: &[u64], lines: &[(f64, f64, u64)]) -> Vec<(u64, Option<f
     run.timeline(&run.record.stages[0]).unwrap().iter().map(read).collect()
 }
 
+/// What is damaged, the rows that are there, the lines as start, end and successes, and the rows that there are to be.
+type OfRows<'a> = (&'a str, &'a [u64], &'a [(f64, f64, u64)], &'a [u64]);
+
 #[test]
 fn rows_that_a_kill_came_before_are_added_once_and_hold_all_that_was_counted() {
     let (first, second) = ((0.0, 5.0, 30), (5.0, 10.0, 20));
-    let cases: [(&str, &[u64], &[(f64, f64, u64)], &[u64]); 7] = [
+    let cases: [OfRows<'_>; 7] = [
         ("it is whole", &[30, 20], &[first, second], &[30, 20]),
         ("the last row", &[30], &[first, second], &[30, 20]),
         ("all rows", &[], &[first, second], &[30, 20]),
