@@ -126,6 +126,11 @@ fn check_work(work: &Work, mistakes: &mut Mistakes) {
     if work.interval.is_zero() {
         mistakes.error(work.span, "the interval is 0", "give a period above 0, e.g. 5 seconds");
     }
+    if !work.histogram {
+        let message =
+            "histogram=false has no effect: the verdict needs the response times, and they cost little";
+        mistakes.warning(work.span, message, "drop it");
+    }
     if work.kind == WorkKind::Normal {
         limits(work, mistakes);
     }

@@ -335,7 +335,7 @@ pub const KEYS: &[Key] = &[
         ValueKind::Bool,
         "true",
         Scope::Work,
-        "false: no response-time histogram and no percentiles.",
+        "Taken for COSBench's sake, no effect: the verdict needs the response times.",
     ),
     outer(
         KeyId::Rate,

@@ -231,7 +231,7 @@ pub struct Work {
     pub load: Load,
     /// It writes or ages a data set: which objects, in which order. Special works only.
     pub pass: Option<Arc<FillPass>>,
-    /// False: no response-time histogram and no percentiles (COSBench `histogram=false`).
+    /// False where COSBench would keep no response times (`histogram=false`). No effect: the verdict needs them.
     pub histogram: bool,
     /// Where a session comes from.
     pub auth: TargetSpec,

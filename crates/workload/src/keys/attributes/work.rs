@@ -78,8 +78,13 @@ pub const WORK: &[AttributeRow] = &[
         "Name of the driver that does the whole work, or a label `key=value` of those that share it.",
     )
     .access(Access::Work(DRIVER)),
-    row(("", "histogram"), ValueKind::Bool, "true", "false: no response-time histogram and no percentiles.")
-        .access(Access::Work(HISTOGRAM)),
+    row(
+        ("", "histogram"),
+        ValueKind::Bool,
+        "true",
+        "Taken for COSBench's sake, no effect: the verdict needs the response times.",
+    )
+    .access(Access::Work(HISTOGRAM)),
     row(
         ("", "rate"),
         ValueKind::Nested("rate"),
