@@ -283,7 +283,7 @@ impl Archive {
 
     /// The history has the line of a run.
     fn has_indexed(&self, record: &RunRecord) -> Result<bool, ArchiveError> {
-        indexed::has_run(&self.root.join(HISTORY), &record.id, &record.name)
+        indexed::has_run(&self.root.join(HISTORY), &record.id, &record.name, record.submitted)
     }
 
     fn lock(&self) -> Result<Lock, ArchiveError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use cosmark_archive::{NewRun, RunState, StageState, StageTables, list};
+use cosmark_archive::{NewRun, RunState, StageState, StageTables, TimeZone, list};
 
 use crate::support::{at, mixed, new_run, open, run_to_the_end, successes, text};
 
@@ -135,6 +135,14 @@ fn numbers_go_on_from_the_index_files_of_cosbench() {
 #[test]
 fn a_run_is_whole_and_indexed_beside_runs_of_cosbench_with_its_number_and_names_in_other_encodings() {
     let (dir, archive) = beside_cosbench();
+    // Of the same number and name, by COSBench: one of another day, and one of a minute before.
+    let history = dir.path().join("run-history.csv");
+    let dates = [
+        "2026-11-19 18:53:50,2026-11-19 18:53:51,2026-11-19 18:54:25",
+        "2026-11-21 18:52:50,2026-11-21 18:52:51,2026-11-21 18:53:25",
+    ];
+    let others = dates.map(|dates| format!("w29,ours,{dates},read,finished,\n")).concat();
+    std::fs::write(&history, [std::fs::read(&history).unwrap(), others.into_bytes()].concat()).unwrap();
     let model = mixed("ours");
     let ops = [successes(1, 1.0, 1), successes(1, 1.0, 1)];
     let run = archive.begin(&NewRun { number: Some(29), ..new_run(&model) }).unwrap();
@@ -144,9 +152,13 @@ fn a_run_is_whole_and_indexed_beside_runs_of_cosbench_with_its_number_and_names_
         let text = String::from_utf8_lossy(&std::fs::read(dir.path().join(name)).unwrap()).into_owned();
         text.lines().filter(|line| line.starts_with(begin)).count()
     };
-    assert_eq!((lines("run-history.csv", "w29,ours,"), lines("run-history.csv", "w29,caf")), (1, 1));
+    assert_eq!((lines("run-history.csv", "w29,ours,"), lines("run-history.csv", "w29,caf")), (3, 1));
+    assert_eq!(lines("run-history.csv", "w29,ours,2026-11-21 18:53:50,"), 1);
     assert_eq!(lines("workloads.csv", "w29-"), 2);
     assert!(archive.take_up_killed(&path, true).unwrap().is_none(), "it is over and whole");
+    // Who looks from another zone finds its line as well.
+    let elsewhere = archive.with_zone(TimeZone::posix("ELSE-5:45").unwrap());
+    assert!(elsewhere.take_up_killed(&path, true).unwrap().is_none());
 }
 
 #[test]
