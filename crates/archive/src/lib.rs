@@ -38,7 +38,7 @@ pub use datasets::{
     DataSet, DataSetFull, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
     note_full, passes_as_begun,
 };
-pub use directory::files::{run_directory, write_whole};
+pub use directory::files::{place_named, run_directory, text_of_name, write_whole};
 pub use directory::fio::{FioRun, NewFio};
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{Claim, FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};

@@ -61,9 +61,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// A directory of a run, whoever made it. Where COSBench did, it is called as its table is.
 fn is_run(directory: &Path) -> bool {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    directory.join(RECORD).is_file()
-        || (directory.join(format!("{name}.csv")).is_file() && CosbenchRun::made(directory))
+    let mut table = directory.file_name().unwrap_or_default().to_owned();
+    table.push(".csv");
+    directory.join(RECORD).is_file() || (directory.join(table).is_file() && CosbenchRun::made(directory))
 }
 
 /// A value as people and programs read it.

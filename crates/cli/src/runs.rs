@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, Run, RunState, baselines, open_run, run_directory, run_numbered};
+use cosmark_archive::{
+    ArchiveError, Run, RunState, baselines, open_run, place_named, run_directory, run_numbered,
+};
 use cosmark_controller::{FaultsPlayed, NodesOfRun};
 
 use crate::address::is_address;
@@ -28,7 +30,12 @@ const NO_RUN: &str = "this is an address, not a run: give the number of a run, w
                       measures a store by its address";
 
 fn look_for(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
-    let direct = PathBuf::from(run);
+    let given = Path::new(run);
+    // What a name in another encoding is shown as names it.
+    let direct = match (given.parent(), given.file_name().and_then(|name| name.to_str())) {
+        (Some(parent), Some(name)) if parent.is_dir() => place_named(parent, name),
+        _ => given.to_owned(),
+    };
     if direct.join("run.json").is_file() || (direct.is_dir() && CosbenchRun::is_at(&direct)) {
         return Ok(direct);
     }
@@ -65,13 +72,13 @@ fn look_for(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
 /// meant: a copied archive may have brought another one.
 fn called(run: &str, runs: &[(u64, String)], archive: &Path) -> Result<PathBuf, Problem> {
     if let Some((_, name)) = runs.iter().find(|(_, name)| name == run) {
-        return Ok(archive.join(name));
+        return Ok(place_named(archive, name));
     }
     let number = number_of(run);
     let mut found: Vec<&str> =
         runs.iter().filter(|(own, _)| number == Some(*own)).map(|(_, name)| name.as_str()).collect();
     let is_run = |name: &&str| {
-        let directory = archive.join(name);
+        let directory = place_named(archive, name);
         directory.join("run.json").is_file() || CosbenchRun::is_at(&directory)
     };
     // A folder without a run takes nothing from one that has.
@@ -83,7 +90,7 @@ fn called(run: &str, runs: &[(u64, String)], archive: &Path) -> Result<PathBuf, 
         [] => Err(Problem::usage(format!(
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
         ))),
-        [name] => Ok(archive.join(name)),
+        [name] => Ok(place_named(archive, name)),
         several => Err(Problem::usage(format!(
             "{} runs in {shown} have the number of {run}: {}; give the name of one of these directories",
             several.len(),
@@ -172,14 +179,14 @@ const MOST_PASSED_OVER: usize = 1000;
 /// asks for the last. Where there is none, the newest.
 fn last(runs: &[(u64, String)], archive: &Path, back: usize) -> Option<PathBuf> {
     let newest = runs.last()?;
-    let is_meant = |(_, name): &&(u64, String)| !never_began(&archive.join(name));
+    let is_meant = |(_, name): &&(u64, String)| !never_began(&place_named(archive, name));
     let most = MOST_PASSED_OVER.saturating_add(back);
     let meant = runs.iter().rev().take(most).filter(is_meant).nth(back);
     let found = meant.or((back == 0).then_some(newest))?;
     if back == 0 && found != newest {
         eprintln!("cosmark: last is w{}: no run after it made load", found.0);
     }
-    Some(archive.join(&found.1))
+    Some(place_named(archive, &found.1))
 }
 
 /// It is over, and none of its stages made load; or it was cut off before it had a record. One that is damaged made load, as far
@@ -201,7 +208,7 @@ fn baseline(name: Option<&str>, archive: &Path) -> Result<PathBuf, Problem> {
         None if all.len() == 1 => all.values().next(),
         None => None,
     };
-    found.map(|directory| archive.join(directory)).ok_or_else(|| {
+    found.map(|directory| place_named(archive, directory)).ok_or_else(|| {
         let names: Vec<&str> = all.keys().map(String::as_str).collect();
         Problem::usage(match (name, names.as_slice()) {
             (_, []) => "there is no baseline; `cosmark baseline RUN` makes one".to_owned(),
@@ -307,6 +314,19 @@ mod tests {
         }
         for (run, name) in [("w3-zzz", "w3-zzz"), ("w3-aaa", "w3-aaa"), ("4", "w4-run"), ("last", "w4-run")] {
             assert_eq!(found(run).unwrap(), name, "{run}");
+        }
+    }
+
+    #[test]
+    fn a_directory_in_another_encoding_is_found_by_its_number_and_as_it_is_shown() {
+        let archive = tempfile::tempdir().unwrap();
+        let own = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"w13-pr\xfcfung");
+        fs::create_dir(archive.path().join(own)).unwrap();
+        fs::write(archive.path().join(own).join("run.json"), "{").unwrap();
+        let shown = "w13-pr\u{fc}fung";
+        let path = archive.path().join(shown);
+        for run in ["w13", "13", "last", shown, path.to_str().unwrap()] {
+            assert_eq!(find(run, archive.path()).unwrap(), archive.path().join(own), "{run}");
         }
     }
 

@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use super::fields::{count, records, shortened};
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
+use crate::directory::files::place_named;
 use crate::regular;
 
 /// Ends of the names of such files.
@@ -73,7 +74,7 @@ pub fn read(
     // The plain file is the one that COSBench wrote.
     candidates.sort_by_key(|file| file.ends_with(".gz"));
     for file in candidates {
-        match read_one(&dir.join(file), stages) {
+        match read_one(&place_named(dir, file), stages) {
             Ok((rows, columns)) if rows > best.0 => best = (rows, columns),
             Ok(_) => {}
             Err(error) => failed = Some(error),

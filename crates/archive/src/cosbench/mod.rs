@@ -29,7 +29,7 @@ pub use workers::WorkerShare;
 
 use crate::ArchiveError;
 use crate::csv::timeline::{TimelineEntry, read_timeline};
-use crate::directory::files::{has_record, read_bounded_bytes, safe_name};
+use crate::directory::files::{has_record, place_named, read_bounded_bytes, safe_name, text_of_name};
 
 /// A larger workload file is not one.
 const MOST_CONFIG_BYTES: u64 = 64 << 20;
@@ -170,7 +170,7 @@ impl CosbenchRun {
         let files = names_in(dir)?;
         let stem = stem_of(dir, &files)?;
         let (id, name) = id_and_name(&stem);
-        let table = results::read(&dir.join(format!("{stem}.csv")))?;
+        let table = results::read(&place_named(dir, &format!("{stem}.csv")))?;
         let drivers = workers::drivers(dir, &files, &stem)?;
         let c4 = !drivers.is_empty() || files.iter().any(|file| workers::is_workers(dir, file));
         let config = dir.join("workload-config.xml");
@@ -210,7 +210,7 @@ impl CosbenchRun {
     /// # Errors
     /// When the file is damaged.
     pub fn timeline(&self, stage: &CosbenchStage) -> Result<Vec<TimelineEntry>, ArchiveError> {
-        let path = self.path.join(format!("{}.csv", safe_name(&stage.id)));
+        let path = place_named(&self.path, &format!("{}.csv", safe_name(&stage.id)));
         if path.is_file() { read_timeline(&path) } else { Ok(Vec::new()) }
     }
 
@@ -230,7 +230,7 @@ impl CosbenchRun {
     pub fn workers(&self, stage: &CosbenchStage) -> Result<Option<Vec<WorkerShare>>, ArchiveError> {
         let file = format!("{}-worker.csv", stage.id);
         if workers::is_workers(&self.path, &file) {
-            workers::read(&self.path.join(file)).map(Some)
+            workers::read(&place_named(&self.path, &file)).map(Some)
         } else {
             Ok(None)
         }
@@ -242,7 +242,7 @@ impl CosbenchRun {
     /// # Errors
     /// When there is no table of such a driver, or it is damaged.
     pub fn tasks(&self, driver: &str) -> Result<Vec<Vec<WorkerShare>>, ArchiveError> {
-        workers::tasks(&self.path.join(format!("{driver}.csv")))
+        workers::tasks(&place_named(&self.path, &format!("{driver}.csv")))
     }
 
     /// All results, with their stage.
@@ -279,7 +279,7 @@ fn names_in(dir: &Path) -> Result<Vec<String>, ArchiveError> {
                 remedy: "give the directory of one run, such as archive/w1-name",
             });
         }
-        names.push(entry.file_name().to_string_lossy().into_owned());
+        names.push(text_of_name(&entry.file_name()));
     }
     names.sort();
     Ok(names)
@@ -292,13 +292,13 @@ fn id_and_name(stem: &str) -> (&str, &str) {
 
 /// `w3-name` of `w3-name.csv`, the result table. A directory that was renamed still has it.
 fn stem_of(dir: &Path, files: &[String]) -> Result<String, ArchiveError> {
-    let own = dir.file_name().map(|name| format!("{}.csv", name.to_string_lossy())).unwrap_or_default();
+    let own = dir.file_name().map(|name| format!("{}.csv", text_of_name(name))).unwrap_or_default();
     let mut candidates: Vec<&String> = files
         .iter()
         .filter(|file| file.ends_with(".csv") && crate::directory::files::number_of(file).is_some())
         .collect();
     candidates.sort_by_key(|file| **file != own);
-    let found = candidates.into_iter().find(|file| results::is_at(&dir.join(file)));
+    let found = candidates.into_iter().find(|file| results::is_at(&place_named(dir, file)));
     found.and_then(|file| file.strip_suffix(".csv")).map(str::to_owned).ok_or_else(|| {
         ArchiveError::Unreadable {
             path: dir.to_owned(),

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::commas::{self, Effort};
 use super::fields::{begins_with, count, mean, number, ratio, records_of};
 use crate::ArchiveError;
+use crate::directory::files::place_named;
 
 const HEAD: &str =
     "Op-Type,Sample-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,Throughput,Bandwidth,Succ-Ratio";
@@ -40,12 +41,13 @@ pub struct WorkerShare {
 
 /// True for a table of workers.
 pub fn is_workers(dir: &Path, file: &str) -> bool {
-    file.ends_with("-worker.csv") && begins_with(&dir.join(file), HEAD)
+    file.ends_with("-worker.csv") && begins_with(&place_named(dir, file), HEAD)
 }
 
 /// Names of the drivers that left a table; `stem` is the name of the result table.
 pub fn drivers(dir: &Path, files: &[String], stem: &str) -> Result<Vec<String>, ArchiveError> {
-    let tables = files.iter().filter(|file| !is_workers(dir, file) && begins_with(&dir.join(file), HEAD));
+    let tables =
+        files.iter().filter(|file| !is_workers(dir, file) && begins_with(&place_named(dir, file), HEAD));
     Ok(tables
         .filter_map(|file| file.strip_suffix(".csv"))
         .filter(|name| *name != stem)

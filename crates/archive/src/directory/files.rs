@@ -1,12 +1,15 @@
 //! Names, locks and whole-file writes on a disk that may be full, read-only, or shared with another process.
 
-use std::fs::{DirEntry, File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use cosmark_workload::safe_name;
 
+use crate::cosbench::fields::latin;
 use crate::{ArchiveError, output, regular};
 
 /// The record of a run, in its directory.
@@ -22,7 +25,7 @@ pub(crate) const MOST_NUMBER: u64 = 1 << 53;
 
 /// Something of the name of the record is in a directory: a link that leads nowhere and a directory, too, which are damage.
 pub(crate) fn has_record(dir: &Path) -> bool {
-    std::fs::symlink_metadata(dir.join(RECORD)).is_ok()
+    fs::symlink_metadata(dir.join(RECORD)).is_ok()
 }
 
 /// `17` of `w17-name`.
@@ -32,11 +35,30 @@ pub(crate) fn number_of(directory: &str) -> Option<u64> {
     number.parse::<u64>().ok().filter(|number| is_number && *number < MOST_NUMBER)
 }
 
+/// The name of a file as text. COSBench names its files as its JVM's locale has it: what is not UTF-8 is taken for ISO 8859-1, as
+/// in its tables.
+#[must_use]
+pub fn text_of_name(name: &OsStr) -> String {
+    name.to_str().map_or_else(|| latin(name.as_bytes()), str::to_owned)
+}
+
+/// Where in `dir` that is what has this name as text, whatever its bytes are: the name in UTF-8 where there is none.
+#[must_use]
+pub fn place_named(dir: &Path, name: &str) -> PathBuf {
+    let plain = dir.join(name);
+    if name.is_ascii() || fs::symlink_metadata(&plain).is_ok() {
+        return plain;
+    }
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut others = entries.map(|entry| entry.file_name()).filter(|own| own.to_str().is_none());
+    others.find(|own| text_of_name(own) == name).map_or(plain, |own| dir.join(own))
+}
+
 /// Number and name of an entry of an archive that is the directory of a run. A link is none, wherever it leads: no run is written
 /// so, and an archive that came from elsewhere could call any directory of this machine one of its own.
 #[must_use]
 pub fn run_directory(entry: &DirEntry) -> Option<(u64, String)> {
-    let name = entry.file_name().to_string_lossy().into_owned();
+    let name = text_of_name(&entry.file_name());
     let number = number_of(&name)?;
     entry.file_type().is_ok_and(|kind| kind.is_dir()).then_some((number, name))
 }
@@ -292,8 +314,6 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

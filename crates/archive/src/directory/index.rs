@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, Histories, LAST_BUCKET_MS};
 use crate::directory::LOCK;
 use crate::directory::files::{
-    Lock, RECORD, has_record, number_of, read_bounded, run_directory, write_whole,
+    Lock, RECORD, has_record, number_of, read_bounded, run_directory, text_of_name, write_whole,
 };
 use crate::directory::reader::{WORKLOAD, read_record};
 use crate::directory::target::target_of;
@@ -141,6 +141,7 @@ struct BaselineFile {
 /// A folder that has the name of a run.
 struct Place {
     number: u64,
+    path: PathBuf,
     directory: String,
     /// What is said of a link instead of reading it.
     link: Option<RunOverview>,
@@ -167,20 +168,20 @@ pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), Arc
     let all = older.len();
     let mut wanted = older.split_off(all.saturating_sub(most));
     for place in wanted.iter_mut().filter(|place| place.link.is_none()) {
-        place.stamp = stamp(&root.join(&place.directory).join(RECORD));
+        place.stamp = stamp(&place.path.join(RECORD));
     }
     let histories = histories_of(root, &wanted);
+    let paths: Vec<PathBuf> = wanted.iter().map(|place| place.path.clone()).collect();
     let mut index = read_index(root);
     let mut runs = Vec::new();
     let mut read = Vec::new();
     let mut changed = false;
-    for Place { number, directory, link, stamp } in wanted {
+    for Place { number, path, directory, link, stamp } in wanted {
         let known = index.remove(&directory);
         if let Some(link) = link {
             runs.push(link);
             continue;
         }
-        let path = root.join(&directory);
         let Some(stamp) = stamp else {
             runs.push(RunOverview::without_record(number, directory, &path, histories.as_ref()));
             continue;
@@ -202,8 +203,8 @@ pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), Arc
         // The index only saves time: a read-only archive is listed too.
         drop(write_index(root, read));
     }
-    for run in &mut runs {
-        run.add_words_of_users(root, &baselines);
+    for (run, path) in runs.iter_mut().zip(&paths) {
+        run.add_words_of_users(path, &baselines);
     }
     Ok((runs, all))
 }
@@ -213,7 +214,7 @@ pub fn newest(root: &Path, most: usize) -> Result<(Vec<RunOverview>, usize), Arc
 /// # Errors
 /// When it has no name of a run, is a link or not there, or the file of baselines is damaged.
 pub fn overview_of(dir: &Path) -> Result<RunOverview, ArchiveError> {
-    let directory = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let directory = text_of_name(dir.file_name().unwrap_or_default());
     let is_there = fs::symlink_metadata(dir).is_ok_and(|there| there.is_dir());
     let number = number_of(&directory).filter(|_| is_there);
     let number = number.ok_or_else(|| ArchiveError::NotARun { path: dir.to_owned() })?;
@@ -223,7 +224,7 @@ pub fn overview_of(dir: &Path) -> Result<RunOverview, ArchiveError> {
     } else {
         RunOverview::without_record(number, directory, dir, None)
     };
-    run.add_words_of_users(&root, &baselines(&root)?);
+    run.add_words_of_users(dir, &baselines(&root)?);
     Ok(run)
 }
 
@@ -233,10 +234,10 @@ fn places(root: &Path) -> Result<Vec<Place>, ArchiveError> {
     for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
         let entry = entry.map_err(ArchiveError::io("read directory", root))?;
         if let Some((number, directory)) = run_directory(&entry) {
-            places.push(Place { number, directory, link: None, stamp: None });
+            places.push(Place { number, path: entry.path(), directory, link: None, stamp: None });
         } else if let Some(link) = RunOverview::of_a_link(&entry) {
             let (number, directory) = (link.number, link.directory.clone());
-            places.push(Place { number, directory, link: Some(link), stamp: None });
+            places.push(Place { number, path: entry.path(), directory, link: Some(link), stamp: None });
         }
     }
     places.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
@@ -246,7 +247,7 @@ fn places(root: &Path) -> Result<Vec<Place>, ArchiveError> {
 /// What the history of the archive says of those that COSBench made.
 fn histories_of(root: &Path, places: &[Place]) -> Option<Histories> {
     let bare = places.iter().filter(|place| place.link.is_none() && place.stamp.is_none());
-    Histories::of(root, bare.filter_map(|place| CosbenchRun::named_in(&root.join(&place.directory))))
+    Histories::of(root, bare.filter_map(|place| CosbenchRun::named_in(&place.path)))
 }
 
 /// What a file is now, a link as well; `None` when it is not there.
@@ -326,15 +327,15 @@ impl RunOverview {
     }
 
     /// Its tags, and whether it is the baseline of its workload.
-    fn add_words_of_users(&mut self, root: &Path, baselines: &BTreeMap<String, String>) {
-        let path = Some(root.join(&self.directory)).filter(|path| regular::is_no_link(path));
-        self.tags = path.and_then(|path| tags(&path).ok()).unwrap_or_default();
+    fn add_words_of_users(&mut self, path: &Path, baselines: &BTreeMap<String, String>) {
+        let path = Some(path).filter(|path| regular::is_no_link(path));
+        self.tags = path.and_then(|path| tags(path).ok()).unwrap_or_default();
         self.baseline = baselines.get(&self.name) == Some(&self.directory);
     }
 
     /// A link that has the name of a run. What is behind it may be anything of this machine, so nothing of it is read.
     fn of_a_link(entry: &DirEntry) -> Option<Self> {
-        let directory = entry.file_name().to_string_lossy().into_owned();
+        let directory = text_of_name(&entry.file_name());
         let number = number_of(&directory)?;
         let problem =
             "a link: an archive is read without following any; name the directory of the run itself";
@@ -548,8 +549,7 @@ pub fn baselines(root: &Path) -> Result<BTreeMap<String, String>, ArchiveError> 
 /// When the file is damaged or cannot be written.
 pub fn set_baseline(dir: &Path, name: &str, set: bool) -> Result<Option<String>, ArchiveError> {
     let dir = fs::canonicalize(dir).map_err(ArchiveError::io("read", dir))?;
-    let (root, directory) =
-        (root_of(&dir), dir.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let (root, directory) = (root_of(&dir), text_of_name(dir.file_name().unwrap_or_default()));
     let lock = Lock::take(&root.join(LOCK))?;
     let path = root.join(BASELINES);
     let mut file: BaselineFile = read_small(&path)?;

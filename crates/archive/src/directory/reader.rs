@@ -193,7 +193,7 @@ impl Run {
     /// # Errors
     /// When the file is damaged, or is missing in a run of ours: COSBench leaves none of some stages.
     pub fn timeline(&self, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ArchiveError> {
-        let path = self.path.join(format!("{}.csv", files::safe_name(&stage.id)));
+        let path = files::place_named(&self.path, &format!("{}.csv", files::safe_name(&stage.id)));
         if self.record.made_by.is_some() && !path.exists() { Ok(Vec::new()) } else { read_timeline(&path) }
     }
 
@@ -202,7 +202,7 @@ impl Run {
     /// # Errors
     /// When the file cannot be read.
     pub fn timeline_text(&self, stage: &StageRecord) -> Result<Vec<u8>, ArchiveError> {
-        let path = self.path.join(format!("{}.csv", files::safe_name(&stage.id)));
+        let path = files::place_named(&self.path, &format!("{}.csv", files::safe_name(&stage.id)));
         if path.exists() {
             regular::read(&path).map_err(ArchiveError::io("read", &path))
         } else {

@@ -1,6 +1,8 @@
 //! Archives that COSBench wrote, read back.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::{CosbenchRun, CosbenchStage, LAST_BUCKET_MS, Variant};
@@ -484,6 +486,38 @@ fn names_in_the_encoding_of_the_controllers_machine_stay_readable() {
     assert_eq!(names, ["read", "write", "l\u{f6}schen", "list"]);
     // What stands for a control there gives no order to a terminal.
     assert_eq!(run.config_xml.unwrap(), "<workload name=\"m\u{e4}in\u{fffd}\"/>");
+}
+
+#[test]
+fn files_and_directories_in_the_encoding_of_the_controllers_machine_are_found() {
+    let (home, from) = copied("w3-mock-full");
+    let dir = home.path().join(OsStr::from_bytes(b"w3-pr\xfcfung"));
+    fs::rename(&from, &dir).unwrap();
+    for end in [".csv", "-rt-histogram.csv"] {
+        let table = dir.join(format!("w3-mock-full{end}"));
+        let text = fs::read_to_string(&table).unwrap().replace("s3-main", "s3-m\u{e4}in");
+        let bytes: Vec<u8> = text.chars().map(|sign| u8::try_from(u32::from(sign)).unwrap()).collect();
+        let name = [&b"w3-pr\xfcfung"[..], end.as_bytes()].concat();
+        fs::write(dir.join(OsStr::from_bytes(&name)), bytes).unwrap();
+        fs::remove_file(table).unwrap();
+    }
+    fs::rename(dir.join("s3-main.csv"), dir.join(OsStr::from_bytes(b"s3-m\xe4in.csv"))).unwrap();
+    let listed = cosmark_archive::overview(home.path()).unwrap().remove(0);
+    assert_eq!((listed.name.as_str(), &listed.problem), ("pr\u{fc}fung", &None), "{listed:?}");
+    let place = cosmark_archive::place_named(home.path(), &listed.directory);
+    assert_eq!(place, dir);
+    assert_eq!(cosmark_archive::overview_of(&dir).unwrap(), listed);
+    let (run, expected) =
+        (CosbenchRun::open(&place).unwrap(), CosbenchRun::open(&kept("w3-mock-full")).unwrap());
+    assert_eq!((run.id.as_str(), run.name.as_str()), ("w3", "pr\u{fc}fung"));
+    assert_eq!(run.stages[2].id, "s3-m\u{e4}in");
+    assert_eq!(run.histogram().unwrap().len(), expected.histogram().unwrap().len());
+    let timeline = expected.timeline(&expected.stages[2]).unwrap();
+    assert!(!timeline.is_empty());
+    assert_eq!(run.timeline(&run.stages[2]).unwrap(), timeline);
+    let opened = cosmark_archive::open_run(&place).unwrap();
+    assert_eq!(opened.timeline(&opened.record.stages[2]).unwrap(), timeline);
+    assert!(!opened.timeline_text(&opened.record.stages[2]).unwrap().is_empty());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use cosmark_archive::{baselines, open_run, set_baseline};
+use cosmark_archive::{baselines, open_run, set_baseline, text_of_name};
 
 use crate::args::BaselineArgs;
 use crate::exit::{Exit, Outcome, Problem};
@@ -36,7 +36,7 @@ pub fn run(args: &BaselineArgs) -> Outcome {
     let path = find(run, &args.archive)?;
     let name = open_run(&path)?.record.name;
     let before = set_baseline(&path, &name, !args.remove)?;
-    let directory = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let directory = path.file_name().map(text_of_name).unwrap_or_default();
     match (args.remove, before) {
         (false, Some(before)) if before != directory => println!("{name}: {directory} (before: {before})"),
         (false, _) => println!("{name}: {directory}"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cosmark_archive::{RunState, baselines};
+use cosmark_archive::{RunState, baselines, text_of_name};
 use cosmark_verdict::open_judged;
 
 use crate::args::ShowArgs;
@@ -48,7 +48,7 @@ pub fn run(args: &ShowArgs) -> Outcome {
 
 /// True for the run that others of its workload are compared with.
 fn is_baseline(path: &Path, name: &str) -> Result<bool, Problem> {
-    let directory = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let directory = path.file_name().map(text_of_name);
     let all = baselines(&path.join(".."))?;
     Ok(directory.is_some() && all.get(name) == directory.as_ref())
 }

@@ -29,6 +29,9 @@ fn foreign(directory: &Path) {
 fn a_run_that_cosbench_made_opens_in_the_console_without_its_secrets() {
     let dir = tempfile::tempdir().unwrap();
     foreign(dir.path());
+    // A name in the encoding of another machine.
+    let table = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"s9-pr\xfcf.csv");
+    fs::write(dir.path().join("archive/w3-mock-full").join(table), "a table\n").unwrap();
     let c = Controller::start(dir.path());
     let run = c.get("runs/w3");
     assert_eq!((&run["state"], &run["stages"]), (&"finished".into(), &6.into()), "{run:#}");
@@ -50,6 +53,9 @@ fn a_run_that_cosbench_made_opens_in_the_console_without_its_secrets() {
         names.contains(&"w3-mock-full.csv") && names.iter().all(|name| name.contains(".csv")),
         "{names:?}"
     );
+    assert!(names.contains(&"s9-pr\u{fc}f.csv"), "{names:?}");
+    let (status, text) = c.with_token(&c.token, &[], "/api/v1/runs/w3/files/s9-pr%C3%BCf.csv");
+    assert!(status == 200 && text.contains("a table"), "{status}: {text}");
     assert_eq!(c.with_token(&c.token, &[], "/api/v1/runs/w3/files/workload-config.xml").0, 404);
     let source = c.get("runs/w3/source");
     assert!(source["yaml"].as_str().unwrap().contains("mock-full"), "{source:#}");

@@ -2,6 +2,7 @@
 
 use cosmark_archive::{
     Check, CheckStatus, DriversRecord, OperationResult, Overall, Run, RunRecord, RunState, Verdict,
+    text_of_name,
 };
 
 use cosmark_metrics::PartResult;
@@ -29,7 +30,7 @@ pub fn run_facts(run: &Run) -> RunFacts {
         cpus: record.host.cpus,
         kernel: record.host.kernel.clone(),
         drivers: record.drivers.as_ref().map(drivers_text),
-        directory: run.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        directory: run.path.file_name().map(text_of_name).unwrap_or_default(),
     }
 }
 

@@ -2,13 +2,13 @@
 //! name that is not in it is not opened.
 
 use std::io::{Read, Write};
-use std::path::{Path as FsPath, PathBuf};
+use std::path::Path as FsPath;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cosmark_archive::{last_lines, open_file};
+use cosmark_archive::{last_lines, open_file, place_named, text_of_name};
 use cosmark_report::export::Format;
 use cosmark_report::plot::{KINDS, Picture, PlotRun, Sheet, Wishes, named, pictures};
 use cosmark_report::{ReportError, data as report_data, html};
@@ -93,7 +93,7 @@ fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {
             |cause: std::io::Error| No::internal(format!("cannot read {}: {cause}", directory.display()));
         for entry in std::fs::read_dir(&directory).map_err(fail)? {
             let entry = entry.map_err(fail)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = text_of_name(&entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };
             let shown = format!("{prefix}{name}");
             if name.starts_with('.') || found.len() >= MOST_FILES || (foreign && !is_table(&name)) {
@@ -131,7 +131,7 @@ pub async fn one(
         let file = found.ok_or_else(|| {
             No::unknown(format!("{id} has no such file; GET /api/v1/runs/{id}/files lists them"))
         })?;
-        Ok((dir.join(&file.name), file.bytes))
+        Ok((place_named(&dir, &file.name), file.bytes))
     })
     .await?;
     let file_name = name.rsplit('/').next().unwrap_or_default();
@@ -229,12 +229,12 @@ pub async fn archive(State(app): State<Shared>, Path(id): Path<String>) -> Resul
         Ok((dir, files))
     })
     .await?;
-    let stem = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = dir.file_name().map(text_of_name).unwrap_or_default();
     let headers = attachment(&format!("{stem}.tar.gz"), "application/gzip");
     let body = stream_of(move |out| {
         let mut tar = tar::Builder::new(GzEncoder::new(out, Compression::fast()));
         for file in files {
-            let path: PathBuf = dir.join(&file.name);
+            let path = place_named(&dir, &file.name);
             let Ok(open) = open_file(&path) else { continue };
             let mut head = tar::Header::new_gnu();
             head.set_metadata(&open.metadata()?);
