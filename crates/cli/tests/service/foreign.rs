@@ -84,6 +84,39 @@ fn a_run_that_cosbench_made_opens_in_the_console_without_its_secrets() {
 }
 
 #[test]
+fn a_number_that_two_runs_have_is_answered_with_the_names_of_their_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    foreign(dir.path());
+    let archive = dir.path().join("archive");
+    // A folder without a run takes nothing from one that has.
+    fs::create_dir(archive.join("w3-empty")).unwrap();
+    let c = Controller::start(dir.path());
+    assert_eq!(c.get("runs/w3")["name"], "mock-full");
+    // COSBench begins again at 1 where its `.meta` is gone.
+    fs::create_dir(archive.join("w3-again")).unwrap();
+    fs::copy(archive.join("w3-mock-full/w3-mock-full.csv"), archive.join("w3-again/w3-again.csv")).unwrap();
+    for path in ["w3", "w3/record", "w3/data", "w3/files"] {
+        let (status, text) = c.with_token(&c.token, &[], &format!("/api/v1/runs/{path}"));
+        assert!(
+            status == 409
+                && text.contains("2 runs have the number of w3: w3-again, w3-mock-full; ask for one"),
+            "{path}: {text}"
+        );
+    }
+    // Each has the name of its directory for its id, in lists as well.
+    for (id, name) in [("w3-again", "again"), ("w3-mock-full", "mock-full")] {
+        let run = c.get(&format!("runs/{id}"));
+        assert_eq!((&run["id"], &run["name"]), (&id.into(), &name.into()), "{run:#}");
+        assert_eq!(c.get(&format!("runs/{id}/record"))["made_by"], "COSBench 0.4.2");
+        for (list, key) in [("runs", "id"), ("runs?before=w4", "id"), ("matrix", "run")] {
+            let listed = c.get(list);
+            assert!(listed.as_array().unwrap().iter().any(|row| row[key] == id), "{list}: {listed:#}");
+        }
+    }
+    assert_eq!(c.with_token(&c.token, &[], "/api/v1/runs/..%2Farchive%2Fw3-mock-full/record").0, 404);
+}
+
+#[test]
 fn links_in_a_run_of_somebody_else_show_nobody_a_file_of_the_controller() {
     let dir = tempfile::tempdir().unwrap();
     let secret = dir.path().join("secret.txt");

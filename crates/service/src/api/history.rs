@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use cosmark_archive::{ArchiveError, Overall, RunOverview, RunState, Timestamp, overview, remove_run};
+use cosmark_archive::{
+    ArchiveError, Overall, RunOverview, RunState, Timestamp, overview, remove_run, text_of_name,
+};
 use serde::Deserialize;
 
 use super::answer::{Given, Params, blocking, json};
-use super::archived::{directory, number_of};
+use super::archived::{directory, number_in, of_several, own};
 use super::{App, No, Shared};
 use crate::api::types::RunSummary;
 use crate::live::overall_word;
@@ -131,7 +133,7 @@ impl Filter {
     fn read(&self) -> Result<Wanted<'_>, No> {
         let before = match &self.before {
             None => u64::MAX,
-            Some(id) => number_of(id)
+            Some(id) => number_in(id)
                 .ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?,
         };
         let verdicts = VERDICTS.map(|one| (overall_word(one), overall_word(one)));
@@ -171,7 +173,7 @@ impl Wanted<'_> {
             && (!self.baselines || run.baseline)
             && self.since.is_none_or(|since| at.is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| at.is_some_and(|at| at <= until))
-            && number_of(&run.id).is_some_and(|number| number < self.before)
+            && number_in(&run.id).is_some_and(|number| number < self.before)
     }
 
     /// What has no value comes last either way; equal ones are newest first.
@@ -186,7 +188,7 @@ impl Wanted<'_> {
             let of = |text: &Option<String>| text.as_ref()?.parse::<Timestamp>().ok();
             Some((of(&run.ended)?.as_nanosecond() - of(&run.started)?.as_nanosecond()) as f64)
         };
-        let ids = || number_of(&a.id).cmp(&number_of(&b.id));
+        let ids = || number_in(&a.id).cmp(&number_in(&b.id)).then_with(|| b.id.cmp(&a.id));
         let order = match self.sort {
             Sort::Id => way(ids()),
             Sort::Name => texts(&a.name, &b.name),
@@ -284,9 +286,21 @@ pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
     let active = app.queue.active();
     let archive = &app.queue.runner().archive;
     let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
+    let several = of_several(&archived);
     let is_active = |id: &str| active.iter().any(|run| run.id == id);
-    let archived: Vec<RunSummary> =
-        archived.iter().map(|run| summarize(app, run)).filter(|run| !is_active(&run.id)).collect();
+    let own_name = |id: &str| own(app, id)?.file_name().map(text_of_name);
+    let in_list = |run: &RunOverview| {
+        let mut summary = summarize(app, run);
+        let is_another = || own_name(&summary.id).is_some_and(|name| name != run.directory);
+        if is_active(&summary.id) && !is_another() {
+            return None;
+        }
+        if several.contains(&run.number) {
+            summary.id.clone_from(&run.directory);
+        }
+        Some(summary)
+    };
+    let archived: Vec<RunSummary> = archived.iter().filter_map(in_list).collect();
     let mut all: Vec<RunSummary> =
         active.into_iter().chain(archived).filter(|run| wanted.fits(run)).collect();
     all.sort_by(|a, b| wanted.order(a, b));

@@ -13,7 +13,7 @@ use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
 use super::answer::{Body, Given, blocking, json};
-use super::archived::{directory, unknown};
+use super::archived::{directory, number_of, unknown};
 use super::history::summarize;
 use super::text::text_of;
 use super::{App, No, Shared};
@@ -48,7 +48,12 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
             ArchiveError::NotARun { .. } => unknown(&wanted),
             error => No::from(error),
         })?;
-        Ok(summarize(&shared, &run))
+        let mut summary = summarize(&shared, &run);
+        // Who asked by the name of the directory goes on so.
+        if number_of(&wanted).is_none() {
+            summary.id = wanted;
+        }
+        Ok(summary)
     })
     .await?;
     if let Some(entry) = app.queue.submission(id).await.unwrap_or_default() {

@@ -1,5 +1,6 @@
 //! One run from the queue to its end, on a thread of its own.
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -401,10 +402,30 @@ fn drivers_of(entry: &QueueEntry) -> DriversRecord {
     }
 }
 
-/// The directory of the run with this number.
+/// The directory of the run with this number; of several the first.
 #[must_use]
 pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
-    let prefix = format!("w{number}-");
-    let mut found = std::fs::read_dir(archive).ok()?.flatten().filter_map(|entry| run_directory(&entry));
-    found.find(|(_, name)| name.starts_with(&prefix)).map(|(_, name)| archive.join(name))
+    find_runs(archive, number).into_iter().next()
+}
+
+/// The directories with this number, sorted. There are several where an archive was copied into this one, or where COSBench began
+/// again at 1.
+#[must_use]
+pub fn find_runs(archive: &Path, number: u64) -> Vec<PathBuf> {
+    let mut found = runs_in(archive, |own, _| own == number);
+    found.sort();
+    found
+}
+
+/// The directory of the run that is called so.
+#[must_use]
+pub fn find_called(archive: &Path, directory: &str) -> Option<PathBuf> {
+    runs_in(archive, |_, name| name == directory).into_iter().next()
+}
+
+/// Directories of runs whose number and name are such.
+fn runs_in(archive: &Path, fits: impl Fn(u64, &str) -> bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(archive).ok().into_iter().flatten().flatten();
+    let is_meant = |entry: &DirEntry| run_directory(entry).is_some_and(|(number, name)| fits(number, &name));
+    entries.filter(is_meant).map(|entry| entry.path()).collect()
 }
