@@ -148,6 +148,41 @@ fn a_table_that_was_cut_is_warned_of_and_one_with_fewer_stages_is_not() {
 }
 
 #[test]
+fn what_was_asked_for_is_known_of_a_run_that_lacks_its_last_stages_and_not_of_that_of_others() {
+    let whole = table(ALL_READS);
+    let lines = whole.lines().count() - 1;
+    let fewer: String = whole.lines().take(lines).map(|line| format!("{line}\n")).collect();
+    let told = |verdict: &Verdict, words: &str| {
+        verdict.checks.iter().any(|check| check.stage.is_none() && check.message.contains(words))
+    };
+    for table in [fewer.clone(), fewer.replace(",completed,waiting", ",cancelled,waiting")] {
+        let verdict = judged(&table, CONFIG);
+        // The missing objects are the workload's own, which the table alone does not tell.
+        assert_eq!(check(&verdict, "s3-mix", "V13").status, CheckStatus::Fail, "{verdict:#?}");
+        assert!(!told(&verdict, "workload-config.xml") && !told(&verdict, "missing"), "{verdict:#?}");
+    }
+    // Files of two runs in one directory, and no workload at all.
+    let other = CONFIG.replace(r#"name="mix"><work"#, r#"name="blend"><work"#);
+    assert!(!told(&judged(&whole, &other), "workload-config.xml"), "as many, in any encoding of their names");
+    let verdict = judged(&fewer, &other);
+    assert!(told(&verdict, "has 4 stages, and the 3 of the result table are not its first"), "{verdict:#?}");
+    assert!(told(&judged(&whole, "<workload/>"), "cannot be read as a workload"));
+    // The history knows that the run came to its end.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("w55-mix");
+    std::fs::create_dir(&path).unwrap();
+    let date = "2014-05-07 10:00:00";
+    let history = format!("w55,mix,{date},{date},{date},read,finished,processing @ {date}\n");
+    std::fs::write(directory.path().join("run-history.csv"), history).unwrap();
+    std::fs::write(path.join("workload-config.xml"), CONFIG).unwrap();
+    for (table, lacks) in [(&whole, false), (&fewer, true)] {
+        std::fs::write(path.join("w55-mix.csv"), table).unwrap();
+        let verdict = judge_cosbench(&CosbenchRun::open(&path).unwrap());
+        assert_eq!(told(&verdict, "has 3 of its 4 stages"), lacks, "{verdict:#?}");
+    }
+}
+
+#[test]
 fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
     let summed = READS.replace(",720,", ",1692,");
     let found = judged(&table(&summed), CONFIG);

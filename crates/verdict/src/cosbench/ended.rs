@@ -4,6 +4,7 @@
 
 use cosmark_archive::Check;
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
+use cosmark_workload::Workload;
 use cosmark_workload::model::{Stage, WorkKind};
 
 use super::StageView;
@@ -98,6 +99,39 @@ pub fn cut_table(run: &CosbenchRun) -> Option<Check> {
     let message = "the result table ends in the middle of a line: operations and stages that came behind are missing; restore \
                    it from a copy";
     of_row("V9", None, Finding::warn(1.0, 0.0, message)).filter(|_| run.is_cut)
+}
+
+/// Whether the configuration beside the results is theirs: the stages of the table are its first ones. The table of a run that
+/// somebody ended lacks those that never began.
+pub fn is_of(workload: &Workload, run: &CosbenchRun) -> bool {
+    let (planned, all) = (&workload.stages, &run.stages);
+    let is_begin = || all.iter().zip(planned).all(|(stage, plan)| stage.name == plan.name);
+    planned.len() == all.len() || (planned.len() > all.len() && is_begin())
+}
+
+/// Of a configuration beside the results that is not theirs, and of results that lack its last stages although the run came to its
+/// end.
+pub fn other_stages(run: &CosbenchRun, asked: Option<&Workload>) -> Option<Check> {
+    run.config_xml.as_ref()?;
+    let has = run.stages.len();
+    let is_finished = || run.history.as_ref().is_some_and(|history| history.state == "finished");
+    let message = match asked {
+        None => {
+            "workload-config.xml cannot be read as a workload: what was asked for is not known".to_owned()
+        }
+        Some(workload) if !is_of(workload, run) => format!(
+            "workload-config.xml has {} stages, and the {has} of the result table are not its first: it is that of another run, \
+             and what was asked for is not known",
+            workload.stages.len()
+        ),
+        Some(workload) if workload.stages.len() > has && is_finished() => format!(
+            "the run was finished, and the result table has {has} of its {} stages: those that came behind are missing; \
+             restore it from a copy",
+            workload.stages.len()
+        ),
+        Some(_) => return None,
+    };
+    of_row("V9", None, Finding::warn(1.0, 0.0, message))
 }
 
 /// The length of a stage that did not come to its end.

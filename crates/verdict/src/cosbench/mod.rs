@@ -93,11 +93,12 @@ impl StageView<'_> {
 /// All that can be said.
 #[must_use]
 pub fn judge_cosbench(run: &CosbenchRun) -> Verdict {
-    let workload = run
+    let asked = run
         .config_xml
         .as_deref()
-        .and_then(|text| parse_what_is_there(text, Format::Xml, &Environment::default()).0)
-        .filter(|workload| workload.stages.len() == run.stages.len());
+        .and_then(|text| parse_what_is_there(text, Format::Xml, &Environment::default()).0);
+    let other_stages = ended::other_stages(run, asked.as_ref());
+    let workload = asked.filter(|workload| ended::is_of(workload, run));
     let mut found = Vec::new();
     let mut any = false;
     for (index, stage) in run.stages.iter().enumerate() {
@@ -127,6 +128,7 @@ pub fn judge_cosbench(run: &CosbenchRun) -> Verdict {
         found.extend(ended::nothing_measured(run));
     }
     found.extend(ended::cut_table(run));
+    found.extend(other_stages);
     verdict_of(found)
 }
 
