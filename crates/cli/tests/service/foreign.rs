@@ -193,6 +193,14 @@ fn scripts_of_this_machine_need_no_login_where_the_operator_says_so_and_nobody_e
     // What COSBench's own script says where nobody gave it a login.
     let usual = format!("{submit}?username=anonymous&password=cosbench");
     assert_eq!(plain(&["-F", &form], &usual).1, "Accepted with ID: w2\n");
+    // And by the header, more often than wrong logins of one address are taken.
+    let header = ["-u", "anonymous:cosbench"];
+    for _ in 0..12 {
+        let (status, said) = plain(&header, "/controller/cli/index.action");
+        assert!(status == 200 && said.contains("Active Workloads"), "{status}: {said}");
+    }
+    assert_eq!(plain(&["-u", "anonymous:other"], "/controller/cli/index.action").0, 401);
+    assert_eq!(plain(&["-u", "me:cosbench"], "/controller/cli/index.action").0, 401);
     c.wait_for("w2", &["finished"]);
     assert!(plain(&[], "/controller/cli/workload.action?id=w2").1.ends_with("\tFINISHED\n"));
     // Pages, proxies, other names of this machine and wrong logins are not taken for it; our own interface stays closed.
@@ -207,6 +215,8 @@ fn scripts_of_this_machine_need_no_login_where_the_operator_says_so_and_nobody_e
     ] {
         assert_eq!(plain(&["-H", header, "-F", &form], submit).0, 401, "{header}");
     }
+    let usual = ["-u", "anonymous:cosbench", "-H", "Origin: http://evil.example"];
+    assert_eq!(plain(&usual, "/controller/cli/index.action").0, 401);
     assert_eq!(plain(&[], "/controller/cli/index.action?username=me&password=wrong").0, 401);
     assert_eq!(plain(&[], "/api/v1/runs").0, 401);
     drop(c);

@@ -331,11 +331,16 @@ pub fn bearer(headers: &HeaderMap) -> Option<String> {
     if scheme.eq_ignore_ascii_case("bearer") {
         return Some(rest.trim().to_owned());
     }
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
+    basic(headers).map(|(_, password)| password)
+}
+
+/// Name and password of `Authorization: Basic` (RFC 7617).
+#[must_use]
+pub fn basic(headers: &HeaderMap) -> Option<(String, String)> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (_, rest) = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))?;
     let pair = String::from_utf8(BASE64.decode(rest.trim().as_ref()).ok()?).ok()?;
-    Some(pair.split_once(':')?.1.to_owned())
+    pair.split_once(':').map(|(name, password)| (name.to_owned(), password.to_owned()))
 }
 
 fn cookie(headers: &HeaderMap) -> Option<String> {
