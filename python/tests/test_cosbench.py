@@ -321,6 +321,7 @@ def test_a_result_table_is_what_the_program_takes_for_one(tmp_path: Path) -> Non
         "w14-order/w14-order.csv": head.replace("Op-Type,Op-Count", "Op-Count,Op-Type"),
         "w15-older/w15-older.csv": f"Op-Type,{COLUMNS}",
         "w16-link/w16-link.csv": None,
+        "w17-quoted/w17-quoted.csv": '"' + head.replace(",", '","') + '"',
     }
     for name, first in heads.items():
         file = tmp_path / name
@@ -334,7 +335,8 @@ def test_a_result_table_is_what_the_program_takes_for_one(tmp_path: Path) -> Non
     program = {Path(one["path"]).name for one in runs if "neither run.json nor" not in str(one["error"])}
     places = {name.partition("/")[0] for name in heads}
     assert {place for place in places if cosbench.is_at(tmp_path / place)} == program
-    assert program == {f"w{name}" for name in ("1-plain", "2-mark", "3-fork", "4-renamed", "5-lead", "15-older")}
+    found = ("1-plain", "2-mark", "3-fork", "4-renamed", "5-lead", "15-older", "17-quoted")
+    assert program == {f"w{name}" for name in found}
 
 
 def test_a_run_of_cosbench_that_never_made_load_is_not_the_last_one(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def _head_of(file: Path) -> bytes:
             first = table.read(len(_MARK) + _MOST_HEAD)
     except OSError:
         return b""
-    # Some editors put a mark before the first sign.
-    return (first[len(_MARK) :] if first.startswith(_MARK) else first).split(b"\n")[0]
+    # Some editors put a mark before the first sign, and spreadsheets quotes around each cell.
+    return (first[len(_MARK) :] if first.startswith(_MARK) else first).split(b"\n")[0].replace(b'"', b"")
 
 
 def _is_table(head: bytes) -> bool:

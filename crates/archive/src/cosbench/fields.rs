@@ -157,10 +157,12 @@ pub fn records_of(
 
 /// True when the file begins with this text, with or without the mark that some editors put before it.
 pub fn begins_with(path: &Path, head: &str) -> bool {
-    head_of(path, head.len()).is_some_and(|line| line.starts_with(head))
+    // With room for quotes around each of its names.
+    head_of(path, 2 * head.len()).is_some_and(|line| line.starts_with(head))
 }
 
-/// The first line of a file, no more than its first `most` bytes, without such a mark; `None` of what is no file to read.
+/// The first line of a file, no more than its first `most` bytes, without such a mark and the quotes that a spreadsheet puts around
+/// each cell; `None` of what is no file to read.
 pub fn head_of(path: &Path, most: usize) -> Option<String> {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     let mut bytes = Vec::new();
@@ -168,7 +170,7 @@ pub fn head_of(path: &Path, most: usize) -> Option<String> {
     file.take((MARK.len() + most) as u64).read_to_end(&mut bytes).ok()?;
     let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    Some(String::from_utf8_lossy(line).into_owned())
+    Some(String::from_utf8_lossy(line).replace('"', ""))
 }
 
 /// A count; `N/A` is 0.

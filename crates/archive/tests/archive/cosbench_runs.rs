@@ -542,6 +542,33 @@ fn a_table_that_ends_in_the_middle_of_a_line_says_so() {
 }
 
 #[test]
+fn a_table_that_a_spreadsheet_quoted_is_the_same_run() {
+    for name in ["w3-mock-full", "w7-c4"] {
+        let (_home, dir) = copied(name);
+        let expected = CosbenchRun::open(&dir).unwrap();
+        let quoted = |line: &str| {
+            let cells: Vec<String> = line.split(',').map(|cell| format!("\"{cell}\"")).collect();
+            cells.join(",") + "\n"
+        };
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "csv") {
+                let text = fs::read_to_string(&path).unwrap();
+                fs::write(&path, text.lines().map(quoted).collect::<String>()).unwrap();
+            }
+        }
+        let run = CosbenchRun::open(&dir).unwrap();
+        assert_eq!((&run.stages, run.variant), (&expected.stages, expected.variant), "{name}");
+        assert_eq!(run.drivers, expected.drivers, "{name}");
+        assert_eq!(run.record().stages, expected.record().stages, "{name}");
+        let timelines = |run: &CosbenchRun| {
+            run.stages.iter().map(|stage| run.timeline(stage).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(timelines(&run), timelines(&CosbenchRun::open(&kept(name)).unwrap()), "{name}");
+    }
+}
+
+#[test]
 fn a_mean_below_nothing_is_unknown_and_hides_no_other_figure() {
     let (_home, dir) = copied("w3-mock-full");
     let table = dir.join("w3-mock-full.csv");
