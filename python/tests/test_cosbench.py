@@ -355,6 +355,29 @@ def test_a_run_of_cosbench_that_never_made_load_is_not_the_last_one(tmp_path: Pa
         cosmark.open("last", home)
 
 
+def test_a_number_that_two_runs_have_opens_neither_of_them(tmp_path: Path) -> None:
+    home = _kept(tmp_path / "archive", "w3-mock-full", "w2-delay-test")
+    # A folder without a run takes nothing from one that has.
+    (home / "w3-empty").mkdir()
+    assert cosmark.open(3, home).name == "mock-full"
+    # COSBench begins again at 1 where its .meta is gone.
+    shutil.copytree(home / "w3-mock-full", home / "w3-again")
+    for number in (3, "w3", "3", home / "w3"):
+        with pytest.raises(CosmarkError, match="2 runs in .*: w3-again, w3-mock-full; give the name of one of these"):
+            cosmark.open(number, home)
+    assert cosmark.open("w3-mock-full", home).id == "w3" and cosmark.open("w2", home).id == "w2"
+
+
+def test_a_directory_in_another_encoding_is_opened_by_its_number_and_as_it_is_shown(tmp_path: Path) -> None:
+    home = _kept(tmp_path / "archive", "w3-mock-full")
+    latin = os.fsencode(home) + b"/w3-pr\xfcfung"
+    os.rename(os.fsencode(home / "w3-mock-full"), latin)
+    for given in (3, "last", "w3-prüfung", home / "w3-prüfung"):
+        run = cosmark.open(given, home)
+        assert os.fsencode(run.path) == latin and run.id == "w3" and run.stages
+    assert [run.id for run in cosmark.runs(home)] == ["w3"]
+
+
 def test_failures_and_times_of_day_are_worked_out_as_by_the_program() -> None:
     row = {"count": 2, "success_ratio": 0.8}
     assert cosbench.series([{"time": "10:00:00", "operations": [row]}], 0)[0]["failures"] == 1, "a half goes up"

@@ -7,10 +7,10 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from .errors import CosmarkError
-from .files import number_of, open_file
+from .files import as_text, number_of, open_file
 
 #: Columns of a series out of a timeline of COSBench, which has no percentiles.
 COLUMNS = (
@@ -96,7 +96,7 @@ def record_text(path: Path) -> str:
         return record_and_timelines(path)
     except CosmarkError:
         # A timeline that is damaged takes nothing from the results.
-        return _answer(path, _WHY, "show", str(path), "--json")
+        return _answer(path, _WHY, "show", _argument(path), "--json")
 
 
 def record_and_timelines(path: Path) -> str:
@@ -106,14 +106,20 @@ def record_and_timelines(path: Path) -> str:
 
 def exported(path: Path, why: str) -> str:
     """The record of a run as the program reads it; ``why`` it is asked stands in the error where it cannot be."""
-    return _answer(path, why, "export", str(path), "--format", "json")
+    return _answer(path, why, "export", _argument(path), "--format", "json")
 
 
-def _answer(path: Path, why: str, *question: str) -> str:
+def _argument(path: Path) -> Union[str, bytes]:
+    """A directory for the program, which takes UTF-8 and finds what is none by the name that it shows."""
+    shown = as_text(path.name).encode("utf-8")
+    return str(path) if os.fsencode(path.name) == shown else os.path.join(os.fsencode(path.parent), shown)
+
+
+def _answer(path: Path, why: str, question: str, *rest: Union[str, bytes]) -> str:
     from .program import binary
 
     try:
-        command = [str(binary()), *question]
+        command: List[Union[str, bytes]] = [str(binary()), question, *rest]
         # UTF-8 in whatever locale this is.
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
@@ -122,7 +128,7 @@ def _answer(path: Path, why: str, *question: str) -> str:
         raise CosmarkError(f"{path} {why}: {cause}") from None
     if done.returncode != 0:
         said = done.stderr.strip().removeprefix("cosmark: ")
-        raise CosmarkError(said or f"cosmark {question[0]} of {path} ended with exit code {done.returncode}")
+        raise CosmarkError(said or f"cosmark {question} of {path} ended with exit code {done.returncode}")
     return done.stdout
 
 

@@ -34,6 +34,18 @@ def number_of(directory: str) -> Optional[int]:
     return number if number < _MOST_NUMBER else None
 
 
+def as_text(name: str) -> str:
+    """The name of a file as it is shown: what is no UTF-8 is taken for ISO 8859-1, as by the program."""
+    try:
+        raw = os.fsencode(name)
+    except UnicodeEncodeError:
+        return name
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return re.sub("[\x80-\x9f]", "\ufffd", raw.decode("latin-1"))
+
+
 def read_text(path: Path) -> str:
     """The text of a file, UTF-8; line ends are as they are on the disk, but for ``\\r\\n``.
 

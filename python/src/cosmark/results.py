@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from . import cosbench
 from .errors import CosmarkError
-from .files import is_run_directory, number_of, read_text
+from .files import as_text, is_run_directory, number_of, read_text
 from .frames import Parquet
 from .hlog import PHASES, Histogram, HistogramLog
 from .table import Table
@@ -941,9 +941,16 @@ def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
             raise CosmarkError(f"no run {run} in {root}: fewer runs than that made load")
         return root / meant
     digits = re.fullmatch(r"w?(\d+)", name)
-    for number, directory in have:
-        if directory == name or (digits and number == int(digits.group(1))):
-            return root / directory
+    named = [directory for _, directory in have if as_text(directory) == as_text(name)]
+    meant_by = named[:1] or [directory for number, directory in have if digits and number == int(digits.group(1))]
+    if len(meant_by) > 1:
+        # A folder without a run takes nothing from one that has.
+        meant_by = [directory for directory in meant_by if _has_run(root / directory)] or meant_by
+    if len(meant_by) > 1:
+        several = f"{len(meant_by)} runs in {root} have the number of {name}: {', '.join(map(as_text, meant_by))}"
+        raise CosmarkError(f"{several}; give the name of one of these directories")
+    if meant_by:
+        return root / meant_by[0]
     shown = ", ".join(directory for _, directory in have[-5:]) or "no runs at all"
     raise CosmarkError(f"no run {run} in {root}; the newest there: {shown}")
 
@@ -962,6 +969,11 @@ def as_runs(runs: Union[RunLike, Sequence[RunLike]]) -> List[Run]:
     if isinstance(runs, (Run, str, int, os.PathLike)):
         return [as_run(runs)]
     return [as_run(one) for one in runs]
+
+
+def _has_run(path: Path) -> bool:
+    """Of ours or of COSBench."""
+    return (path / "run.json").is_file() or cosbench.is_at(path)
 
 
 def _never_began(path: Path) -> bool:
