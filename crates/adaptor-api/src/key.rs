@@ -172,6 +172,18 @@ impl KeyKind {
     }
 }
 
+/// So much of a value that is refused as is repeated: what stands before an @ may be a login, and what follows the address in an
+/// address the signature of a link.
+fn shown_of(kind: KeyKind, value: &str) -> String {
+    if value.contains('@') {
+        return "***".to_owned();
+    }
+    match value.find(['?', '#']).filter(|_| matches!(kind, KeyKind::Url | KeyKind::Host)) {
+        Some(at) => format!("{}***", value.get(..=at).unwrap_or_default()),
+        None => value.to_owned(),
+    }
+}
+
 /// Something wrong with one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyProblem {
@@ -239,8 +251,8 @@ impl Settings {
                 Ok(()) => given[at] = Some(value.to_owned()),
                 Err(_) if value.is_empty() => given[at] = None,
                 Err(expected) => {
-                    // What stands before an @ may be a login.
-                    let shown = if keys[at].secret || value.contains('@') { "***" } else { value };
+                    let shown =
+                        if keys[at].secret { "***".to_owned() } else { shown_of(keys[at].kind, value) };
                     let message = format!("`{name}={shown}`: {expected}");
                     problems.push(KeyProblem { entry, fatal: true, message, hint: None });
                 }
@@ -455,6 +467,9 @@ mod tests {
             ("proxyhost", "proxy/path"),
             ("proxyhost", "a proxy"),
             ("endpoint", "user:word77@store"),
+            ("endpoint", "store/v1?temp_url_sig=word77"),
+            ("endpoint", "ftp://store#word77"),
+            ("proxyhost", "proxy?word77"),
         ] {
             let (settings, problems) = Settings::parse(HOSTS, [(key, value)]);
             assert!(

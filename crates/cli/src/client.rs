@@ -75,7 +75,9 @@ impl Client {
         if text.contains('@') {
             return Err(Problem::usage(LOGIN_IN_ADDRESS));
         }
-        let bad = || Problem::usage(format!("--controller {text}: give a URL such as {USUAL}"));
+        // The query of an address may hold a token.
+        let shown = text.split(['?', '#']).next().unwrap_or_default();
+        let bad = || Problem::usage(format!("--controller {shown}: give a URL such as {USUAL}"));
         let mut url = Url::parse(&text).map_err(|_| bad())?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(bad());
@@ -388,6 +390,15 @@ mod tests {
             let args = ClientArgs { controller, token_file: None, ca: None, state_dir: None };
             let said = Client::new(&args).err().unwrap().to_string();
             assert!(said.contains("COSMARK_TOKEN") && !said.contains("hunter2"), "{said}");
+        }
+        for address in ["ftp://bench/?token=hunter2", "http://bench:99999#hunter2", "bench?hunter2"] {
+            let controller = Some(address.to_owned());
+            let args = ClientArgs { controller, token_file: None, ca: None, state_dir: None };
+            let said = Client::new(&args).err().unwrap().to_string();
+            assert!(
+                said.contains("bench") && said.contains("give a URL") && !said.contains("hunter2"),
+                "{said}"
+            );
         }
     }
 

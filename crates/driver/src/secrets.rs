@@ -502,19 +502,22 @@ mod tests {
 
     #[test]
     fn a_token_in_an_address_of_a_machine_is_hidden_like_a_login() {
-        let source = "name: n\nstorage: {type: s3}\nnodes:\n  - {name: a, type: prometheus, url: 'http://u:word@h/m?x=1&token=t0ken'}\n\
+        let source = "name: n\nstorage: {type: s3, endpoint: 'http://h/v1?temp_url_sig=51gned&x=1'}\n\
+                      nodes:\n  - {name: a, type: prometheus, url: 'http://u:word@h/m?x=1&token=t0ken'}\n\
                       stages:\n  - name: s\n    works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]\n";
         let format = Format::detect("w.yaml", source);
         let read = parse_what_is_there(source, format, &Environment::default()).0.unwrap();
         let shown = hide_in_source(&STORES, source, "w.yaml", &read);
         assert!(shown.contains("url: 'http://***@h/m?x=1&token=***'}"), "{shown}");
+        assert!(shown.contains("endpoint: 'http://h/v1?temp_url_sig=***&x=1'}"), "{shown}");
         let copy = super::hidden(&STORES, &read);
         let entries = &copy.nodes[0].source.config.entries;
         let url = entries.iter().find(|entry| entry.key == "url").map(|entry| entry.value.clone());
         let Some(cosmark_workload::model::ConfigValue::Text(url)) = url else { panic!("{copy:?}") };
         assert_eq!(url, "http://***@h/m?x=1&token=***");
-        let said = Secrets::of(&STORES, &read).hide("h answers: no user u:word, and no t0ken here: word");
-        assert_eq!(said, "h answers: no user ***, and no *** here: ***");
+        let said = Secrets::of(&STORES, &read)
+            .hide("h: no user u:word, no t0ken here: word, and temp_url_sig=51gned");
+        assert_eq!(said, "h: no user ***, no *** here: ***, and temp_url_sig=***");
     }
 
     #[test]

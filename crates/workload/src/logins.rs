@@ -5,8 +5,31 @@ use std::ops::Range;
 
 /// What ends the value of a parameter, beside the end of its address.
 const ENDS: [char; 9] = ['"', '\'', '`', '<', '>', ',', '}', '#', ';'];
-/// Names of parameters that hold one of these hold a secret.
-const WORDS: [&str; 5] = ["token", "secret", "password", "passwd", "signature"];
+/// Where in the name of a parameter a word stands.
+#[derive(Clone, Copy)]
+enum Stands {
+    Anywhere,
+    AtTheEnd,
+    Alone,
+}
+
+/// What parameters are called that hold a secret, by letters and digits alone: `X-Amz-Signature` is one `signature`. Of a link that
+/// is signed beforehand the signature is the secret: Amazon's of both versions, Google's, Azure's `sig`, Swift's `temp_url_sig`.
+const SECRETS: [(&str, Stands); 13] = [
+    ("token", Stands::Anywhere),
+    ("secret", Stands::Anywhere),
+    ("password", Stands::Anywhere),
+    ("passwd", Stands::Anywhere),
+    ("passphrase", Stands::Anywhere),
+    ("signature", Stands::Anywhere),
+    ("authorization", Stands::Anywhere),
+    ("key", Stands::AtTheEnd),
+    ("sig", Stands::AtTheEnd),
+    ("pwd", Stands::AtTheEnd),
+    ("jwt", Stands::AtTheEnd),
+    ("pass", Stands::Alone),
+    ("auth", Stands::Alone),
+];
 
 /// Where in a text `user:password` stands before the host of a URL. A comma does not end the part in which it is looked
 /// for: it may be one of the password's, and the next address of a list begins anew.
@@ -37,7 +60,8 @@ pub fn hosts_in(text: &str) -> Vec<String> {
     text.match_indices("://").map(host).filter(|host| !host.is_empty()).collect()
 }
 
-/// Where in a text values of parameters of URLs stand that are called as secrets are: `?token=..`, `&api_key=..`.
+/// Where in a text values of parameters of URLs stand that are called as secrets are: `?token=..`, `&api_key=..`, also behind a
+/// `#`, and as XML writes them: `&amp;token=..`.
 #[must_use]
 pub fn tokens_in(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
@@ -46,7 +70,7 @@ pub fn tokens_in(text: &str) -> Vec<Range<usize>> {
         let start = begin;
         begin += word.len();
         let Some(scheme) = word.find("://") else { continue };
-        for (at, _) in word.match_indices(['?', '&']).filter(|(at, _)| *at > scheme) {
+        for (at, _) in word.match_indices(['?', '&', '#']).filter(|(at, _)| *at > scheme) {
             // An address within a value is a part of it.
             if found.last().is_some_and(|last| start + at < last.end) {
                 continue;
@@ -67,9 +91,14 @@ pub fn tokens_in(text: &str) -> Vec<Range<usize>> {
 }
 
 fn is_secret(name: &str) -> bool {
+    let name = name.strip_prefix("amp;").unwrap_or(name);
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("key") || name == "sig"
+    SECRETS.iter().any(|(word, stands)| match stands {
+        Stands::Anywhere => name.contains(word),
+        Stands::AtTheEnd => name.ends_with(word),
+        Stands::Alone => name == *word,
+    })
 }
 
 /// A text without the logins in its URLs, and with stars in place of tokens in their parameters.
@@ -140,8 +169,28 @@ mod tests {
         assert_eq!(found("{url: 'http://h?api_key=é', x: 1}"), ["é"]);
         assert_eq!(found("http://h?match[]={instance=\"a\"}&access_token=b"), ["b"]);
         assert_eq!(found("http://h?token=http://i?token=abc"), ["http://i?token=abc"]);
-        for text in ["http://h?token=", "http://h?keyring=f&a=token", "?token=a", "http://h/token=a", "x ://"]
-        {
+        // Links that are signed beforehand, of each kind, an address of another site's sign-in, and one in XML.
+        for (text, secret) in [
+            ("https://h/v1/a/c/o?temp_url_sig=da39&temp_url_expires=9", "da39"),
+            ("https://h/b/k?X-Amz-Credential=id&X-Amz-Signature=5d67&X-Amz-Expires=9", "5d67"),
+            ("https://h/b/k?X-Goog-Credential=id&x-goog-signature=247a", "247a"),
+            ("https://h/b?AWSAccessKeyId=id&Signature=vjby%3D&Expires=9", "vjby%3D"),
+            ("https://h/b?GoogleAccessId=id&Expires=9&Signature=GMF%2B", "GMF%2B"),
+            ("https://h/c/o?sv=2024-11-04&sp=r&sig=Rcp%2Bz", "Rcp%2Bz"),
+            ("http://h/#access_token=a1&state=b", "a1"),
+            ("http://h?a=b&amp;sig=c1&amp;auth=", "c1"),
+            ("http://h?user=u&pass=c2", "c2"),
+        ] {
+            assert_eq!(found(text), [secret], "{text}");
+        }
+        for text in [
+            "http://h?token=",
+            "http://h?keyring=f&a=token",
+            "?token=a",
+            "http://h/token=a",
+            "x ://",
+            "http://h?author=a&bypass=b&design=c&significant=1&authority=d#key",
+        ] {
             assert_eq!(found(text), Vec::<String>::new(), "{text}");
         }
         assert_eq!(without_logins("http://u:p@h/m?token=a&b=c"), "http://h/m?token=***&b=c");

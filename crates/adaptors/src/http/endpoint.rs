@@ -302,8 +302,9 @@ fn bad_url(message: impl Into<String>) -> Error {
 }
 
 pub(crate) fn parse_url(text: &str) -> Result<Url> {
-    // The text itself is shown only where it cannot hold a password.
-    let shown = if text.contains('@') { "the endpoint" } else { text.trim() };
+    // The text itself is shown only where it cannot hold a password, and never what follows its path: links have signatures there.
+    let address = text.trim().split(['?', '#']).next().unwrap_or_default();
+    let shown = if text.contains('@') { "the endpoint" } else { address };
     let url =
         Url::parse(text.trim()).map_err(|error| bad_url(format!("`{shown}` is not a URL ({error})")))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -414,7 +415,10 @@ mod tests {
             ("ftp://x", &[], "neither http"),
             ("http://user:pw@store", &[], "holds a user name"),
             ("http://user:p w@store:99999", &[], "not a URL"),
-            ("http://store/?x=1", &[], "`?`"),
+            ("http://store/?x=pw", &[], "`http://store/` has a `?`"),
+            ("http://store/v1?temp_url_sig=pw&x#y", &[], "`?`"),
+            ("http://store:99999?sig=pw", &[], "`http://store:99999` is not a URL"),
+            ("store:9000#pw", &[], "`store:9000` is neither http"),
             ("http://store", &[("proxyhost", "proxy")], "go together"),
             ("http://store", &[("source_address", "eth0")], "not an IP address"),
             ("https://store", &[("client_key", "/nonexistent"), ("insecure", "true")], "go together"),

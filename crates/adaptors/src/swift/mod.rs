@@ -146,7 +146,7 @@ impl Options {
             return Ok(given.to_owned());
         }
         let (scheme, rest) = given.split_once("://").ok_or_else(|| {
-            Error::new(ErrorKind::Config, format!("the storage URL `{given}` is not a URL"))
+            Error::new(ErrorKind::Config, "the storage URL is not a URL: it has no http:// or https://")
                 .with_hint("set `storage_url_override` to the whole URL")
         })?;
         let path = rest.find('/').map_or("", |at| &rest[at..]);
