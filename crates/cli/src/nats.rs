@@ -1,6 +1,6 @@
 //! How the command line says where NATS is.
 
-use cosmark_cluster::nats::{Bus, BusError, Limits, NatsOptions};
+use cosmark_cluster::nats::{Bus, BusError, Limits, NatsOptions, patiently};
 
 use crate::args::NatsArgs;
 use crate::exit::Problem;
@@ -25,7 +25,20 @@ pub fn options(url: &str, login: &NatsArgs) -> NatsOptions {
 /// # Errors
 /// One sentence with the remedy.
 pub async fn connect(url: &str, login: &NatsArgs, name: &str) -> Result<Bus, Problem> {
-    Bus::connect(&options(url, login), name, Limits::default()).await.map_err(|error| problem(&error))
+    connect_by(&options(url, login), name).await
+}
+
+/// Connects with these options.
+///
+/// # Errors
+/// One sentence with the remedy.
+pub async fn connect_by(options: &NatsOptions, name: &str) -> Result<Bus, Problem> {
+    let connecting = Bus::connect(options, name, Limits::default());
+    patiently(connecting, || waits_for(options)).await.map_err(|error| problem(&error))
+}
+
+fn waits_for(options: &NatsOptions) {
+    eprintln!("cosmark: waiting for JetStream of NATS at {}; it has half a minute", options.shown());
 }
 
 /// Connects as a driver.
@@ -38,7 +51,8 @@ pub async fn join(url: &str, login: &NatsArgs, driver: &str) -> Result<Bus, Prob
             "`{driver}` cannot be the name of a driver: up to 64 of A to Z, a to z, 0 to 9, - and _; give --name"
         )));
     }
-    Bus::join(&options(url, login), driver).await.map_err(|error| problem(&error))
+    let options = options(url, login);
+    patiently(Bus::join(&options, driver), || waits_for(&options)).await.map_err(|error| problem(&error))
 }
 
 /// Wrong options are bad usage; everything else about NATS is this machine's.

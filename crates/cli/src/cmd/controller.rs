@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_cluster::nats::SupervisedServer;
 use cosmark_cluster::nats::config_file;
 use cosmark_cluster::nats::roles::{self, Role};
 use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
-use cosmark_cluster::nats::{Bus, Limits, SupervisedServer};
 use cosmark_driver::Origin;
 use cosmark_driver::secrets::resolve_nodes;
 use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
@@ -175,8 +175,7 @@ fn over_nats(
         }
     };
     runtime.block_on(async {
-        let bus =
-            Bus::connect(&options, &name, Limits::default()).await.map_err(|error| nats::problem(&error))?;
+        let bus = nats::connect_by(&options, &name).await?;
         run_with_nats(setup, bus, args.public_url.clone(), signals::first()).await.map_err(Problem::from)
     })?;
     drop(server);

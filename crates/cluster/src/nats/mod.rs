@@ -28,7 +28,7 @@ pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
 pub use run_leases::{NotRenewed, Renewals};
 pub use seal::{Key, seal};
-pub use setup::Limits;
+pub use setup::{Limits, patiently};
 pub use sign::{Identity, Signed, Unsigned, claimed, is_event_of, is_public_key, open_signed};
 pub use stream_reader::{Message, StreamError, StreamNow, StreamReader};
 pub use supervisor::SupervisedServer;

@@ -325,6 +325,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_server_that_was_started_without_jetstream_is_told_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ServerOptions::in_directory(directory.path());
+        let port = free_port(&options).unwrap();
+        let config = directory.path().join("nats.conf");
+        std::fs::write(&config, format!("listen: \"127.0.0.1:{port}\"\n")).unwrap();
+        let mut server = spawn(&config).unwrap();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(server.try_wait().unwrap().is_none(), "it has ended");
+            std::thread::sleep(POLL);
+        }
+        let options = NatsOptions { url: format!("nats://127.0.0.1:{port}"), ..NatsOptions::default() };
+        let text = Bus::connect(&options, "test", Limits::default()).await.unwrap_err().to_string();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(text.contains("JetStream is not enabled there") && text.contains("jetstream {}"), "{text}");
+    }
+
+    #[tokio::test]
     async fn a_server_that_is_not_there_is_one_sentence() {
         let options = NatsOptions { url: "nats://127.0.0.1:1".into(), ..NatsOptions::default() };
         let text = Bus::connect(&options, "test", Limits::default()).await.unwrap_err().to_string();
