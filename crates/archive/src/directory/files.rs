@@ -80,6 +80,10 @@ pub fn write_whole(
     output::write_own(path, durable, &failed, |out| fill(out).map_err(failed))
 }
 
+/// No line of a file that grows has more bytes: what has more behind its last line end was not written by a run, such as a file
+/// that somebody made longer.
+const MOST_LINE_BYTES: u64 = 4 << 20;
+
 /// What a full disk did not take is kept for later, up to this many bytes of a file.
 const MOST_WAITING_BYTES: usize = 4 << 20;
 
@@ -103,11 +107,11 @@ impl GrowingFile {
         Self::open(path, head.len() as u64)
     }
 
-    /// Goes on with what another process left; a last line that was cut short goes away.
+    /// Goes on with what another process left; a last line that was cut short goes away, and one that is longer than any is ended.
     pub fn reopen(path: &Path, head: &[u8]) -> Result<Self, ArchiveError> {
         match whole_lines(path) {
-            Ok(0) => Self::create(path, head),
-            Ok(len) => Self::open(path, len)?.cut(),
+            Ok(Some(0)) => Self::create(path, head),
+            Ok(len) => Self::open(path, 0)?.cut(len),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path, head),
             Err(error) => Err(ArchiveError::io("read", path)(error)),
         }
@@ -117,21 +121,27 @@ impl GrowingFile {
     pub fn take(path: &Path) -> Result<Option<Self>, ArchiveError> {
         let file = regular::open_to_write(path, OpenOptions::new().append(true));
         let file = file.map_err(ArchiveError::io("open", path))?;
-        let mut taken = Self { path: path.to_owned(), file, len: 0, waiting: Vec::new(), lost: false };
+        let taken = Self { path: path.to_owned(), file, len: 0, waiting: Vec::new(), lost: false };
         if !taken.lock()? {
             return Ok(None);
         }
-        taken.len = whole_lines(path).map_err(ArchiveError::io("read", path))?;
-        taken.cut().map(Some)
+        let len = whole_lines(path).map_err(ArchiveError::io("read", path))?;
+        taken.cut(len).map(Some)
     }
 
-    fn cut(self) -> Result<Self, ArchiveError> {
+    /// Takes away what stands behind the `len` bytes of whole lines. Where no line ends nearby, nothing goes away: what stands there
+    /// becomes a line of its own.
+    fn cut(mut self, len: Option<u64>) -> Result<Self, ArchiveError> {
         let meta = self.file.metadata().map_err(ArchiveError::io("read", &self.path))?;
-        if meta.len() != self.len {
-            self.file.set_len(self.len).map_err(ArchiveError::io("write", &self.path))?;
-            // When it was written last says how long its run lived.
-            drop(meta.modified().and_then(|modified| self.file.set_modified(modified)));
+        self.len = len.unwrap_or(meta.len());
+        match len {
+            Some(len) if len == meta.len() => return Ok(self),
+            Some(len) => self.file.set_len(len).map_err(ArchiveError::io("write", &self.path))?,
+            // A disk that is full takes it with the next lines.
+            None => drop(self.append(b"\n")),
         }
+        // When it was written last says how long its run lived.
+        drop(meta.modified().and_then(|modified| self.file.set_modified(modified)));
         Ok(self)
     }
 
@@ -200,24 +210,28 @@ impl GrowingFile {
     }
 }
 
-/// Bytes up to and with the last line end.
-fn whole_lines(path: &Path) -> io::Result<u64> {
+/// Bytes up to and with the last line end; `None` where none is as near to the end as those of all lines are.
+fn whole_lines(path: &Path) -> io::Result<Option<u64>> {
     use std::io::{Seek, SeekFrom};
     let mut file = regular::open(path)?;
-    let mut end = file.seek(SeekFrom::End(0))?;
+    let whole = file.seek(SeekFrom::End(0))?;
+    let mut end = whole;
     let mut block = vec![0; 1 << 16];
     while end > 0 {
+        if whole - end >= MOST_LINE_BYTES {
+            return Ok(None);
+        }
         let size = usize::try_from(end).unwrap_or(usize::MAX).min(block.len());
         let start = end - size as u64;
         file.seek(SeekFrom::Start(start))?;
         let part = block.get_mut(..size).unwrap_or_default();
         file.read_exact(part)?;
         if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + at as u64 + 1);
+            return Ok(Some(start + at as u64 + 1));
         }
         end = start;
     }
-    Ok(0)
+    Ok(Some(0))
 }
 
 /// Adds lines to a file that several processes share, under the archive's lock. A missing file starts with `head`; a
@@ -332,6 +346,31 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(error.contains("run.json") && error.contains("disk is full"), "{error}");
         assert!(error.contains("--archive"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_somebody_made_longer_than_any_line_is_not_read_to_its_beginning() {
+        let dir = tempfile::tempdir().unwrap();
+        // Nothing but holes behind the line: a cut one, a long one, one of which nobody waits for the beginning.
+        for (name, len, kept) in
+            [("cut", 1 << 20, 6), ("long", 8 << 20, (8 << 20) + 1), ("huge", 200 << 30, (200 << 30) + 1)]
+        {
+            let path = dir.path().join(name);
+            let go_on: [fn(&Path) -> GrowingFile; 2] = [
+                |path| GrowingFile::take(path).unwrap().unwrap(),
+                |path| GrowingFile::reopen(path, b"head\n").unwrap(),
+            ];
+            for go_on in go_on {
+                fs::write(&path, "first\n").unwrap();
+                File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+                let mut file = go_on(&path);
+                file.append(b"next\n").unwrap();
+                assert_eq!(fs::metadata(&path).unwrap().len(), kept + 5, "{name}");
+                assert_eq!(whole_lines(&path).unwrap(), Some(kept + 5), "{name}");
+                file.cut(Some(kept)).unwrap();
+                assert_eq!(last_byte(&path).unwrap(), Some(b'\n'), "{name}: it has a line of its own");
+            }
+        }
     }
 
     #[test]
