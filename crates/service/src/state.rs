@@ -2,12 +2,12 @@
 //! under a temporary name and renamed, so that a kill leaves the old one or the new one. What root writes for a service is
 //! the service's.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use cosmark_cluster::nats::owner::{Foreign, Owner};
+use cosmark_cluster::nats::owner::{Foreign, Owner, make_private};
 
 use crate::ServiceError;
 
@@ -27,7 +27,7 @@ impl StateDir {
     /// # Errors
     /// When it cannot be made.
     pub fn open(path: &Path) -> Result<Self, ServiceError> {
-        make(path)
+        make_private(path)
             .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
             .map_err(|cause| failed(path, cause))?;
         Ok(Self { path: path.to_owned(), lock: None })
@@ -123,7 +123,7 @@ impl StateDir {
     /// When it cannot be made.
     pub fn directory(&self, name: &str) -> Result<PathBuf, ServiceError> {
         let path = self.path.join(name);
-        make(&path).map_err(|cause| failed(&path, cause))?;
+        make_private(&path).map_err(|cause| failed(&path, cause))?;
         Ok(path)
     }
 
@@ -157,14 +157,6 @@ fn failed(path: &Path, cause: io::Error) -> ServiceError {
     } else {
         ServiceError::State { path, cause }
     }
-}
-
-/// Makes a directory, and those above it, for its owner alone.
-fn make(path: &Path) -> io::Result<()> {
-    let is_missing = |at: &&Path| !at.as_os_str().is_empty() && !at.exists();
-    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    missing.iter().rev().try_for_each(|at| Owner::of(at)?.give_directory(at))
 }
 
 /// What a private file holds; `None` when it is not there.

@@ -1,8 +1,8 @@
 //! Who owns a file that one user writes for another: root into the directory of a service, whose user has to read it afterwards.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, fchown, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown, lchown};
 use std::path::Path;
 
 /// The user and group that a file is to have.
@@ -42,10 +42,7 @@ impl Owner {
     }
 
     /// Gives it a directory that this process has just made; a link that somebody put in its place leads nowhere else.
-    ///
-    /// # Errors
-    /// When nobody can tell whose it is.
-    pub fn give_directory(self, path: &Path) -> io::Result<()> {
+    fn give_directory(self, path: &Path) -> io::Result<()> {
         if fs::symlink_metadata(path)?.uid() == 0 && self.user != 0 {
             // Root of a container may not be allowed to.
             drop(lchown(path, Some(self.user), Some(self.group)));
@@ -70,4 +67,15 @@ impl Owner {
             _ => Ok(()),
         }
     }
+}
+
+/// Makes a directory, and those above it, for their owner alone, who is that of the directory in which the first of them is made.
+///
+/// # Errors
+/// When one cannot be made.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    let is_missing = |at: &&Path| !at.as_os_str().is_empty() && !at.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    missing.iter().rev().try_for_each(|at| Owner::of(at)?.give_directory(at))
 }

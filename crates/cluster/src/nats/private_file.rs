@@ -1,7 +1,7 @@
-//! Files and directories that only their owner reads.
+//! Files that only their owner reads.
 
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::nats::error::BusError;
@@ -10,15 +10,6 @@ use crate::nats::owner::Owner;
 /// The error of a file.
 pub(crate) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> BusError {
     move |cause| BusError::File { what, path: path.display().to_string(), cause: cause.to_string() }
-}
-
-pub(crate) fn make_private(directory: &Path) -> Result<(), BusError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(io("directory of the local NATS", directory))
 }
 
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
@@ -72,6 +63,38 @@ mod tests {
         assert!(write_private(&at("taken"), "secret").is_err());
         let left = fs::read_dir(directory.path()).unwrap().filter_map(Result::ok);
         assert!(left.map(|entry| entry.file_name()).all(|name| !name.to_string_lossy().starts_with('.')));
+    }
+
+    #[test]
+    fn a_directory_that_root_makes_for_a_service_is_the_services_and_no_other_is() {
+        use std::os::unix::fs::{MetadataExt, chown};
+
+        use crate::nats::owner::make_private;
+
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let me = fs::metadata(directory.path()).unwrap().uid();
+        // Only root can give directories away; who is not has his own alone.
+        let may = chown(directory.path(), Some(4321), Some(4321)).is_ok();
+        let them = if may { 4321 } else { me };
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), at("link")).unwrap();
+        fs::create_dir(at("mine")).unwrap();
+        for name in ["nats/jetstream", "mine/jetstream", "link/jetstream", "link"] {
+            make_private(&at(name)).unwrap();
+        }
+        for (name, owner) in [
+            ("nats", them),
+            ("nats/jetstream", them),
+            ("mine", me),
+            ("mine/jetstream", me),
+            ("link/jetstream", me),
+            ("link", me),
+        ] {
+            assert_eq!(fs::metadata(at(name)).unwrap().uid(), owner, "{name}");
+        }
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("nats"), mode("nats/jetstream")), (0o700, 0o700));
     }
 
     #[test]

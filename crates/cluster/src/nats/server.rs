@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::nats::connect::NatsOptions;
 use crate::nats::error::BusError;
-use crate::nats::private_file::{io, make_private, write_private};
+use crate::nats::owner::make_private;
+use crate::nats::private_file::{io, write_private};
 use crate::nats::roles::{Role, authorization, login, quoted, seed_file};
 
 /// On the path, and where Debian puts it, which is not on everybody's path.
@@ -64,7 +65,7 @@ impl LocalServer {
     /// One sentence: the program is missing, the directory cannot be written, it did not come up.
     pub fn start(options: ServerOptions) -> Result<Self, BusError> {
         let directory = &options.directory;
-        make_private(&directory.join("jetstream"))?;
+        make_private(&directory.join("jetstream")).map_err(io("directory of the local NATS", directory))?;
         login(directory, &Role::Controller)?;
         login(directory, &Role::Driver(None))?;
         if let Some((pid, port)) = running(directory) {
