@@ -19,11 +19,36 @@ pub struct Owner {
 /// Somebody else would own a file afterwards.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "it belongs to user {user}, who could not read it any more, and this user may not give files away: run the command as \
-     its owner, `runuser -u USER -- cosmark ..`"
+    "it belongs to {who}, who could not read it any more, and this user may not give files away: run the command as its \
+     owner, `{as_owner} cosmark ..`"
 )]
 pub struct Foreign {
-    user: u32,
+    who: String,
+    /// What the command begins with.
+    as_owner: String,
+}
+
+impl Foreign {
+    fn of(user: u32, group: u32) -> Self {
+        match name_of(user) {
+            Some(name) => Self { as_owner: format!("runuser -u {name} --"), who: name },
+            // One of another machine, or of a directory service.
+            None => Self {
+                who: format!("user {user}"),
+                as_owner: format!("setpriv --reuid {user} --regid {group} --clear-groups"),
+            },
+        }
+    }
+}
+
+/// What this machine itself calls a user.
+fn name_of(user: u32) -> Option<String> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let mut lines = users.lines().map(|line| line.split(':'));
+    lines.find_map(|mut fields| {
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1)?.parse::<u32>() == Ok(user)).then(|| name.to_owned())
+    })
 }
 
 impl Owner {
@@ -62,7 +87,7 @@ impl Owner {
             return Ok(());
         }
         match fchown(file, Some(self.user), Some(self.group)) {
-            Err(_) if self.replaces => Err(io::Error::other(Foreign { user: self.user })),
+            Err(_) if self.replaces => Err(io::Error::other(Foreign::of(self.user, self.group))),
             // Root of a container may not be allowed to, and what is new was nobody's before.
             _ => Ok(()),
         }
@@ -78,4 +103,21 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     missing.iter().rev().try_for_each(|at| Owner::of(at)?.give_directory(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_a_name_is_called_by_it_in_the_command_that_helps() {
+        let said = Foreign::of(0, 0).to_string();
+        assert!(
+            said.contains("belongs to root,") && said.contains("`runuser -u root -- cosmark ..`"),
+            "{said}"
+        );
+        let said = Foreign::of(u32::MAX - 7, 5).to_string();
+        assert!(said.contains("belongs to user 4294967288,"), "{said}");
+        assert!(said.contains("`setpriv --reuid 4294967288 --regid 5 --clear-groups cosmark ..`"), "{said}");
+    }
 }

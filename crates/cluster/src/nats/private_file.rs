@@ -129,7 +129,10 @@ mod tests {
         let text = fs::read_to_string(at("theirs")).unwrap();
         if may {
             let why = written.unwrap_err().to_string();
-            assert!(why.contains("belongs to user 4321") && why.contains("runuser -u USER"), "{why}");
+            assert!(
+                why.contains("belongs to user 4321") && why.contains("--reuid 4321 --regid 4321"),
+                "{why}"
+            );
             assert_eq!(text, "new", "it is refused before anything is replaced");
         } else {
             assert_eq!((written.is_ok(), text.as_str()), (true, "of another"));
