@@ -291,7 +291,18 @@ fn a_login_that_the_targets_storage_never_uses_is_refused_before_anything_is_sen
         fs::write(target, &text).unwrap();
         let output = run(directory.path(), &["check", &file, "--target", target]);
         assert_eq!(output.status.code(), Some(0), "{text}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("only the target names"), "{text}: {}", stderr(&output));
     }
+    // One that stays and is used is not refused: it is said where it goes then.
+    fs::write(target, "storage: {type: cdmi_swift, endpoint: 'http://127.0.0.2:1'}\n").unwrap();
+    let output = run(directory.path(), &["check", &file, "--target", target]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("auth swauth of this workload goes to 127.0.0.2, which only the target names"),
+        "{said}"
+    );
+    assert!(said.contains("to the target file") && !said.contains("hunter2"), "{said}");
 }
 
 #[test]

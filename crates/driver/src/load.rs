@@ -8,14 +8,15 @@ use cosmark_adaptor_api::{
 };
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
-use cosmark_workload::logins::without_logins;
-use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
+use cosmark_workload::logins::{hosts_in, without_logins};
+use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec, Work};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
     parse_target, parse_what_is_there, to_xml, to_yaml,
 };
 
 use crate::catalog::Catalog;
+use crate::places::Address;
 
 /// What a text says.
 pub struct Reading {
@@ -51,7 +52,7 @@ pub fn read_workload(
     let is_refused = |mistakes: &[Diagnostic]| mistakes.iter().any(|one| one.severity == Severity::Error);
     let workload = workload.filter(|_| !is_refused(&mistakes)).map(|mut workload| {
         if let Some(target) = target {
-            mistakes.extend(idle_logins(catalog, &workload, target));
+            mistakes.extend(logins_that_stay(catalog, &workload, target));
             mistakes.extend(apply_target(&mut workload, target).err());
         }
         workload
@@ -228,30 +229,53 @@ fn check_targets(catalog: &Catalog, workload: &Workload, format: Format) -> Vec<
     diagnostics
 }
 
-/// Logins of the workload that stay, because the target has no auth, and that its storage never uses: they would go to where the
-/// workload was at home, passwords and all, for nothing.
-fn idle_logins(catalog: &Catalog, workload: &Workload, target: &Target) -> Vec<Diagnostic> {
+/// What is wrong with logins of the workload that stay, because the target has a storage alone.
+fn logins_that_stay(catalog: &Catalog, workload: &Workload, target: &Target) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let Some(storage) = target.storage.as_ref().filter(|_| target.auth.is_none()) else { return diagnostics };
     // Of what is not known, a plugin whose code is not loaded, nothing is said.
     let Some(takes) = taken_by(catalog, storage) else { return diagnostics };
-    for auth in workload.stages.iter().flat_map(|stage| &stage.works).map(|work| &work.auth) {
-        let Ok(found) = catalog.auth(&auth.kind) else { continue };
-        if found.def.gives.is_none_or(|part| takes.contains(&part)) {
-            continue;
-        }
-        let message = format!(
-            "the login of auth {} would still go to where this workload sends it, and storage {} of the target has no use \
-             for it",
-            auth.kind, storage.kind
-        );
-        let hint = "add `auth: {type: none}` to the target file, or the auth that the store wants";
+    for work in workload.stages.iter().flat_map(|stage| &stage.works) {
+        let Ok(found) = catalog.auth(&work.auth.kind) else { continue };
+        let Some(part) = found.def.gives else { continue };
+        let is_used = takes.contains(&part);
+        let found =
+            if is_used { goes_elsewhere(work, storage) } else { Some(goes_for_nothing(work, storage)) };
         // Inherited elements are seen once for every work.
-        if !diagnostics.iter().any(|known| known.message == message && known.span == auth.span) {
-            diagnostics.push(Diagnostic::error(auth.span, message).with_hint(hint));
+        let is_new = |one: &Diagnostic| {
+            !diagnostics.iter().any(|known| known.message == one.message && known.span == one.span)
+        };
+        if let Some(one) = found.filter(is_new) {
+            diagnostics.push(one);
         }
     }
     diagnostics
+}
+
+/// It would go to where the workload was at home, password and all, and the storage of the target never uses what comes of it.
+fn goes_for_nothing(work: &Work, storage: &TargetSpec) -> Diagnostic {
+    let message = format!(
+        "the login of auth {} would still go to where this workload sends it, and storage {} of the target has no use for it",
+        work.auth.kind, storage.kind
+    );
+    let hint = "add `auth: {type: none}` to the target file, or the auth that the store wants";
+    Diagnostic::error(work.auth.span, message).with_hint(hint)
+}
+
+/// What comes of it, which may be the password itself, goes to a host that the workload does not name: it may be another's store.
+fn goes_elsewhere(work: &Work, storage: &TargetSpec) -> Option<Diagnostic> {
+    let named = |spec: &TargetSpec| -> Vec<String> {
+        let hosts = texts(spec).flat_map(|(_, text)| hosts_in(text));
+        hosts.filter_map(|host| Address::parse(&host)).map(|address| address.host).collect()
+    };
+    let own: Vec<String> = [&work.auth, &work.storage].into_iter().flat_map(named).collect();
+    let foreign = named(storage).into_iter().find(|host| !own.is_empty() && !own.contains(host))?;
+    let message = format!(
+        "the login of auth {} of this workload goes to {foreign}, which only the target names",
+        work.auth.kind
+    );
+    let hint = "if that is another store, add the auth that it wants to the target file";
+    Some(Diagnostic::warning(work.auth.span, message).with_hint(hint))
 }
 
 /// The parts of a session that a storage uses with its settings; what of these is fetched later counts as not given.

@@ -471,8 +471,10 @@ A normal work has at least one of runtime, total_ops and total_bytes above 0; th
 
 ## Targets
 
-A target file has `auth:`, `storage:` or both, as above. `--target FILE` replaces those of every work. What it does not name
-stays; a login that stays and that the new storage never uses is refused before anything is sent: add `auth: {type: none}`.
+A target file has `auth:`, `storage:` or both, as above. `--target FILE` replaces those of every work. What it does not
+name stays; a login that stays and that the new storage never uses is refused before anything is sent: add
+`auth: {type: none}`. One that the new storage uses goes where that is: of a host that only the target names is warned,
+and where it is another store the target needs the `auth` of that one.
 
 "#;
 
