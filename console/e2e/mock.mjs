@@ -81,7 +81,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       order: number, clients: new Set(), news: [], random: random(number * 7919), timer: null, at: null, bins: [], source: more.source ?? "name: mixed\nstages: []\n",
       summary: {
         id, name, state: "queuing", reason: null, waits_for: null, class: null, lost: [], submitted: stamp(), started: null, ended: null, priority: 0, position: null, stage: null, stages_done: 0, stages: STAGES.length,
-        progress: null, remaining_s: null, left_s: null, left_open: 0, target: `s3 10.0.0.${1 + (number % 3)}`, throughput_per_s: more.summary?.ended ? 5200 - ((number * 37) % 400) : null, p99_ms: more.summary?.ended ? 15.5 + (number % 7) : null, verdict: null, verdict_reason: null, operations: ["read", "write"], tags: [], baseline: false, submitted_by: "laptop", drivers: [], ...more.summary,
+        progress: null, remaining_s: null, left_s: null, left_open: 0, target: `s3 10.0.0.${1 + (number % 3)}`, throughput_per_s: more.summary?.ended ? 5200 - ((number * 37) % 400) : null, p99_ms: more.summary?.ended ? 15.5 + (number % 7) : null, p99_is_least: false, verdict: null, verdict_reason: null, operations: ["read", "write"], tags: [], baseline: false, submitted_by: "laptop", drivers: [], ...more.summary,
       },
     };
     runs.set(id, run);

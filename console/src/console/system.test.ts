@@ -3,6 +3,8 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Router } from "wouter";
 import type { DriverInfo, RunSummary, StageNews, Status } from "../data/api";
+import { exact, short } from "../format";
+import { p99Of } from "./pages/home/History";
 import { movesFor } from "./pages/home/order";
 import { after, EMPTY, inOrder } from "./system";
 import { age, lasted } from "./ui/time";
@@ -16,7 +18,7 @@ import { leftOf, progressOf } from "./ui/marks";
 export function run(id: string, more: Partial<RunSummary> = {}): RunSummary {
   return {
     id, name: "mixed", state: "queuing", reason: null, waits_for: null, class: null, lost: [], submitted: null, started: null, ended: null, priority: 0, position: 0, stage: null, stages_done: 0, stages: 5,
-    progress: null, remaining_s: null, left_s: null, left_open: 0, target: null, throughput_per_s: null, p99_ms: null, verdict: null, verdict_reason: null, operations: [], tags: [], baseline: false, submitted_by: null, drivers: [], ...more,
+    progress: null, remaining_s: null, left_s: null, left_open: 0, target: null, throughput_per_s: null, p99_ms: null, p99_is_least: false, verdict: null, verdict_reason: null, operations: [], tags: [], baseline: false, submitted_by: null, drivers: [], ...more,
   };
 }
 
@@ -49,6 +51,13 @@ describe("what the controller says", () => {
   test("what runs stands before what waits", () => {
     expect(inOrder([run("w3", { position: 1 }), run("w10", { position: 0 }), run("w1", { position: null })]).map((one) => one.id)).toEqual(["w1", "w10", "w3"]);
   });
+});
+
+test("a percentile of which only the least is known is shown as more than that", () => {
+  const shown = (p99_ms: number | null, p99_is_least: boolean) => [short, exact].map((write) => p99Of(run("w1", { p99_ms, p99_is_least }), write).replaceAll("\u00a0", " "));
+  expect(shown(500_000, true).every((text) => text.startsWith("> 8 min 20 s"))).toBe(true);
+  expect(shown(500_000, false).every((text) => text.startsWith("8 min 20 s"))).toBe(true);
+  expect(shown(null, false)).toEqual(["–", "–"]);
 });
 
 describe("moves in the queue", () => {

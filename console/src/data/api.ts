@@ -421,6 +421,10 @@ throughput_per_s: number | null,
  */
 p99_ms: number | null, 
 /**
+ * True: `p99_ms` is the least that it can be, since COSBench's tables say no more of a time above 500 s.
+ */
+p99_is_least: boolean, 
+/**
  * `true`, `true_with_limits`, `not_proven` or `false`.
  */
 verdict: string | null, 

@@ -722,6 +722,9 @@ fn the_list_of_a_controller_has_all_of_its_runs_and_their_figures() {
     let all: Vec<Value> = serde_json::from_str(&listed(&["--limit", "0", "--json"])).unwrap();
     let ids: Vec<&str> = all.iter().filter_map(|run| run["id"].as_str()).collect();
     assert_eq!((ids.len(), ids.first(), ids.last()), (1005, Some(&"w1005"), Some(&"w1")));
+    let p99 = |run: Option<&Value>| run.map(|run| (run["p99_ms"].as_f64(), run["p99_is_least"].as_bool()));
+    assert_eq!(p99(all.last()), Some((Some(500_000.0), Some(true))));
+    assert_eq!(p99(all.first()), Some((None, Some(false))));
     let two = listed(&["--limit", "2"]);
     for text in ["op/s", "target", "w1004", "12.5", "older runs not shown"] {
         assert!(two.contains(text), "{text} is not in\n{two}");

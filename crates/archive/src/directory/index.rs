@@ -102,6 +102,9 @@ pub struct Headline {
     pub throughput_per_s: f64,
     /// The 99th percentile of the response time of its slowest operation, ms; `None` where there are too few operations.
     pub p99_ms: Option<f64>,
+    /// True: `p99_ms` is the least that it can be, since COSBench's tables say no more of what lies beyond their last bucket.
+    #[serde(default)]
+    pub p99_is_least: bool,
 }
 
 /// An entry of the index, and the `run.json` that it was read from.
@@ -374,12 +377,12 @@ impl RunOverview {
             let rates: Vec<f64> =
                 main().filter_map(|op| op.throughput_per_s).filter(|rate| rate.is_finite()).collect();
             // One beyond the last bucket is the slowest, and more than that is not known of it.
-            let known = |ms: f64| if ms.is_finite() { ms } else { LAST_BUCKET_MS + 0.001 };
-            let p99_ms = main().filter_map(|op| op.p99_ms).map(known).max_by(f64::total_cmp);
+            let slowest = main().filter_map(|op| op.p99_ms).max_by(f64::total_cmp);
             (!rates.is_empty()).then(|| Headline {
                 stage: stage.id.clone(),
                 throughput_per_s: rates.iter().sum(),
-                p99_ms,
+                p99_ms: slowest.map(|ms| if ms.is_finite() { ms } else { LAST_BUCKET_MS }),
+                p99_is_least: slowest.is_some_and(|ms| !ms.is_finite()),
             })
         };
         let headline = run
@@ -423,7 +426,12 @@ fn headline_of(record: &RunRecord) -> Option<Headline> {
         let rates: Vec<f64> = main().filter_map(|op| op.throughput_per_s).collect();
         let p99_ms = main().filter_map(|op| op.response_ms.p99).max_by(f64::total_cmp);
         let throughput_per_s = rates.iter().sum();
-        (!rates.is_empty()).then(|| Headline { stage: stage.id.clone(), throughput_per_s, p99_ms })
+        (!rates.is_empty()).then(|| Headline {
+            stage: stage.id.clone(),
+            throughput_per_s,
+            p99_ms,
+            p99_is_least: false,
+        })
     };
     record.stages.iter().filter_map(of_stage).max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s))
 }

@@ -9,7 +9,6 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::cosbench::LAST_BUCKET_MS;
 use cosmark_archive::{Overall, RunOverview, RunState, TimeZone, Timestamp, newest};
 use serde_json::{Value, json};
 
@@ -185,8 +184,7 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
     let failed = Some(run.failures).filter(|failures| *failures > 0 && has_counts(run));
     let failed = failed.map(crate::units::grouped).unwrap_or_default();
     let rate = run.headline.as_ref().map(|headline| crate::units::rate(headline.throughput_per_s));
-    let p99_ms = run.headline.as_ref().and_then(|headline| headline.p99_ms);
-    let p99 = p99_ms.map(|ms| p99_of(run.target.as_deref(), ms));
+    let p99 = run.headline.as_ref().and_then(|headline| p99_of(headline.p99_ms, headline.p99_is_least));
     vec![
         id,
         run.name.clone(),
@@ -203,9 +201,9 @@ fn row(run: &RunOverview, now: Timestamp) -> Vec<String> {
 }
 
 /// COSBench's tables do not say how far beyond their last bucket a percentile lies.
-fn p99_of(target: Option<&str>, ms: f64) -> String {
-    let is_beyond = ms > LAST_BUCKET_MS && target == Some("COSBench");
-    if is_beyond { format!("> {}", crate::units::ms(LAST_BUCKET_MS)) } else { crate::units::ms(ms) }
+fn p99_of(ms: Option<f64>, is_least: bool) -> Option<String> {
+    let shown = crate::units::ms(ms?);
+    Some(if is_least { format!("> {shown}") } else { shown })
 }
 
 #[cfg(test)]
@@ -226,6 +224,9 @@ mod tests {
         let run = cosmark_archive::overview_of(&example).unwrap();
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         assert!(row(&run, now).contains(&"> 500000".to_owned()), "{:?}", row(&run, now));
+        let json = row_of_json(&run, Path::new(""));
+        assert_eq!(json["headline"]["p99_ms"], json!(500_000.0));
+        assert_eq!(json["headline"]["p99_is_least"], json!(true));
     }
 
     #[test]

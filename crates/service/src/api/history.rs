@@ -258,6 +258,7 @@ fn summary_of(run: &RunOverview) -> RunSummary {
         target: run.target.clone(),
         throughput_per_s: run.headline.as_ref().map(|one| one.throughput_per_s),
         p99_ms: run.headline.as_ref().and_then(|one| one.p99_ms),
+        p99_is_least: run.headline.as_ref().is_some_and(|one| one.p99_is_least),
         verdict: run.verdict.map(|verdict| overall_word(verdict).to_owned()),
         verdict_reason: run.verdict_reason.clone(),
         operations: run.kinds.clone(),

@@ -139,6 +139,7 @@ fn summary_of(entry: &QueueEntry) -> RunSummary {
         target: None,
         throughput_per_s: None,
         p99_ms: None,
+        p99_is_least: false,
         verdict: None,
         verdict_reason: None,
         operations: entry.operations.clone(),

@@ -29,6 +29,11 @@ export function measuredOf(operations: string[]): string[] {
   return main.length ? main : operations;
 }
 
+/** COSBench's tables do not say how far beyond their last bucket a percentile lies. */
+export function p99Of(run: RunSummary, write: typeof short): string {
+  return `${run.p99_is_least ? ">\u00a0" : ""}${write(run.p99_ms, "ms")}`;
+}
+
 function useLater<T>(value: T, ms: number): T {
   const [later, setLater] = useState(value);
   useEffect(() => {
@@ -133,7 +138,7 @@ export function History() {
     },
     { head: "target", text: true, sort: "target", cell: (run) => <span className="history-target" title={run.target ?? undefined}>{run.target ?? "–"}</span> },
     { head: "op/s", title: "Operations per second of the stage with the highest rate", sort: "throughput", cell: (run) => short(run.throughput_per_s, "per_s"), exact: (run) => exact(run.throughput_per_s, "per_s") },
-    { head: "p99", title: "Response time of that stage's slowest operation", sort: "p99", cell: (run) => short(run.p99_ms, "ms"), exact: (run) => exact(run.p99_ms, "ms") },
+    { head: "p99", title: "Response time of that stage's slowest operation", sort: "p99", cell: (run) => p99Of(run, short), exact: (run) => p99Of(run, exact) },
     { head: "state", text: true, sort: "state", cell: (run) => <StateMark state={run.state} />, exact: (run) => run.reason ?? "" },
     { head: "verdict", text: true, sort: "verdict", cell: (run) => <VerdictMark verdict={run.verdict} reason={run.verdict_reason} /> },
     { head: "started", text: true, sort: "started", cell: (run) => <Minute at={run.started ?? run.submitted} />, exact: (run) => moment(run.started ?? run.submitted) },

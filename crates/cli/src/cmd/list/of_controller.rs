@@ -115,7 +115,7 @@ fn queued(run: &RunSummary, now: Timestamp) -> Vec<String> {
         state,
         run.verdict.as_deref().map(verdict_words).unwrap_or_default(),
         run.throughput_per_s.map(crate::units::rate).unwrap_or_default(),
-        run.p99_ms.map(|ms| super::p99_of(run.target.as_deref(), ms)).unwrap_or_default(),
+        super::p99_of(run.p99_ms, run.p99_is_least).unwrap_or_default(),
         stage,
         run.target.clone().unwrap_or_default(),
         at.unwrap_or_default(),

@@ -52,6 +52,9 @@ pub struct RunSummary {
     /// The 99th percentile of the response time of that stage's slowest operation, ms.
     #[serde(default)]
     pub p99_ms: Option<f64>,
+    /// True: `p99_ms` is the least that it can be, since COSBench's tables say no more of a time above 500 s.
+    #[serde(default)]
+    pub p99_is_least: bool,
     /// `true`, `true_with_limits`, `not_proven` or `false`.
     pub verdict: Option<String>,
     /// First reason of the verdict.
