@@ -315,7 +315,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_nats_without_jetstream_is_named_with_the_remedy_and_not_asked_for_ever() {
-        let kinds: [(fn(&str) -> String, usize); 2] = [(nobody_hears, 4), (is_switched_off, 1)];
+        let kinds = [(nobody_hears as fn(&str) -> String, 4), (is_switched_off, 1)];
         for (answer, most) in kinds {
             let (bus, made) = beside(answer).await;
             let said = ensure(&bus, Limits::default()).await.unwrap_err().to_string();
