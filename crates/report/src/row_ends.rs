@@ -106,9 +106,9 @@ impl RowEnds {
             None => {
                 let of_day: Vec<Option<f64>> =
                     entries.iter().map(|entry| second_of_day(&entry.time)).collect();
-                let told: Vec<f64> = of_day.iter().copied().flatten().collect();
-                let first_s = usual_step(&told);
-                let mut since_s = elapsed(&told).into_iter();
+                let known: Vec<f64> = of_day.iter().copied().flatten().collect();
+                let first_s = usual_step(&known);
+                let mut since_s = elapsed(&known).into_iter();
                 of_day.iter().map(|second| second.and_then(|_| Some(first_s + since_s.next()?))).collect()
             }
         };

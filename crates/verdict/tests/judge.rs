@@ -152,21 +152,21 @@ fn what_was_asked_for_is_known_of_a_run_that_lacks_its_last_stages_and_not_of_th
     let whole = table(ALL_READS);
     let lines = whole.lines().count() - 1;
     let fewer: String = whole.lines().take(lines).map(|line| format!("{line}\n")).collect();
-    let told = |verdict: &Verdict, words: &str| {
+    let says = |verdict: &Verdict, words: &str| {
         verdict.checks.iter().any(|check| check.stage.is_none() && check.message.contains(words))
     };
     for table in [fewer.clone(), fewer.replace(",completed,waiting", ",cancelled,waiting")] {
         let verdict = judged(&table, CONFIG);
         // The missing objects are the workload's own, which the table alone does not tell.
         assert_eq!(check(&verdict, "s3-mix", "V13").status, CheckStatus::Fail, "{verdict:#?}");
-        assert!(!told(&verdict, "workload-config.xml") && !told(&verdict, "missing"), "{verdict:#?}");
+        assert!(!says(&verdict, "workload-config.xml") && !says(&verdict, "missing"), "{verdict:#?}");
     }
     // Files of two runs in one directory, and no workload at all.
     let other = CONFIG.replace(r#"name="mix"><work"#, r#"name="blend"><work"#);
-    assert!(!told(&judged(&whole, &other), "workload-config.xml"), "as many, in any encoding of their names");
+    assert!(!says(&judged(&whole, &other), "workload-config.xml"), "as many, in any encoding of their names");
     let verdict = judged(&fewer, &other);
-    assert!(told(&verdict, "has 4 stages, and the 3 of the result table are not its first"), "{verdict:#?}");
-    assert!(told(&judged(&whole, "<workload/>"), "cannot be read as a workload"));
+    assert!(says(&verdict, "has 4 stages, and the 3 of the result table are not its first"), "{verdict:#?}");
+    assert!(says(&judged(&whole, "<workload/>"), "cannot be read as a workload"));
     // The history knows that the run came to its end.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("w55-mix");
@@ -178,7 +178,7 @@ fn what_was_asked_for_is_known_of_a_run_that_lacks_its_last_stages_and_not_of_th
     for (table, lacks) in [(&whole, false), (&fewer, true)] {
         std::fs::write(path.join("w55-mix.csv"), table).unwrap();
         let verdict = judge_cosbench(&CosbenchRun::open(&path).unwrap());
-        assert_eq!(told(&verdict, "has 3 of its 4 stages"), lacks, "{verdict:#?}");
+        assert_eq!(says(&verdict, "has 3 of its 4 stages"), lacks, "{verdict:#?}");
     }
 }
 

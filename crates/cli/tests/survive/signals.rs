@@ -45,7 +45,7 @@ fn a_terminal_that_is_closed_ends_a_run_as_sigterm_does_and_costs_nothing_that_w
 }
 
 #[test]
-fn operations_in_flight_have_as_long_after_one_ctrl_c_as_the_run_was_told() {
+fn operations_in_flight_have_as_long_after_one_ctrl_c_as_the_run_was_asked() {
     let directory = tempfile::tempdir().unwrap();
     // Shorter than what they have where nothing is said.
     let mut child = begin(directory.path(), |command| {

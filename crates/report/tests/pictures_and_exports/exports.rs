@@ -362,6 +362,7 @@ fn an_export_that_needs_the_operation_log_says_so() {
         let error = error_of(&run, format);
         assert!(error.ends_with("run again with --oplog"), "{error}");
     }
+    std::fs::remove_file(run.path.join("nodes.parquet")).unwrap();
     run.record.state = RunState::Running;
     for (format, done) in [("parquet", "--oplog, unless"), ("nodes", "nodes:, unless")] {
         let error = error_of(&run, format);
