@@ -103,6 +103,15 @@ pub struct Interval {
 /// A last row shorter than this part of the others belongs to the one before it.
 const SHORTEST_ROW: u64 = 5;
 
+/// When the window of a work begins, since the load began: what only counts end has no ramps.
+fn window_begins_ns(work: &Work) -> u64 {
+    if work.runtime.is_zero() { 0 } else { in_ns(work.rampup) }
+}
+
+fn in_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn empty(stage: &Stage) -> Vec<Vec<OpSnapshot>> {
     stage.works.iter().map(|work| vec![OpSnapshot::default(); work.operations.len()]).collect()
 }
@@ -115,12 +124,15 @@ impl Tally {
         let drivers =
             (0..drivers).map(|_| DriverTally { windows: windows.clone(), open: BTreeMap::new() }).collect();
         let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let interval_ns = ns(stage.interval());
+        let interval_ns = in_ns(stage.interval());
         let batches = (batches || !stage.thresholds.is_empty()).then(|| {
             // Not finer than the slices that come; the rest is a matter of merging pairs.
-            let width_ns = ns(slice_of(stage.interval()));
-            let of_work = |work: &Work| vec![Batches::new(width_ns); work.operations.len()];
+            let width_ns = in_ns(slice_of(stage.interval()));
+            let of_work = |work: &Work| {
+                // Slices are counted from the start of the load, so that a window may begin in one.
+                let head_ns = (width_ns - window_begins_ns(work) % width_ns) % width_ns;
+                vec![Batches::behind(head_ns, width_ns); work.operations.len()]
+            };
             stage.works.iter().map(of_work).collect()
         });
         Self {
@@ -130,7 +142,7 @@ impl Tally {
             next_interval: 0,
             drivers,
             batches,
-            rampups_ns: stage.works.iter().map(|work| ns(work.rampup)).collect(),
+            rampups_ns: stage.works.iter().map(window_begins_ns).collect(),
             total_ok: 0,
             total_failed: 0,
         }
@@ -293,6 +305,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_metrics::SlicePlan;
     use cosmark_workload::{Environment, Format, parse_what_is_there};
 
     use super::*;
@@ -302,10 +315,16 @@ mod tests {
     }
 
     fn stage_of(interval: &str) -> Stage {
-        let text = format!(
-            "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works:\n      - {{name: w, workers: 1, runtime: 10s, \
-             interval: {interval}, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
-        );
+        stage_with(&[format!("runtime: 10s, interval: {interval}").as_str()])
+    }
+
+    fn stage_with(works: &[&str]) -> Stage {
+        let mut text = "name: x\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n".to_owned();
+        for (number, work) in works.iter().enumerate() {
+            text += &format!(
+                "      - {{name: w{number}, workers: 1, {work}, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
+            );
+        }
         let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
         workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0)
     }
@@ -367,6 +386,58 @@ mod tests {
         let rows = tally.take_intervals(all, true, &stage);
         let counts = rows.iter().map(|row| (row.operations[0].ok, row.seconds));
         assert!(counts.eq([(1_500, 1.5); 4]));
+    }
+
+    /// The window of 30 s of each work of a stage, with a success every microsecond.
+    fn even_windows(stage: &Stage) -> Vec<Batches> {
+        let mut tally = Tally::new(stage, 1, true);
+        for (index, work) in (0..).zip(&stage.works) {
+            let window_start_ns = if work.runtime.is_zero() { 0 } else { in_ns(work.rampup) };
+            let window_end_ns = window_start_ns + 30_000_000_000;
+            let slice_ns = in_ns(slice_of(stage.interval()));
+            let plan =
+                SlicePlan { start_ns: 0, window_start_ns, window_end_ns, stop_ns: window_end_ns, slice_ns };
+            let mut at_ns = window_start_ns;
+            while at_ns < window_end_ns {
+                let (start_ns, end_ns) = plan.slice_at(at_ns + 1);
+                let ops = vec![OpSnapshot { ok: (end_ns - start_ns) / 1_000, ..OpSnapshot::default() }];
+                let slice = Snapshot { work: index, phase: Phase::Window, start_ns, end_ns, ops };
+                tally.add(0, &slice, 0, stage);
+                at_ns = end_ns;
+            }
+        }
+        let mut windows: Vec<Batches> = tally.into_windows().1.into_iter().flatten().collect();
+        windows.iter_mut().for_each(|window| window.close(30_000_000_000));
+        windows
+    }
+
+    #[test]
+    fn batches_of_an_even_load_are_even_wherever_in_a_slice_its_window_begins() {
+        // Works, the length of a batch in ms, and how many of them each window has.
+        type Case<'a> = (&'a [&'a str], f64, &'a [usize]);
+        let cases: [Case<'_>; 8] = [
+            (&["runtime: 30s, interval: 5s"], 1000.0, &[30]),
+            (&["runtime: 30s, rampup: 5s, interval: 5s"], 1000.0, &[30]),
+            (&["runtime: 30s, rampup: 7s, interval: 5s"], 1000.0, &[30]),
+            (&["runtime: 30s, rampup: 2s, interval: 1500ms"], 750.0, &[39]),
+            (&["runtime: 30s, rampup: 5s, interval: 1875ms"], 937.5, &[31]),
+            (&["runtime: 30s, rampup: 300ms, interval: 5s"], 1000.0, &[29]),
+            (&["runtime: 30s, rampup: 5s, interval: 1500ms", "runtime: 30s, rampup: 3s"], 750.0, &[39, 40]),
+            // Nothing ramps where counts end the load.
+            (&["total_ops: 9, rampup: 2s, interval: 1500ms"], 750.0, &[40]),
+        ];
+        for (works, width_ms, expected) in cases {
+            let windows = even_windows(&stage_with(works));
+            let counts: Vec<usize> = windows.iter().map(|window| window.batches().len()).collect();
+            assert_eq!(counts, expected, "{works:?}");
+            for window in &windows {
+                let in_ms: Vec<f64> = window.per_width(|batch| batch.ok as f64 / 1e3).collect();
+                assert!(in_ms.iter().all(|ms| (ms - width_ms).abs() < 1e-6), "{works:?}: {in_ms:?}");
+                // Only what is no whole batch at the end is left out.
+                let left_ms = 30_000.0 - window.total().ok as f64 / 1e3;
+                assert!((-1e-6..width_ms).contains(&left_ms), "{works:?}: {left_ms}");
+            }
+        }
     }
 
     #[test]

@@ -25,12 +25,16 @@ pub struct Batch {
     pub bytes: u64,
     /// Response times of successes: time in ns and how many.
     times: BTreeMap<u64, u64>,
+    /// How much longer than its width it is.
+    more_ns: u64,
 }
 
 /// Batches from the start of the measured window on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batches {
     width_ns: u64,
+    /// How much longer the first of them is.
+    head_ns: u64,
     batches: Vec<Batch>,
 }
 
@@ -47,10 +51,11 @@ impl Batch {
     }
 
     fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, bytes, times } = other;
+        let Self { ok, failed, bytes, times, more_ns } = other;
         self.ok += ok;
         self.failed += failed;
         self.bytes += bytes;
+        self.more_ns = self.more_ns.saturating_add(*more_ns);
         for (value, count) in times {
             *self.times.entry(*value).or_default() += count;
         }
@@ -69,7 +74,15 @@ impl Batches {
     /// Empty; batches begin with this length.
     #[must_use]
     pub fn new(width_ns: u64) -> Self {
-        Self { width_ns: width_ns.max(1), batches: Vec::new() }
+        Self::behind(0, width_ns)
+    }
+
+    /// The same of a window that begins `head_ns` before a whole slice does: the slice that its start cuts off belongs to
+    /// the first batch, which is longer by that. Its requests count like all others, and [`Batches::per_width`] has its
+    /// rate.
+    #[must_use]
+    pub fn behind(head_ns: u64, width_ns: u64) -> Self {
+        Self { width_ns: width_ns.max(1), head_ns, batches: Vec::new() }
     }
 
     /// Length of a batch in ns.
@@ -84,7 +97,15 @@ impl Batches {
         &self.batches
     }
 
+    /// What each batch has of an amount in the length that they all have.
+    #[expect(clippy::cast_precision_loss, reason = "lengths need no more than 53 bits")]
+    pub fn per_width(&self, amount: impl Fn(&Batch) -> f64) -> impl Iterator<Item = f64> {
+        let width_ns = self.width_ns as f64;
+        self.batches.iter().map(move |batch| amount(batch) / (1.0 + batch.more_ns as f64 / width_ns))
+    }
+
     fn at(&mut self, offset_ns: u64) -> &mut Batch {
+        let offset_ns = offset_ns.saturating_sub(self.head_ns);
         while offset_ns / self.width_ns >= MOST_BATCHES as u64 {
             self.halve();
         }
@@ -137,9 +158,13 @@ impl Batches {
     /// would look slow. One that is whole but for a hundredth is whole: windows are some ms longer or shorter than they
     /// were to be.
     pub fn close(&mut self, window_ns: u64) {
-        let whole = window_ns.saturating_add(self.width_ns / NEARLY_WHOLE) / self.width_ns;
+        let reach_ns = window_ns.saturating_sub(self.head_ns);
+        let whole = reach_ns.saturating_add(self.width_ns / NEARLY_WHOLE) / self.width_ns;
         let whole = usize::try_from(whole).unwrap_or(MOST_BATCHES).clamp(1, MOST_BATCHES);
         self.batches.resize(whole, Batch::default());
+        if let Some(first) = self.batches.first_mut() {
+            first.more_ns = self.head_ns;
+        }
     }
 
     /// Leaves out the first `count` batches.
@@ -398,6 +423,28 @@ mod tests {
         assert_eq!(joined.batches().len(), 8);
         joined.cut(5);
         assert_eq!(joined.total().failed, 0);
+    }
+
+    #[test]
+    fn a_first_batch_that_is_longer_loses_nothing_and_has_the_rate_of_the_others() {
+        let mut batches = Batches::behind(600, 1_000);
+        for (offset_ns, ok) in [(0, 6), (600, 10), (1_600, 10), (2_600, 5)] {
+            batches.add(offset_ns, &OpSnapshot { ok, ..OpSnapshot::default() });
+        }
+        batches.close(3_100);
+        assert_eq!(batches.batches().iter().map(|batch| batch.ok).collect::<Vec<_>>(), [16, 10]);
+        let mut joined = batches.clone();
+        (0..300).for_each(|_| joined.append(&batches));
+        assert_eq!((joined.width_ns(), joined.total().ok), (2_000, 301 * 26));
+        for (batches, wanted) in [(batches, 10.0), (joined, 20.0)] {
+            let rates: Vec<f64> = batches.per_width(|batch| batch.ok as f64).collect();
+            assert!(rates.iter().all(|rate| (rate - wanted).abs() < 1e-9), "{rates:?}");
+        }
+        // A window that ends before a whole slice begins is one batch.
+        let mut short = Batches::behind(600, 1_000);
+        short.add(0, &OpSnapshot { ok: 3, ..OpSnapshot::default() });
+        short.close(300);
+        assert_eq!((short.batches().len(), short.total().ok), (1, 3));
     }
 
     #[test]

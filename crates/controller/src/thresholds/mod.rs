@@ -390,8 +390,8 @@ fn over_time(found: &[Found<'_>], amount: impl Fn(&Batch) -> f64) -> Vec<f64> {
     let longest = found.iter().map(|f| f.batches.batches().len()).max().unwrap_or(0);
     let mut sums = vec![0.0; longest];
     for one in found {
-        for (sum, batch) in sums.iter_mut().zip(one.batches.batches()) {
-            *sum += amount(batch);
+        for (sum, each) in sums.iter_mut().zip(one.batches.per_width(&amount)) {
+            *sum += each;
         }
     }
     let mean = bootstrap::mean(&sums);

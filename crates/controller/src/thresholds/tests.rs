@@ -69,6 +69,25 @@ fn a_mean_or_a_rate_near_its_limit_is_not_decided() {
 }
 
 #[test]
+fn a_rate_that_is_even_has_narrow_bounds_though_the_window_begins_in_a_slice() {
+    let (head_ns, slice_ns, window_ns) = (625_000_000, 937_500_000, 30_000_000_000);
+    let mut batches = Batches::behind(head_ns, slice_ns);
+    let mut sum = OpSnapshot::default();
+    let (mut from_ns, mut to_ns) = (0, head_ns);
+    while from_ns < window_ns {
+        // 1600 a second.
+        let op = OpSnapshot { ok: (to_ns - from_ns) / 625_000, ..OpSnapshot::default() };
+        batches.add(from_ns, &op);
+        sum.merge(&op);
+        (from_ns, to_ns) = (to_ns, (to_ns + slice_ns).min(window_ns));
+    }
+    let measured = Measured::new(vec![(30.0, vec![sum])], vec![vec![batches]]);
+    let record = judge(&stage("[throughput >= 1/s]", ""), "s1-main", &measured).remove(0);
+    let (low, high) = (record.low.unwrap(), record.high.unwrap());
+    assert!((record.value.unwrap() - 1600.0).abs() < 1e-6 && high - low < 1.0, "{record:?}");
+}
+
+#[test]
 fn a_percentile_that_the_data_cannot_support_is_not_decided() {
     let records = judge(&stage("[p99_9 <= 20 ms]", ""), "s1-main", &measured(&[10; 100], 0));
     assert_eq!((records[0].status, records[0].value), (GoalStatus::NotDecided, None));

@@ -8,7 +8,7 @@ use cosmark_metrics::{OpSnapshot, Recorder, Sample, SlicePlan, Snapshot};
 use cosmark_simstore::Op;
 use cosmark_wire::StageOrder;
 use cosmark_workload::choose::{Chooser, SizeChooser, unit};
-use cosmark_workload::model::{Arrivals, Load, OpKind, Stage, WhenFull, Work, WorkKind};
+use cosmark_workload::model::{Arrivals, Load, OpKind, Stage, WhenFull, Work, WorkKind, slice_of};
 use cosmark_workload::share::{Slice, WorkerIndex, own_numbers, share_of_total};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -155,7 +155,7 @@ impl StageLoad<'_> {
         let work = &self.stage.works[index];
         let late_s = self.machines[driver].plant.late_s;
         let drivers = self.machines.len();
-        let plan = slice_plan(work);
+        let plan = slice_plan(self.stage, work);
         let stop_s =
             if plan.stop_ns == u64::MAX { f64::INFINITY } else { (plan.stop_ns - ORIGIN_NS) as f64 / 1e9 };
         let begin = self.workers.len();
@@ -568,9 +568,9 @@ fn op_of(kind: OpKind) -> Op {
     }
 }
 
-/// As `engine/src/mission.rs` has it.
-fn slice_plan(work: &Work) -> SlicePlan {
-    let slice_ns = work.interval.as_nanos().clamp(100_000_000, 1_000_000_000) as u64;
+/// As `engine/src/mission.rs` has it, of works that share the interval of their stage.
+fn slice_plan(stage: &Stage, work: &Work) -> SlicePlan {
+    let slice_ns = slice_of(stage.interval()).as_nanos() as u64;
     let window_start_ns = ns(work.rampup.as_secs_f64());
     if work.runtime.is_zero() {
         return SlicePlan {
