@@ -3,10 +3,11 @@
 
 use cosmark_metrics::{FillPoint, FillResult, Snapshot};
 use cosmark_workload::FillPass;
-use cosmark_workload::model::Stage;
+use cosmark_workload::model::{Stage, slice_of};
 
 /// Most stretches.
 const MOST: usize = 240;
+/// The first ones are at least so long.
 const FIRST_NS: u64 = 1_000_000_000;
 
 /// What was done in each stretch since the load began.
@@ -29,7 +30,10 @@ impl FillCurve {
     /// Of a stage that is a pass over a data set.
     pub fn of(stage: &Stage) -> Option<Self> {
         let pass = stage.works.first()?.pass.as_deref()?.clone();
-        Some(Self { pass, width_ns: FIRST_NS, bins: Vec::new() })
+        // Each has as many slices as the others.
+        let slice_ns = u64::try_from(slice_of(stage.interval()).as_nanos()).unwrap_or(FIRST_NS);
+        let width_ns = FIRST_NS.div_ceil(slice_ns.max(1)) * slice_ns;
+        Some(Self { pass, width_ns, bins: Vec::new() })
     }
 
     /// Adds what ended in a slice that began at `start_ns` after the load.
@@ -125,7 +129,11 @@ impl FillCurve {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use cosmark_metrics::{OpSnapshot, Phase};
+    use cosmark_workload::{Environment, Format, parse_what_is_there};
 
     use super::*;
 
@@ -163,6 +171,25 @@ mod tests {
             assert!(result.curve.iter().all(|point| (point.rate_per_s - 10.0).abs() < 1e-6), "{result:?}");
             assert!(result.curve.iter().all(|point| (point.bytes_per_s - 100.0).abs() < 1e-6));
             assert!(result.curve.windows(2).all(|pair| pair[0].objects < pair[1].objects));
+        }
+    }
+
+    #[test]
+    fn a_curve_of_an_even_load_is_even_whatever_the_interval_of_its_stage() {
+        let text = "name: x\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 1, runtime: 9s, \
+                    operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+        let (workload, mistakes) = parse_what_is_there(text, Format::Yaml, &Environment::default());
+        let mut stage = workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0);
+        stage.works[0].pass = Some(Arc::new(curve("").pass));
+        for (interval_ms, slice_ms, width_ms) in
+            [(5000, 1000, 1000), (1500, 750, 1500), (250, 250, 1000), (1200, 600, 1200)]
+        {
+            stage.works[0].interval = Duration::from_millis(interval_ms);
+            let mut curve = FillCurve::of(&stage).unwrap();
+            assert_eq!(curve.width_ns, width_ms * 1_000_000, "{interval_ms}");
+            (0..8).for_each(|number| curve.add(number * slice_ms * 1_000_000, &slice(slice_ms)));
+            let points = curve.result(8.0 * slice_ms as f64 / 1e3).curve;
+            assert!(points.iter().all(|point| (point.rate_per_s - 1e3).abs() < 1e-6), "{points:?}");
         }
     }
 
