@@ -256,7 +256,7 @@ fn rows_that_a_kill_came_before_are_added_once_and_hold_all_that_was_counted() {
 }
 
 #[test]
-fn trials_of_a_search_have_their_own_load_and_a_stage_that_only_begins_like_another_is_none_of_it() {
+fn trials_of_a_search_have_their_own_load_and_rows_and_a_stage_that_only_begins_like_another_is_none_of_it() {
     const SEARCH: &str = "name: s\nstorage: {type: mock}\nstages:\n  - name: main\n    search: {over: workers, from: 2, to: 64}\n    \
         thresholds: ['p95 <= 10 ms']\n    works:\n      - {name: main, workers: 4, runtime: 30s, operations: [{type: read, \
         containers: 'u(1,2)', objects: 'u(1,9)'}]}\n";
@@ -275,17 +275,25 @@ fn trials_of_a_search_have_their_own_load_and_a_stage_that_only_begins_like_anot
         run.enter_stage(at_stage, StageState::Running, at("18:54:00")).unwrap();
         let stage = &run.layout()[at_stage];
         let tag = &stage.works[0].operations[0].tag;
-        lines += &format!("{},{tag},d,window,0,5,30,0,0,0,3000,0,,30,0,1,\n", stage.id);
+        for (from, to, count) in [("0", "1.875", 20), ("1.875", "3.75", 10)] {
+            let sums = format!("{count},0,0,0,{}", 100 * count);
+            lines += &format!("{},{tag},d,window,{from},{to},{sums},0,,{count},0,1,\n", stage.id);
+        }
     }
     let path = run.path().to_owned();
     drop(run);
     let table = path.join("intervals.csv");
     std::fs::write(&table, text(&table) + &lines).unwrap();
-    let record = archive.take_up_killed(&path, true).unwrap().unwrap().run.record.clone();
+    let killed = archive.take_up_killed(&path, true).unwrap().unwrap();
+    let record = killed.run.record.clone();
+    killed.end(&record).unwrap();
     let [trial, mainly] = record.stages.as_slice() else { panic!("{:?}", record.stages) };
     let counted: Vec<_> =
         trial.operations.iter().map(|operation| (operation.workers, operation.ok)).collect();
     assert_eq!(counted, [(16, 30)], "{trial:?}");
+    // A sixteenth of 30 s each.
+    let rows = open_run(&path).unwrap().timeline(trial).unwrap();
+    assert_eq!(rows.iter().map(|row| row.operations[0].count).collect::<Vec<_>>(), [20, 10]);
     assert!(mainly.operations.is_empty(), "{mainly:?}");
     assert!(mainly.reason.as_ref().unwrap().contains("no stage of this name"), "{mainly:?}");
 }

@@ -152,7 +152,7 @@ fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
         scene.remaining = Some(length.saturating_sub(scene.elapsed));
         scene.done = Some((scene.elapsed.as_secs_f64() / length.as_secs_f64()).clamp(0.0, 1.0));
     }
-    let sums = Sums::read(run, stage, planned.map_or(Duration::ZERO, row_of))?;
+    let sums = Sums::read(run, stage, planned.map_or(Duration::ZERO, Stage::interval))?;
     sums.fill(&mut scene, &stage.id);
     scene.missing = missing_of(&run.events()?, &stage.id, began);
     Ok(scene)
@@ -191,11 +191,6 @@ fn length_of(stage: &Stage) -> Option<Duration> {
     let timed = !stage.works.is_empty() && stage.works.iter().all(|work| !work.runtime.is_zero());
     let longest = stage.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
     longest.filter(|length| timed && !length.is_zero())
-}
-
-/// How long the intervals of a stage are in its archive.
-fn row_of(stage: &Stage) -> Duration {
-    stage.works.iter().map(|work| work.interval).min().unwrap_or_default()
 }
 
 /// Times of one operation, in ns, and how often each came.

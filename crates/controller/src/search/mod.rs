@@ -124,12 +124,7 @@ impl Running<'_> {
         observer: &mut dyn Observer,
     ) -> (Outcome, f64, (EndClass, String)) {
         let suffix = self.suffix(request);
-        let mut trial = self.search.trial(self.stage, request.load, &suffix);
-        for work in &mut trial.works {
-            // Short trials need intervals enough to tell one second from the next.
-            let fine = work.runtime / 16;
-            work.interval = work.interval.min(fine).max(std::time::Duration::from_millis(100));
-        }
+        let trial = self.search.trial(self.stage, request.load, &suffix);
         let index = first + self.trials.len();
         job.dir.put_stage(index, &trial, self.trials.is_empty());
         let trial = Arc::new(trial);

@@ -104,6 +104,12 @@ stages:
             due_in_window(&plan.works[0]).unwrap().count.round()
         };
         assert_eq!([1, 2, 3, 4].map(due), [600.0, 1200.0, 1050.0, 4200.0]);
+        // Trials of 4 s have sixteen intervals, as they were run.
+        let interval_ms = |at: usize| {
+            let plan = places.plan(at, &stages[at], &workload).unwrap();
+            plan.interval().as_millis()
+        };
+        assert_eq!([1, 3, 4].map(interval_ms), [250, 250, 5000]);
     }
 
     #[test]

@@ -8,12 +8,15 @@ use cosmark_units::{Complaint, parse_rate};
 
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
-use crate::model::{Arrivals, Load, Stage, WhenFull, WorkKind, Workload};
+use crate::model::{Arrivals, FINEST_SLICE, Load, Stage, WhenFull, WorkKind, Workload};
 
 /// Most loads of a list.
 pub(crate) const MOST_STEPS: usize = 200;
 /// Most trials that may be asked for.
 pub(crate) const MOST_TRIALS: u32 = 1000;
+/// A trial has at least so many intervals, where they are not finer than sums are told: short ones need enough to tell
+/// one second from the next.
+const LEAST_INTERVALS: u32 = 16;
 /// Most repetitions.
 pub const MOST_REPEATS: u32 = 1000;
 
@@ -80,13 +83,14 @@ impl Search {
         }
     }
 
-    /// The stage of one trial: this load, its own name, and no search.
+    /// The stage of one trial: this load, its own name, fine intervals, and no search.
     #[must_use]
     pub fn trial(&self, stage: &Stage, load: f64, suffix: &str) -> Stage {
         let mut trial = stage.clone();
         trial.search = None;
         trial.name = format!("{}-{}{}{suffix}", stage.name, self.unit(), load_text(load));
         for work in &mut trial.works {
+            work.interval = work.interval.min(work.runtime / LEAST_INTERVALS).max(FINEST_SLICE);
             match self.over {
                 #[expect(
                     clippy::cast_possible_truncation,
