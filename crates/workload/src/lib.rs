@@ -40,7 +40,7 @@ pub use model::{Workload, search, selector, threshold};
 pub use plan::choose::{Chooser, SizeChooser};
 pub use plan::share::{Slice, WorkerIndex};
 pub use plan::{choose, drivers, permutation, schedule, share};
-pub use reachability::{compared, listed, read_sizes};
+pub use reachability::{asked, compared, listed, read_sizes};
 
 use diagnostics::Mistakes;
 

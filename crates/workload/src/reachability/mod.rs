@@ -6,6 +6,7 @@
 //! p(t) = w/(w+d) + (p(0) - w/(w+d)) exp(-(w+d) t), which is averaged over the stage.
 
 pub(crate) mod areas;
+pub mod asked;
 pub mod compared;
 pub mod listed;
 mod pieces;
