@@ -1,11 +1,15 @@
 //! What forbids to compare the runs of an operation: all of them count, in whatever order they are named.
 
+use cosmark_workload::asked::AskedSizes;
+
 use super::load::LoadedOperation;
 
-/// Mean sizes further apart than this are different objects.
+/// Sizes further apart than this are different objects.
 const SAME_SIZE: f64 = 0.02;
 /// So many standard errors of sizes that are drawn at random show no difference.
 const ERRORS: f64 = 3.0;
+/// Where nothing tells how sizes were drawn, single runs further apart than this did not draw from the same.
+const BEYOND_DRAWING: f64 = 0.25;
 
 /// What forbids to compare two operations, if anything does.
 pub fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
@@ -15,18 +19,8 @@ pub fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
             "one is an open loop, the other a closed one: their times mean different things".to_owned(),
         );
     }
-    // What workloads say of sizes is the same whatever was drawn from it.
-    let planned = all().next().and_then(|op| op.sizes.as_ref());
-    let is_planned_alike = planned.is_some() && all().all(|op| op.sizes.as_ref() == planned);
-    let sizes = |side: &[LoadedOperation]| -> Vec<Size> { side.iter().filter_map(Size::of).collect() };
-    let (sizes_a, sizes_b) = (sizes(a), sizes(b));
-    if !is_planned_alike && !sizes_a.is_empty() && !sizes_b.is_empty() {
-        let known: Vec<&Size> = sizes_a.iter().chain(&sizes_b).collect();
-        if known.iter().any(|one| known.iter().any(|other| one.differs(other))) {
-            let (a, b) =
-                (range(sizes_a.iter().map(|size| size.mean)), range(sizes_b.iter().map(|size| size.mean)));
-            return Some(format!("objects of {a} bytes against objects of {b} bytes"));
-        }
+    if let Some(text) = other_sizes(a, b) {
+        return Some(text);
     }
     let mut workers = all().filter_map(|op| op.workers);
     let first = workers.next()?;
@@ -46,35 +40,121 @@ fn range(values: impl Iterator<Item = f64>) -> String {
     if least == most { least } else { format!("{least} to {most}") }
 }
 
-/// Mean size of what a run moved, and its standard error as far as classes of sizes tell it.
-struct Size {
-    mean: f64,
-    error: f64,
+/// Says how sizes differ: those that were asked for, or those that were moved, by more than chance explains.
+fn other_sizes(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
+    let moved = |side: &[LoadedOperation]| -> Vec<Moved> { side.iter().filter_map(Moved::of).collect() };
+    let (a, b) = (moved(a), moved(b));
+    let (mean_a, mean_b) = (Mean::of_side(&a)?, Mean::of_side(&b)?);
+    let all: Vec<&Moved> = a.iter().chain(&b).collect();
+    let any = |differ: &dyn Fn(&Moved, &Moved) -> bool| {
+        all.iter().any(|one| all.iter().any(|other| differ(one, other)))
+    };
+    // What is drawn of the same differs from draw to draw.
+    let first = all.first()?.asked.as_ref();
+    let are_asked_alike = first.is_some() && all.iter().all(|one| one.asked.as_ref() == first);
+    let are_other = if are_asked_alike {
+        any(&|one, other| one.lies_apart(other) && one.mean.differs(&other.mean))
+    } else {
+        any(&|one, other| one.mean.differs(&other.mean)) || mean_a.differs(&mean_b)
+    };
+    if are_other {
+        let of = |side: &[Moved]| range(side.iter().map(|one| one.mean.bytes));
+        return Some(format!("objects of {} bytes against objects of {} bytes", of(&a), of(&b)));
+    }
+    any(&Moved::asks_other_than).then(|| {
+        let of = |side: &[Moved]| {
+            let asked = side.iter().filter_map(|one| one.asked.as_ref());
+            range(asked.flat_map(|asked| [float(asked.least_bytes), float(asked.most_bytes)]))
+        };
+        format!("objects of {} bytes were asked for on one side, of {} bytes on the other", of(&a), of(&b))
+    })
 }
 
-impl Size {
-    #[expect(clippy::cast_precision_loss, reason = "sizes need no more than 53 bits")]
+#[expect(clippy::cast_precision_loss, reason = "sizes and counts need no more than 53 bits")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
+
+/// Sizes of what a run moved.
+struct Moved {
+    mean: Mean,
+    /// From the least size to the greatest that it may have moved, as far as classes of sizes tell.
+    range: Option<(u64, u64)>,
+    /// What the workload asks for; `None` also where that is not what was moved.
+    asked: Option<AskedSizes>,
+}
+
+impl Moved {
+    fn of(op: &LoadedOperation) -> Option<Self> {
+        let mean = Mean::of(op)?;
+        let classes = || op.published.size_classes.iter().filter(|class| class.sums.ok > 0);
+        let range = classes().map(|class| class.least_bytes).min();
+        let range = range.zip(classes().map(|class| class.most_bytes).max());
+        let is_within = |asked: &&AskedSizes| {
+            let least = float(asked.least_bytes) * (1.0 - SAME_SIZE);
+            (least..=float(asked.most_bytes) * (1.0 + SAME_SIZE)).contains(&mean.bytes)
+        };
+        let asked = op.sizes.as_ref().filter(is_within).cloned();
+        Some(Self { mean, range, asked })
+    }
+
+    fn lies_apart(&self, other: &Self) -> bool {
+        self.range.zip(other.range).is_some_and(|(own, others)| own.1 < others.0 || others.1 < own.0)
+    }
+
+    fn asks_other_than(&self, other: &Self) -> bool {
+        let is_far = |one: u64, other: u64| float(one.abs_diff(other)) > SAME_SIZE * float(one.max(other));
+        self.asked.as_ref().zip(other.asked.as_ref()).is_some_and(|(own, others)| {
+            is_far(own.least_bytes, others.least_bytes) || is_far(own.most_bytes, others.most_bytes)
+        })
+    }
+}
+
+/// A mean size, and how far draws may have moved it.
+struct Mean {
+    bytes: f64,
+    /// Its standard error, where classes of sizes tell it.
+    error: Option<f64>,
+    /// What it may differ by where they do not, as a share.
+    unknown: f64,
+}
+
+impl Mean {
     fn of(op: &LoadedOperation) -> Option<Self> {
         let published = &op.published;
         if published.ok == 0 {
             return None;
         }
-        let (number, mean) = (published.ok as f64, published.bytes as f64 / published.ok as f64);
-        let classes = published.size_classes.iter().filter(|class| class.sums.ok > 0);
+        let (number, mean) = (float(published.ok), float(published.bytes) / float(published.ok));
+        let classes = || published.size_classes.iter().filter(|class| class.sums.ok > 0);
         // Of each class how far its own mean is off, and as much as sizes in it may differ.
-        let squares: f64 = classes
+        let squares: f64 = classes()
             .map(|class| {
-                let own = class.sums.bytes as f64 / class.sums.ok as f64;
-                let width = class.most_bytes.saturating_sub(class.least_bytes) as f64;
-                class.sums.ok as f64 * ((own - mean).powi(2) + width.powi(2) / 12.0)
+                let ok = float(class.sums.ok);
+                let own = float(class.sums.bytes) / ok;
+                let width = float(class.most_bytes.saturating_sub(class.least_bytes));
+                ok * ((own - mean).powi(2) + width.powi(2) / 12.0)
             })
             .sum();
-        Some(Self { mean, error: squares.sqrt() / number })
+        let error = classes().next().is_some().then(|| squares.sqrt() / number);
+        Some(Self { bytes: mean, error, unknown: BEYOND_DRAWING })
+    }
+
+    /// That of the runs of a side; `None` without any.
+    fn of_side(side: &[Moved]) -> Option<Self> {
+        let runs = float(u64::try_from(side.len()).ok().filter(|runs| *runs > 0)?);
+        let bytes = side.iter().map(|one| one.mean.bytes).sum::<f64>() / runs;
+        let squares: Option<f64> = side.iter().map(|one| one.mean.error.map(|error| error.powi(2))).sum();
+        Some(Self { bytes, error: squares.map(|squares| squares.sqrt() / runs), unknown: SAME_SIZE })
     }
 
     fn differs(&self, other: &Self) -> bool {
-        let by_chance = ERRORS * self.error.hypot(other.error);
-        (self.mean - other.mean).abs() > by_chance.max(SAME_SIZE * self.mean.max(other.mean))
+        let most = self.bytes.max(other.bytes);
+        let by_chance = match self.error.zip(other.error) {
+            Some((own, others)) => (ERRORS * own.hypot(others)).max(SAME_SIZE * most),
+            None => self.unknown.max(other.unknown) * most,
+        };
+        (self.bytes - other.bytes).abs() > by_chance
     }
 }
 
@@ -85,7 +165,7 @@ mod tests {
     use super::*;
 
     /// An operation that moved so many small objects and so many of four megabytes.
-    fn mixed(small: u64, large: u64, sizes: Option<&str>) -> LoadedOperation {
+    fn mixed(small: u64, large: u64, sizes: Option<AskedSizes>) -> LoadedOperation {
         let class = |least_bytes: u64, most_bytes: u64, ok: u64, bytes: u64| SizeClassResult {
             least_bytes,
             most_bytes,
@@ -93,7 +173,7 @@ mod tests {
             ..SizeClassResult::default()
         };
         LoadedOperation {
-            sizes: sizes.map(str::to_owned),
+            sizes,
             published: OperationResult {
                 ok: small + large,
                 bytes: small * 2_500 + large * 4_000_000,
@@ -107,15 +187,58 @@ mod tests {
         }
     }
 
+    fn asked(text: &str, least_bytes: u64, most_bytes: u64) -> Option<AskedSizes> {
+        Some(AskedSizes { text: text.into(), least_bytes, most_bytes })
+    }
+
+    /// One of whose sizes nothing is known but the mean.
+    fn of_mean(bytes: u64, sizes: Option<AskedSizes>) -> LoadedOperation {
+        let published = OperationResult { ok: 5_000, bytes: bytes * 5_000, ..OperationResult::default() };
+        LoadedOperation { sizes, published, ..LoadedOperation::default() }
+    }
+
+    #[test]
+    fn sizes_that_were_asked_for_alike_forbid_only_what_no_draw_of_them_gives() {
+        let plan = || asked("u(1,64)KB", 1_000, 64_000);
+        assert_eq!(barrier(&[of_mean(32_000, plan())], &[of_mean(33_000, plan())]), None);
+        let text = barrier(&[of_mean(32_000, plan())], &[of_mean(33_000, None)]);
+        assert_eq!(text.as_deref(), Some("objects of 32000 bytes against objects of 33000 bytes"));
+        // What was moved is not what was asked for: others lay there.
+        let small = || asked("c(1)/u(1,9) of c(1)/r(1,9) c(4)KB", 4_000, 4_000);
+        let text = barrier(&[of_mean(4_000, small())], &[of_mean(1_000_000, small())]);
+        assert_eq!(text.as_deref(), Some("objects of 4000 bytes against objects of 1000000 bytes"));
+        let wide = || asked("h(1|4|90,1000|8000|10)KB", 1_000, 8_000_000);
+        assert!(barrier(&[mixed(5_000, 0, wide())], &[mixed(0, 5_000, wide())]).is_some());
+        // Of the same mean, and not the same.
+        let text =
+            barrier(&[of_mean(32_500, plan())], &[of_mean(32_500, asked("c(32500)B", 32_500, 32_500))]);
+        let wanted = "objects of 1000 to 64000 bytes were asked for on one side, of 32500 bytes on the other";
+        assert_eq!(text.as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn where_nothing_tells_how_sizes_were_drawn_a_side_is_compared_and_not_each_of_its_runs() {
+        let of = |bytes: &[u64]| -> Vec<_> { bytes.iter().map(|bytes| of_mean(*bytes, None)).collect() };
+        for side in [[4_000, 4_120], [4_120, 4_000]] {
+            assert_eq!(barrier(&of(&side), &of(&[4_000])), None);
+            assert_eq!(barrier(&of(&[4_000]), &of(&side)), None);
+        }
+        let text = barrier(&of(&[4_100, 4_140]), &of(&[4_000]));
+        assert_eq!(text.as_deref(), Some("objects of 4100 to 4140 bytes against objects of 4000 bytes"));
+        // The mean of a side hides no run that no draw explains.
+        assert!(barrier(&of(&[4_000, 1_000_000]), &of(&[502_000])).is_some());
+    }
+
     #[test]
     fn sizes_that_are_drawn_at_random_forbid_nothing_and_others_do_in_any_order_of_the_runs() {
-        let plan = Some("h(1|4|90,1000|8000|10)KB");
+        let plan = || asked("h(1|4|90,1000|8000|10)KB", 1_000, 8_000_000);
         // A tenth more of the large ones: by plan, and by what so few of them may differ.
-        for sizes in [plan, None] {
-            assert_eq!(barrier(&[mixed(4_500, 500, sizes)], &[mixed(4_450, 550, sizes)]), None, "{sizes:?}");
+        for sizes in [plan(), None] {
+            let sides = [mixed(4_500, 500, sizes.clone()), mixed(4_450, 550, sizes.clone())];
+            assert_eq!(barrier(&sides[..1], &sides[1..]), None, "{sizes:?}");
         }
-        let text = barrier(&[mixed(4_500, 500, plan)], &[mixed(5_000, 0, Some("c(2500)B"))]).unwrap();
-        assert_eq!(text, "objects of 402250 bytes against objects of 2500 bytes");
+        let text = barrier(&[mixed(4_500, 500, plan())], &[mixed(5_000, 0, asked("c(2500)B", 2_500, 2_500))]);
+        assert_eq!(text.as_deref(), Some("objects of 402250 bytes against objects of 2500 bytes"));
         assert!(barrier(&[mixed(4_500, 500, None)], &[mixed(4_000, 1_000, None)]).is_some());
         // One of several is enough, wherever it stands.
         let (one, other) = (mixed(5_000, 0, None), mixed(0, 5_000, None));

@@ -11,8 +11,9 @@ use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Ve
 use cosmark_metrics::nodes::costs;
 use cosmark_metrics::{FaultResult, OperationResult};
 use cosmark_stats::batches::{Batches, Slices};
-use cosmark_workload::model::{Load, Operation};
-use cosmark_workload::{Environment, Format, IntSelector, Workload, parse};
+use cosmark_workload::asked::{AskedSizes, asked_sizes};
+use cosmark_workload::model::Load;
+use cosmark_workload::{Environment, Format, parse, read_unchecked};
 
 use crate::rounds;
 
@@ -67,8 +68,8 @@ pub struct LoadedOperation {
     pub workers: Option<u64>,
     /// True for arrivals by the clock; `None` where the archive does not say.
     pub open: Option<bool>,
-    /// What the sizes of its objects are, as the workload says; `None` where nothing tells.
-    pub sizes: Option<String>,
+    /// Which sizes the workload asks for; `None` where nothing tells.
+    pub sizes: Option<AskedSizes>,
     /// Seconds of the window.
     pub window_s: Option<f64>,
     /// Failures; `None` where the archive does not say.
@@ -167,8 +168,8 @@ fn refuted(verdict: &Verdict) -> Option<String> {
 struct Planned {
     /// Which works had arrivals by the clock, by stage and work.
     open: BTreeMap<(String, String), Option<bool>>,
-    /// What the objects of operations are, by stage, work and operation.
-    sizes: BTreeMap<(String, String, String), Option<String>>,
+    /// Which sizes operations ask for, by stage, work and operation.
+    sizes: BTreeMap<(String, String, String), Option<AskedSizes>>,
 }
 
 /// Adds what is known of something; `None` where two of one name differ.
@@ -194,51 +195,22 @@ impl Planned {
         let workload = read.and_then(|_| parse(&text, Format::Yaml, &Environment::default()).0);
         let mut planned = Self::default();
         let Some(workload) = workload else { return planned };
-        let written = written(&workload);
-        for stage in &workload.stages {
-            for work in &stage.works {
+        let mut asked = asked_sizes(&workload);
+        for (s, stage) in workload.stages.iter().enumerate() {
+            for (w, work) in stage.works.iter().enumerate() {
                 let open = matches!(work.load, Load::Open { .. });
                 add(&mut planned.open, (stage.name.clone(), work.name.clone()), Some(open));
-                for op in &work.operations {
+                for (o, op) in work.operations.iter().enumerate() {
                     let key = (stage.name.clone(), work.name.clone(), op.name.clone());
-                    add(&mut planned.sizes, key, sizes(op, written.as_deref()));
+                    add(&mut planned.sizes, key, asked.remove(&(s, w, o)));
                 }
             }
         }
         planned
     }
 
-    fn sizes(&self, stage: &str, op: &OperationResult) -> Option<String> {
+    fn sizes(&self, stage: &str, op: &OperationResult) -> Option<AskedSizes> {
         self.sizes.get(&(stage.to_owned(), op.work.clone(), op.name.clone())).cloned().flatten()
-    }
-}
-
-/// All that a workload writes; `None` where it writes nothing, or files, whose sizes are not in it.
-fn written(workload: &Workload) -> Option<String> {
-    let works = workload.stages.iter().flat_map(|stage| &stage.works);
-    let operations: Vec<&Operation> = works.flat_map(|work| &work.operations).collect();
-    if operations.iter().any(|op| op.files.is_some()) {
-        return None;
-    }
-    let each = operations.iter().filter_map(|op| Some((op, op.sizes.as_ref()?)));
-    let mut all: Vec<String> = each.map(|(op, sizes)| format!("{} {sizes}", place_of(op))).collect();
-    all.sort_unstable();
-    all.dedup();
-    (!all.is_empty()).then(|| all.join("; "))
-}
-
-/// Which objects an operation chooses from.
-fn place_of(op: &Operation) -> String {
-    let text = |numbers: &Option<IntSelector>| numbers.as_ref().map(ToString::to_string).unwrap_or_default();
-    format!("{}{}/{}", op.container_prefix, text(&op.containers), text(&op.objects))
-}
-
-/// What the objects of an operation are: of the sizes that it says itself, or of those that the workload writes where it looks.
-fn sizes(op: &Operation, written: Option<&str>) -> Option<String> {
-    match &op.sizes {
-        Some(sizes) => Some(sizes.to_string()),
-        None if op.files.is_some() => None,
-        None => written.map(|written| format!("{} of {written}", place_of(op))),
     }
 }
 
@@ -440,17 +412,43 @@ fn add_times(
     Ok(())
 }
 
+/// Which sizes the workload of a run of COSBench asks for, by stage and line of its table. Nothing of a stage whose lines are
+/// not the operations that stand beside them.
+fn asked_of_cosbench(run: &CosbenchRun) -> BTreeMap<(usize, usize), AskedSizes> {
+    let mut found = BTreeMap::new();
+    let text = run.config_xml.as_deref();
+    let workload = text.and_then(|text| read_unchecked(text, Format::Xml, &Environment::default()));
+    let Some(workload) = workload else { return found };
+    let mut asked = asked_sizes(&workload);
+    for (s, (stage, plan)) in run.stages.iter().zip(&workload.stages).enumerate() {
+        let works = plan.works.iter().enumerate();
+        let planned: Vec<_> = works
+            .flat_map(|(w, work)| {
+                work.operations.iter().enumerate().map(move |(o, op)| ((s, w, o), op.kind.word()))
+            })
+            .collect();
+        let are_same = stage.name == plan.name
+            && planned.len() == stage.operations.len()
+            && planned.iter().zip(&stage.operations).all(|((_, word), op)| *word == op.op);
+        for (at, (place, _)) in planned.iter().enumerate().filter(|_| are_same) {
+            found.extend(asked.remove(place).map(|sizes| ((s, at), sizes)));
+        }
+    }
+    found
+}
+
 fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     let run = CosbenchRun::open(path)?;
     let mut stages = Vec::new();
-    for stage in &run.stages {
+    let mut asked = asked_of_cosbench(&run);
+    for (s, stage) in run.stages.iter().enumerate() {
         let timeline = run.timeline(stage)?;
         let operations = stage.operations.iter().enumerate().map(|(at, op)| LoadedOperation {
             name: op.label.clone(),
             op: op.op.clone(),
             workers: op.workers,
             open: Some(false),
-            sizes: None,
+            sizes: asked.remove(&(s, at)),
             window_s: None,
             failures: op.failures(),
             ended: Vec::new(),
@@ -493,9 +491,10 @@ mod tests {
         let sizes = |containers: &str, written: &str| {
             let home = tempfile::tempdir().unwrap();
             let text = format!(
-                "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    works:\n      - name: w\n        workers: 1\n        \
-                 runtime: 9s\n        operations:\n          - {{type: read, ratio: 50, containers: {containers}, objects: \
-                 \"u(1,9)\"}}\n          - {{type: write, ratio: 50, containers: c(1), objects: \"u(1,9)\", sizes: \
+                "name: x\nstorage: {{type: s3, endpoint: 'http://h'}}\nstages:\n  - {{name: prepare, works: [{{type: prepare, workers: \
+                 1, containers: c(1), objects: 'r(1,9)', sizes: \"{written}\"}}]}}\n  - name: main\n    works:\n      - name: w\n        \
+                 workers: 1\n        runtime: 9s\n        operations:\n          - {{type: read, ratio: 50, containers: {containers}, \
+                 objects: \"u(1,9)\"}}\n          - {{type: write, ratio: 50, containers: c(1), objects: \"u(1,9)\", sizes: \
                  \"{written}\"}}\n"
             );
             std::fs::write(home.path().join("workload.yaml"), text).unwrap();
@@ -503,14 +502,15 @@ mod tests {
             ["read", "write"].map(|name| {
                 let op =
                     OperationResult { work: "w".into(), name: name.into(), ..OperationResult::default() };
-                planned.sizes("main", &op).unwrap()
+                planned.sizes("main", &op)
             })
         };
         let [read, write] = sizes("c(1)", "u(1,64)KB");
-        assert_eq!(write, "u(1,64)KB");
+        assert_eq!(write.as_ref().unwrap().text, "u(1,64)KB");
+        assert_eq!(read.as_ref().map(|read| (read.least_bytes, read.most_bytes)), Some((1_000, 64_000)));
         assert_eq!([read.clone(), write], sizes("c(1)", "u(1,64)KB"));
-        // What is read depends on where, and on what is written there.
-        assert_ne!(read, sizes("c(2)", "u(1,64)KB")[0]);
+        // What is read depends on what is written there, and nobody says what lies where nothing is.
+        assert_eq!(sizes("c(2)", "u(1,64)KB")[0], None);
         assert_ne!(read, sizes("c(1)", "u(1,32)KB")[0]);
         assert!(Planned::of(Path::new("/nowhere")).sizes.is_empty());
     }

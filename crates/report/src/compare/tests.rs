@@ -904,3 +904,62 @@ fn a_percentile_beyond_the_last_bucket_of_cosbench_has_no_value_and_no_ratio() {
         }
     }
 }
+
+/// The run of COSBench among the examples of archives, with other bytes of the first operation that writes at random, and its
+/// workload, if any.
+fn of_cosbench(root: &Path, name: &str, (count, bytes): (u64, u64), config: bool) -> Loaded {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs/w3-mock-full");
+    let to = root.join(name);
+    std::fs::create_dir(&to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+    let table = to.join("w3-mock-full.csv");
+    let text = std::fs::read_to_string(&table).unwrap();
+    let other = text.replace(",write,write,16282,7383984000,", &format!(",write,write,{count},{bytes},"));
+    assert!(text.contains(",write,write,16282,7383984000,"));
+    std::fs::write(table, other).unwrap();
+    let place = to.join("workload-config.xml");
+    if config {
+        // A mock says itself how long its objects are.
+        let text = std::fs::read_to_string(&place).unwrap().replace("type=\"mock\"", "type=\"swift\"");
+        std::fs::write(place, text).unwrap();
+    } else {
+        std::fs::remove_file(place).unwrap();
+    }
+    load(name, &to).unwrap()
+}
+
+#[test]
+fn repetitions_of_cosbench_whose_sizes_are_drawn_are_compared() {
+    // Three percent more, as draws of such sizes may give.
+    const USUAL: (u64, u64) = (16_282, 7_383_984_000);
+    const MORE: (u64, u64) = (16_282, 7_605_503_520);
+    let root = tempfile::tempdir().unwrap();
+    let run = |name: &str, of, config| of_cosbench(root.path(), name, of, config);
+    let (usual, more) = (run("a", USUAL, true), run("b", MORE, true));
+    let of = |stage: usize, name: &str| {
+        let mut operations = usual.stages[stage].operations.iter();
+        operations.find(|op| op.name == name).unwrap().sizes.clone().map(|sizes| sizes.text)
+    };
+    assert_eq!(of(2, "write").as_deref(), Some("h(1|64|10,64|512|70,512|2048|20)KB"));
+    assert_eq!(of(3, "write").as_deref(), Some("u(1,10)KB"));
+    assert!(of(2, "read").unwrap().ends_with("c(4)KB") && of(2, "list").is_none());
+    let notes = |sides: &[Vec<Loaded>]| -> Vec<String> {
+        let comparison = compare(sides, &Options::default());
+        comparison
+            .rows()
+            .filter_map(|row| row.note.clone())
+            .filter(|note| note.contains("objects of"))
+            .collect()
+    };
+    assert_eq!(notes(&[vec![usual.clone()], vec![more]]), [""; 0]);
+    // Without its workload nothing tells, and a side is what its runs are together.
+    let (usual, more) = (run("c", USUAL, false), run("d", MORE, false));
+    let other = run("e", USUAL, false);
+    assert_eq!(notes(&[vec![usual.clone(), more.clone()], vec![other.clone()]]), [""; 0]);
+    assert_eq!(notes(&[vec![more, usual.clone()], vec![other]]), [""; 0]);
+    let far = run("f", (USUAL.0, 2 * USUAL.1), false);
+    assert!(!notes(&[vec![usual], vec![far]]).is_empty());
+}
