@@ -286,20 +286,20 @@ fn a_login_that_the_targets_storage_never_uses_is_refused_before_anything_is_sen
     assert_eq!(asked.map_err(|error| error.kind()), Err(std::io::ErrorKind::WouldBlock));
     let remedied = format!("auth: {{type: none}}\nstorage: {never}\n");
     let of_swift = "storage: {type: swift, timeout: 5s}\n".to_owned();
-    let of_cdmi = "storage: {type: cdmi_swift, endpoint: 'http://127.0.0.1:1'}\n".to_owned();
-    for text in [remedied, of_swift, of_cdmi] {
+    let of_cdmi = |host: &str| format!("storage: {{type: cdmi_swift, endpoint: 'http://{host}:1'}}\n");
+    for text in [remedied, of_swift, of_cdmi("127.0.0.1"), of_cdmi("localhost"), of_cdmi("[::1]")] {
         fs::write(target, &text).unwrap();
         let output = run(directory.path(), &["check", &file, "--target", target]);
         assert_eq!(output.status.code(), Some(0), "{text}: {}", stderr(&output));
         assert!(!stderr(&output).contains("only the target names"), "{text}: {}", stderr(&output));
     }
     // One that stays and is used is not refused: it is said where it goes then.
-    fs::write(target, "storage: {type: cdmi_swift, endpoint: 'http://127.0.0.2:1'}\n").unwrap();
+    fs::write(target, of_cdmi("store.invalid")).unwrap();
     let output = run(directory.path(), &["check", &file, "--target", target]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(
-        said.contains("auth swauth of this workload goes to 127.0.0.2, which only the target names"),
+        said.contains("auth swauth of this workload goes to store.invalid, which only the target names"),
         "{said}"
     );
     assert!(said.contains("to the target file") && !said.contains("hunter2"), "{said}");

@@ -1,6 +1,7 @@
 //! From a text to a workload that this build can run: read, its types and keys checked against the tables, its target and
 //! its settings applied. What is wrong comes as diagnostics; who asks decides how to show them.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
@@ -266,7 +267,9 @@ fn goes_for_nothing(work: &Work, storage: &TargetSpec) -> Diagnostic {
 fn goes_elsewhere(work: &Work, storage: &TargetSpec) -> Option<Diagnostic> {
     let named = |spec: &TargetSpec| -> Vec<String> {
         let hosts = texts(spec).flat_map(|(_, text)| hosts_in(text));
-        hosts.filter_map(|host| Address::parse(&host)).map(|address| address.host).collect()
+        let host_of =
+            |address: Address| if is_this_machine(&address.host) { LOCAL.into() } else { address.host };
+        hosts.filter_map(|host| Address::parse(&host)).map(host_of).collect()
     };
     let own: Vec<String> = [&work.auth, &work.storage].into_iter().flat_map(named).collect();
     let foreign = named(storage).into_iter().find(|host| !own.is_empty() && !own.contains(host))?;
@@ -276,6 +279,14 @@ fn goes_elsewhere(work: &Work, storage: &TargetSpec) -> Option<Diagnostic> {
     );
     let hint = "if that is another store, add the auth that it wants to the target file";
     Some(Diagnostic::warning(work.auth.span, message).with_hint(hint))
+}
+
+/// One of the names by which this machine calls itself; which one says nothing.
+const LOCAL: &str = "localhost";
+
+/// Source: RFC 6761 (`localhost`) and RFC 6890 (127.0.0.0/8, ::1).
+fn is_this_machine(host: &str) -> bool {
+    host == LOCAL || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The parts of a session that a storage uses with its settings; what of these is fetched later counts as not given.

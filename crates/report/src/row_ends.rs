@@ -48,11 +48,14 @@ fn float(count: u64) -> f64 {
 }
 
 impl RowEnds {
-    /// Reads what there is; nothing in runs of other programs, and in ours that lack `intervals.csv`.
-    ///
-    /// # Errors
-    /// When the file is damaged.
-    pub fn of(run: &Run) -> Result<Self, ArchiveError> {
+    /// Reads what there is; nothing in runs of other programs, and in ours whose `intervals.csv` is missing or damaged: the times
+    /// of the tables are there still.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        Self::read(run).unwrap_or_default()
+    }
+
+    fn read(run: &Run) -> Result<Self, ArchiveError> {
         let mut stages: BTreeMap<String, Known> = BTreeMap::new();
         run.intervals(|line| {
             let (start_ms, end_ms) = (ms(line.start_s), ms(line.end_s));

@@ -3,12 +3,16 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::ProcessRecord;
 use crate::directory::process::is_there;
 
 /// What names a table that is not whole.
 const TABLE: &str = ".parquet.tmp-";
+
+/// A file that nobody has written for so long nobody gives its place any more, on whatever machine: one is written in moments.
+const LEFT_AFTER: Duration = Duration::from_secs(600);
 
 /// Removes what was left by `writer`, which is gone, and by other processes that are gone from this machine; of tables, which only
 /// the writer of a run writes, all. For whoever alone goes on with the run in `dir`. What cannot be removed costs room and nothing
@@ -20,10 +24,15 @@ pub fn remove(dir: &Path, writer: Option<&ProcessRecord>) {
         let Some(pid) = pid_of(&name) else { continue };
         let is_of_writer = writer.is_some_and(|writer| writer.pid == pid) || name.contains(TABLE);
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && (is_of_writer || !is_there(pid)) {
+        if is_file && (is_of_writer || !is_there(pid) && is_old(&entry)) {
             drop(fs::remove_file(entry.path()));
         }
     }
+}
+
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let modified = entry.metadata().ok().and_then(|meta| meta.modified().ok());
+    modified.and_then(|modified| modified.elapsed().ok()).is_some_and(|age| age >= LEFT_AFTER)
 }
 
 /// 7 of `.run.json.tmp-7-0` and of `.operations.part-00001.parquet.tmp-7`.
@@ -36,6 +45,8 @@ fn pid_of(name: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
@@ -56,6 +67,13 @@ mod tests {
         for name in kept.iter().map(String::as_str).chain(gone) {
             fs::write(dir.path().join(name), "").unwrap();
         }
+        // Another machine may be writing one of a process that is not here.
+        let (aged, fresh) = ([".run.json.tmp-4194999-0", ".a.tmp-4194999"], ".report.html.tmp-4194999-1");
+        let long_ago = std::time::SystemTime::now() - LEFT_AFTER;
+        for name in aged {
+            File::options().write(true).open(dir.path().join(name)).unwrap().set_modified(long_ago).unwrap();
+        }
+        fs::write(dir.path().join(fresh), "").unwrap();
         let names = || {
             let mut names: Vec<String> = fs::read_dir(dir.path())
                 .unwrap()
@@ -65,6 +83,7 @@ mod tests {
             names
         };
         let mut expected = kept.to_vec();
+        expected.push(fresh.to_owned());
         expected.sort();
         remove(dir.path(), None);
         assert_eq!(names(), expected);

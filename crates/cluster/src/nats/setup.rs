@@ -42,7 +42,7 @@ const NOT_ENABLED: &str = "not enabled";
 /// What its client says where nobody hears questions to JetStream.
 const NOBODY: &str = "jetstream unavailable";
 /// So often nobody hears them before it is believed: a server that has just come up may not know its cluster yet.
-const DEAF: u32 = 4;
+const DEAF: u32 = 8;
 const UNANSWERED: &str = "it does not answer";
 const START: &str = "start it with JetStream (`nats-server -js`, or `jetstream {}` in its configuration)";
 
@@ -315,7 +315,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_nats_without_jetstream_is_named_with_the_remedy_and_not_asked_for_ever() {
-        let kinds = [(nobody_hears as fn(&str) -> String, 4), (is_switched_off, 1)];
+        let kinds = [(nobody_hears as fn(&str) -> String, 8), (is_switched_off, 1)];
         for (answer, most) in kinds {
             let (bus, made) = beside(answer).await;
             let said = ensure(&bus, Limits::default()).await.unwrap_err().to_string();

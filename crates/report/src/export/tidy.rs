@@ -50,7 +50,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let refused = |error: csv::Error| ExportError::Output(io::Error::other(error));
     table.write_record(HEAD).map_err(refused)?;
     let (id, name) = (run.record.id.as_str(), run.record.name.as_str());
-    let ends = RowEnds::of(run)?;
+    let ends = RowEnds::of(run);
     for stage in &run.record.stages {
         for op in &stage.operations {
             let mut values = Vec::new();
@@ -167,7 +167,7 @@ fn flatten(path: &str, value: &Value, values: &mut Vec<(String, String)>) {
 pub fn json(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut document = serde_json::to_value(&run.record).map_err(io::Error::other)?;
     let mut timelines = serde_json::Map::new();
-    let ends = RowEnds::of(run)?;
+    let ends = RowEnds::of(run);
     for stage in &run.record.stages {
         let entries = timeline(run, &ends, stage)?;
         let rows: Vec<Value> = entries.iter().map(|(end_s, entry)| row(*end_s, entry, stage)).collect();

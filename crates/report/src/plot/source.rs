@@ -193,7 +193,7 @@ impl PlotRun {
             Origin::Ours(run) => match run.record.stages.get(index) {
                 Some(stage) if stage.started.is_some() => {
                     let entries = run.timeline(stage)?;
-                    Ok(self.row_ends(run)?.timed(&stage.id, entries))
+                    Ok(self.row_ends(run).timed(&stage.id, entries))
                 }
                 _ => Ok(TimedRows::default()),
             },
@@ -205,12 +205,8 @@ impl PlotRun {
     }
 
     /// Read once, for the pictures of all stages and operations.
-    fn row_ends(&self, run: &Run) -> Result<&RowEnds, PlotError> {
-        if self.row_ends.get().is_none() {
-            // Another thread may have read the same.
-            let _ = self.row_ends.set(RowEnds::of(run)?);
-        }
-        Ok(self.row_ends.get_or_init(RowEnds::default))
+    fn row_ends(&self, run: &Run) -> &RowEnds {
+        self.row_ends.get_or_init(|| RowEnds::of(run))
     }
 
     /// Response times of one operation of this stage; `None` where the archive does not have them.
