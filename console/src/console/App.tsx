@@ -5,6 +5,7 @@ import { Route, Switch } from "wouter";
 import { ThemeContext } from "../charts/context";
 import type { SessionInfo } from "../data/api";
 import { call, get, Refused, whenLoggedOut } from "./api";
+import { RunOfAddress } from "./RunOfAddress";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
 import { NotFound } from "./pages/NotFound";
@@ -75,7 +76,7 @@ export function App() {
           <Suspense fallback={<Loading what="The page" lines={8} />}>
             <Switch>
               <Route path="/" component={Home} />
-              <Route path="/runs/:id">{({ id }) => <Run key={id} id={id} />}</Route>
+              <Route path="/runs/:id"><RunOfAddress>{(id) => <Run key={id} id={id} />}</RunOfAddress></Route>
               <Route path="/submit/:how?">{({ how }) => <Submit how={how ?? "editor"} />}</Route>
               <Route path="/compare" component={Compare} />
               <Route path="/performance" component={Performance} />

@@ -12,6 +12,7 @@ import type { ReportData } from "../../data/types";
 import { exact, NO_VALUE, share, short, significant, type Unit } from "../../format";
 import { measured } from "../../report/figures";
 import { get, ofRun } from "../api";
+import { runPage } from "../paths";
 import { cdfs, differingFirst, FIGURES, labelOf, operationOf, operationsOf, ratio, scaling, sharedNotes, type Figure, type Side } from "../compare/models";
 import { FaultsTable } from "../compare/FaultsTable";
 import { useShownTheme } from "../prefs";
@@ -57,7 +58,7 @@ function Chooser({ ids, onChange }: { ids: string[]; onChange(ids: string[]): vo
         {ids.map((id, at) => (
           <li key={id}>
             <span className="tag big">
-              {at === 0 && <span className="soft">against </span>}<Link href={`/runs/${id}`}>{id}</Link>
+              {at === 0 && <span className="soft">against </span>}<Link href={runPage(id)}>{id}</Link>
               {at > 0 && <button type="button" title="Compare the others with this one" aria-label={`Compare the others with ${id}`} onClick={() => onChange([id, ...ids.filter((one) => one !== id)])}>⇤</button>}
               <button type="button" aria-label={`Take ${id} out`} onClick={() => onChange(ids.filter((one) => one !== id))}>✕</button>
             </span>
@@ -147,7 +148,7 @@ function SideTable({ sides, operation, onStage }: { sides: Side[]; operation: st
       <div className="side-heads">
         {sides.map((side, at) => (
           <div key={side.id} className="side-head">
-            <b><Link href={`/runs/${side.id}`}>{side.id}</Link> {side.name}</b>
+            <b><Link href={runPage(side.id)}>{side.id}</Link> {side.name}</b>
             <VerdictMark verdict={side.data.verdict.overall} reason={side.data.verdict.reason} />
             <span className="soft"><Moment at={side.data.run.started} /></span>
             <select aria-label={`Stage of ${side.id}`} value={side.stage?.id ?? ""} onChange={(event) => onStage(at, event.target.value)}>

@@ -9,6 +9,7 @@ import { copyText, save } from "../../components/files";
 import type { MatrixRow } from "../../data/service";
 import { exact, moment, short } from "../../format";
 import { get } from "../api";
+import { runPage } from "../paths";
 import { metricName, metricsOf, passes, rowOf, sorted, unitOf, valuesOf, type Filter, type Flat } from "../performance";
 import { useZone } from "../prefs";
 import { useAddress } from "../ui/address";
@@ -107,7 +108,7 @@ function Matrix({ rows }: { rows: MatrixRow[] }) {
               <tbody>
                 {shown.slice(0, MOST_ROWS).map((row, at) => (
                   <tr key={at}>
-                    <td className="text"><Link href={`/runs/${row["run"]}#stage=${encodeURIComponent(String(row["stage"] ?? ""))}`}>{row["run"]}</Link></td>
+                    <td className="text"><Link href={`${runPage(String(row["run"]))}#stage=${encodeURIComponent(String(row["stage"] ?? ""))}`}>{row["run"]}</Link></td>
                     <td className="text">{row["name"]}</td>
                     <td className="text">{row["stage_name"] ?? row["stage"]}</td>
                     <td className="text">{row["operation"]}</td>

@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { useQuery } from "@tanstack/react-query";
 import type { CheckResult, LibraryEntry, Mistake, SourceText, Submitted } from "../../data/api";
 import { call, get, ofRun, Refused, sentence } from "../api";
+import { runPage } from "../paths";
 import { fieldMistakes } from "../build/mistakes";
 import { MatrixForm } from "../build/MatrixForm";
 import { SimpleForm } from "../build/SimpleForm";
@@ -52,7 +53,7 @@ export default function Submit({ how }: { how: string }) {
     try {
       const { id, mistakes: warnings } = await call<Submitted>("POST", "runs", submission);
       say(`${id} is in the queue${warnings.length ? `, with ${warnings.length} warnings` : ""}`);
-      go(`/runs/${id}`);
+      go(runPage(id));
     } catch (error) {
       check(error instanceof Refused && error.mistakes.length ? error.mistakes : undefined);
       say(sentence(error), "bad");

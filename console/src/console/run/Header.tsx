@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
 import type { RunSummary } from "../../data/api";
 import { apiPath, call, ofRun } from "../api";
+import { runPage } from "../paths";
 import type { LiveRun } from "../live/run";
 import { useSession } from "../session";
 import { attempt } from "../ui/notices";
@@ -56,7 +57,7 @@ export function Header({ run, live, onRetry, onChanged }: Props) {
             </button>
             <button
               type="button" className="button"
-              onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue`)}
+              onClick={() => void attempt(async () => go(runPage((await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id)), `${run.name} is in the queue`)}
             >
               Resubmit
             </button>

@@ -5,6 +5,7 @@ import { DataTable, type Column } from "../../../components/DataTable";
 import type { DriverDoing, DriverInfo } from "../../../data/api";
 import { bytes, exact, share, short } from "../../../format";
 import { call } from "../../api";
+import { runPage } from "../../paths";
 import { useSession } from "../../session";
 import { Confirm } from "../../ui/Dialog";
 import { attempt } from "../../ui/notices";
@@ -61,7 +62,7 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
       ),
     },
     { head: "state", text: true, cell: (one) => <span className={`mark driver-${one.state}`}><span className="dot" aria-hidden="true" />{one.state}</span> },
-    { head: "run", text: true, cell: (one) => (one.run ? <Link href={`/runs/${one.run}`}>{one.run}</Link> : "–") },
+    { head: "run", text: true, cell: (one) => (one.run ? <Link href={runPage(one.run)}>{one.run}</Link> : "–") },
     { head: "doing", title: "Requests that it really sends to stores, run by run, whoever ordered them", text: true, cell: (one) => (one.doing.length === 0 ? "–" : one.doing.map((doing) => <Doing key={doing.run} doing={doing} />)) },
     {
       head: "load", title: "Share of its processors that is busy",

@@ -5,6 +5,7 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { DataTable, type Column } from "../../../components/DataTable";
 import type { RunSummary } from "../../../data/api";
 import { call, get, ofRun } from "../../api";
+import { runPage } from "../../paths";
 import { useSession } from "../../session";
 import { useStore } from "../../store";
 import { hasEnded, system } from "../../system";
@@ -125,12 +126,12 @@ export function History() {
       head: "compare", text: true,
       cell: (run) => <input type="checkbox" aria-label={`Choose ${run.id} to compare`} checked={chosen.has(run.id)} onChange={(event) => choose(run.id, event.target.checked)} />,
     },
-    { head: "run", text: true, sort: "id", cell: (run) => <Link href={`/runs/${run.id}`}>{run.id}</Link> },
+    { head: "run", text: true, sort: "id", cell: (run) => <Link href={runPage(run.id)}>{run.id}</Link> },
     {
       head: "name", text: true, sort: "name",
       cell: (run) => (
         <span className="history-name">
-          <Link href={`/runs/${run.id}`} title={measuredOf(run.operations).join(", ") || undefined}>{run.name}</Link>
+          <Link href={runPage(run.id)} title={measuredOf(run.operations).join(", ") || undefined}>{run.name}</Link>
           {run.baseline && <span className="tag baseline" title="Others of this workload are compared with it">baseline</span>}
           {run.tags.map((one) => <button key={one} type="button" className="tag" title={`Show only runs with the tag ${one}`} onClick={() => setAddress({ tag: one })}>{one}</button>)}
         </span>
@@ -149,7 +150,7 @@ export function History() {
         <span className="row-actions">
           <button
             type="button" className="button small" aria-label={`Resubmit ${run.id}`}
-            onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue`)}
+            onClick={() => void attempt(async () => go(runPage((await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id)), `${run.name} is in the queue`)}
           >
             Resubmit
           </button>

@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { Button, GridList, GridListItem, useDragAndDrop } from "react-aria-components";
 import type { RunSummary } from "../../../data/api";
 import { call, ofRun } from "../../api";
+import { runPage } from "../../paths";
 import { CancelButton } from "../../run/actions";
 import { useSession } from "../../session";
 import { attempt } from "../../ui/notices";
@@ -46,7 +47,7 @@ export function Queue({ runs }: { runs: RunSummary[] }) {
             {mayOperate && <Button slot="drag" className="handle" aria-label={`Move ${run.name} ${run.id}`}><span aria-hidden="true">⠿</span></Button>}
             <span className="place">{at + 1}</span>
             <span className="queue-name">
-              <Link href={`/runs/${run.id}`}>{run.name}</Link> <span className="id">{run.id}</span>
+              <Link href={runPage(run.id)}>{run.name}</Link> <span className="id">{run.id}</span>
               {run.tags.map((tag) => <span key={tag} className="tag">{tag}</span>)}
             </span>
             <span className="soft queue-facts">

@@ -1,6 +1,7 @@
 // The runs that are at work, each with how far it is.
 import { Link } from "wouter";
 import type { RunSummary } from "../../../data/api";
+import { runPage } from "../../paths";
 import { clock, share } from "../../../format";
 import { CancelButton } from "../../run/actions";
 import { Empty } from "../../ui/states";
@@ -29,7 +30,7 @@ export function Running({ runs, waiting, drivers }: { runs: RunSummary[]; waitin
         return (
           <li key={run.id} className="run-card">
             <div className="run-line">
-              <Link href={`/runs/${run.id}`} className="run-name">{run.name} <span className="id">{run.id}</span></Link>
+              <Link href={runPage(run.id)} className="run-name">{run.name} <span className="id">{run.id}</span></Link>
               <VerdictMark verdict={run.verdict} reason={run.verdict_reason} forming />
               <CancelButton run={run} small />
             </div>
