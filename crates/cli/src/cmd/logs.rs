@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::args::LogsArgs;
 use crate::client::{Absence, Client};
-use crate::cmd::cancel::run_id;
+use crate::cmd::cancel::{path_of, run_id};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::out::nobody_reads;
 
@@ -31,19 +31,20 @@ pub fn run(args: &LogsArgs) -> Outcome {
         }
         Ok(())
     };
-    let path = format!("/api/v1/runs/{id}/log?tail={}", args.tail);
+    let of_run = path_of(&id);
+    let path = format!("{of_run}/log?tail={}", args.tail);
     if !args.follow {
         let lines: Vec<LogLine> = client.get(&path)?;
         lines.iter().try_for_each(show)?;
         return Ok(Exit::Done);
     }
     // A run that waits has no log yet; what is there already comes with the events of a run that runs.
-    let run: Value = client.get(&format!("/api/v1/runs/{id}"))?;
+    let run: Value = client.get(&of_run)?;
     if !matches!(run["state"].as_str(), Some("queuing" | "processing")) {
         let lines: Vec<LogLine> = client.get(&path)?;
         lines.iter().try_for_each(show)?;
     }
-    let events = format!("/api/v1/runs/{id}/events");
+    let events = format!("{of_run}/events");
     let (mut last, mut absence) = (None, Absence::default());
     loop {
         let done = client.events(&events, &mut last, |name, data| {

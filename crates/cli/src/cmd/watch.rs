@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::args::WatchArgs;
 use crate::client::{Absence, Client};
-use crate::cmd::cancel::run_id;
+use crate::cmd::cancel::{number_of, path_of, run_id};
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::progress::scene::{MOST_PAST, Row, Scene};
@@ -515,7 +515,8 @@ impl News {
 fn of_controller(args: &WatchArgs) -> Outcome {
     let client = Client::new(&args.client)?;
     let id = if args.run == "last" { newest_of(&client)? } else { run_id(&args.run)? };
-    let (path, events) = (format!("/api/v1/runs/{id}"), format!("/api/v1/runs/{id}/events"));
+    let path = path_of(&id);
+    let events = format!("{path}/events");
     let mut news = News::default();
     news.summary(client.get(&path)?);
     let mut teller = Teller::new();
@@ -554,7 +555,7 @@ fn of_controller(args: &WatchArgs) -> Outcome {
 
 fn newest_of(client: &Client) -> Result<String, Problem> {
     let runs: Vec<RunSummary> = client.get("/api/v1/runs?limit=1000")?;
-    let number = |run: &RunSummary| run.id.trim_start_matches('w').parse::<u64>().unwrap_or(0);
+    let number = |run: &RunSummary| number_of(&run.id);
     let is_on = |run: &&RunSummary| run.state == "processing";
     let newest = runs.iter().filter(is_on).max_by_key(|run| number(run));
     let newest = newest.or_else(|| runs.iter().max_by_key(|run| number(run)));

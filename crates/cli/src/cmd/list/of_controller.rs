@@ -8,6 +8,7 @@ use cosmark_service::api::types::RunSummary;
 use super::{moment, most, tell_of_more, when};
 use crate::args::ListArgs;
 use crate::client::Client;
+use crate::cmd::cancel::number_of;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::fit::{self, Column};
 use crate::paint::Ink;
@@ -22,7 +23,7 @@ pub fn list(args: &ListArgs) -> Outcome {
         .filter(|run| since.is_none_or(|since| submitted(run).is_some_and(|at| at >= since)))
         .collect();
     // The service lists by number; what came last is looked for first.
-    runs.sort_by_key(|run| std::cmp::Reverse(number(&run.id)));
+    runs.sort_by_key(|run| std::cmp::Reverse(number_of(&run.id)));
     let fitting = runs.len();
     runs.truncate(most(args).unwrap_or(usize::MAX));
     if args.json {
@@ -77,10 +78,6 @@ fn all_of(client: &Client, args: &ListArgs) -> Result<Vec<RunSummary>, Problem> 
 
 fn of_word(column: usize, text: &str) -> Ink {
     if column == 3 { Ink::of_verdict(text) } else { Ink::Plain }
-}
-
-fn number(id: &str) -> u64 {
-    id.trim_start_matches('w').parse().unwrap_or(0)
 }
 
 /// What is shown of a run that a controller knows.
