@@ -55,7 +55,7 @@ pub use directory::reader::{FoundRun, Run, killed_runs, list, run_numbered};
 pub use directory::remove::{remove_run, remove_unbegun};
 pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::tickets::{FaultTicket, FaultTickets, TicketEnd};
-pub use directory::{Archive, KilledRun, NewRun, Source};
+pub use directory::{Archive, KilledRun, NewRun, Source, directory_named};
 pub use error::ArchiveError;
 pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use ledger::{Ledger, LedgerEntries, LedgerHead};

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use machines::Bed;
 use serde_json::{Value, json};
 use service::{Controller, Driver, within, workload};
-use support::{Server, signal};
+use support::{Server, run, signal, stderr};
 
 /// Operations of a counted run.
 const TOTAL: u64 = 480;
@@ -180,6 +180,12 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
     assert!(events.contains("event: interval"), "{events}");
     assert_eq!(ask(&b, &format!("runs/{id}")).unwrap()["state"], "processing");
     assert_eq!(b.curl(&[], "/").0, 200, "pages it has itself");
+    // A run of elsewhere with its number, whose directory comes before its own: whoever takes it up does not take that for its end.
+    fs::write(bed.path().join("short.yaml"), workload("short", 1)).unwrap();
+    let made = run(bed.path(), &["run", "short.yaml", "--archive", "elsewhere"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let brought = bed.path().join(format!("archive/{id}-aaa"));
+    fs::rename(bed.path().join("elsewhere/w1-short"), &brought).unwrap();
     // Wrong tokens count for who sends them, not for the controller between; a right one passes all the same.
     // One curl asks often: as many that start one after the other take so long on a busy machine that the first are forgiven.
     let often = |address, token: &str, path| {
@@ -205,6 +211,7 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
         let rows = csv.lines().filter(|line| line.contains(&format!(",{driver},window,"))).count();
         assert!(rows >= 18, "{driver} has {rows} intervals:\n{csv}");
     }
+    assert_eq!(ask(&b, &format!("runs/{id}")).unwrap()["name"], "outlives");
     finished(&b, &waits, || log_of(bed.path()));
 }
 

@@ -394,6 +394,25 @@ fn a_kill_loses_nothing_that_waits_and_what_ran_says_that_it_was_cut_off() {
     let waiting = c.submit(&workload("waiting", 1));
     let run = || Some(c.get(&format!("runs/{long}"))).filter(|run| run["progress"].as_f64() > Some(0.0));
     let run = within(run);
+    // Runs of elsewhere with the numbers of both, whose directories come before theirs.
+    fs::write(dir.path().join("short.yaml"), workload("short", 1)).unwrap();
+    let made = cosmark(dir.path()).args(["run", "short.yaml", "--archive", "elsewhere"]).output().unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    let brought = [&long, &waiting].map(|id| format!("{id}-aaa"));
+    for name in &brought {
+        let from = dir.path().join("elsewhere/w1-short");
+        let copied =
+            Command::new("cp").arg("-r").arg(from).arg(dir.path().join("archive").join(name)).status();
+        assert!(copied.unwrap().success());
+    }
+    // What waits has no archive, whatever has its number; each is in the list.
+    let (status, text) = c.with_token(&c.token, &[], &format!("/api/v1/runs/{waiting}/record"));
+    assert!(status == 409 && text.contains("waits in the queue"), "{status}: {text}");
+    assert_eq!(c.get(&format!("runs/{long}/record"))["name"], "long");
+    let ids = |c: &Controller| -> Vec<String> {
+        c.get("runs").as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&c), [waiting.as_str(), "w2-aaa", long.as_str(), "w1-aaa"]);
     let left_s = run["left_s"].as_f64().unwrap();
     assert!(left_s > 3600.0 && left_s <= 4200.0, "the stage that is to come counts, too: {run}");
     c.child.kill().unwrap();
@@ -402,9 +421,18 @@ fn a_kill_loses_nothing_that_waits_and_what_ran_says_that_it_was_cut_off() {
     let c = Controller::start(dir.path());
     let cut = c.wait_for(&long, &["terminated"]);
     assert!(cut["reason"].as_str().unwrap().contains("controller ended"), "{cut}");
-    assert_eq!(c.wait_for(&waiting, &["finished", "terminated"])["state"], "finished");
+    let ended = c.wait_for(&waiting, &["finished", "terminated"]);
+    assert_eq!((&ended["state"], &ended["name"]), (&"finished".into(), &"waiting".into()), "{ended}");
+    assert_eq!(c.get(&format!("runs/{waiting}/record"))["name"], "waiting");
+    // What was brought is as it was, and has the name of its directory for its id.
+    for name in &brought {
+        let read = |path: &str| fs::read(dir.path().join(path).join("run.json")).unwrap();
+        assert!(read(&format!("archive/{name}")) == read("elsewhere/w1-short"), "{name}");
+        assert_eq!(c.get(&format!("runs/{name}"))["name"], "short");
+    }
+    assert_eq!(ids(&c), ["w2-aaa", "w2-waiting", "w1-aaa", "w1-long"]);
     let said = fs::read_to_string(dir.path().join("controller.log")).unwrap();
-    assert!(said.contains(&format!("{long} was cut off")), "{said}");
+    assert!(said.contains(&format!("{long} was cut off: the controller ended")), "{said}");
     assert_eq!(said.matches("cosmark_").count(), 1, "the token is shown once: {said}");
     let history = fs::read_to_string(dir.path().join("archive/run-history.csv")).unwrap();
     assert!(

@@ -191,7 +191,7 @@ impl Archive {
             None => self.reserve()?,
         };
         let id = format!("w{number}");
-        let stem = format!("{id}-{}", safe_name(&new.workload.name));
+        let stem = directory_named(number, &new.workload.name);
         let path = self.root.join(&stem);
         fs::create_dir(&path).map_err(ArchiveError::io("make directory", &path))?;
         let begun = write_given_files(&path, new).and_then(|()| {
@@ -209,7 +209,7 @@ impl Archive {
     /// When the run in it has ended, or anything cannot be written.
     pub fn begin_again(&self, new: &NewRun<'_>) -> Result<RunDir, ArchiveError> {
         let Some(number) = new.number else { return self.begin(new) };
-        let path = self.root.join(format!("w{number}-{}", safe_name(&new.workload.name)));
+        let path = self.root.join(directory_named(number, &new.workload.name));
         if path.exists() && !crate::remove_unbegun(&path) {
             let record = crate::open_run(&path)?.record;
             if !matches!(record.state, crate::RunState::Running | crate::RunState::Killed) {
@@ -319,6 +319,12 @@ impl Archive {
         let next = last.checked_add(1).filter(|next| *next < MOST_NUMBER);
         next.ok_or_else(|| damaged("no workload number is left".to_owned()))
     }
+}
+
+/// What the directory of the run with this number is called, of a workload that is called `name`.
+#[must_use]
+pub fn directory_named(number: u64, name: &str) -> String {
+    format!("w{number}-{}", safe_name(name))
 }
 
 /// What this process has just made and could not fill is no run, and takes room of a disk that may be full.

@@ -114,6 +114,16 @@ fn a_number_that_two_runs_have_is_answered_with_the_names_of_their_directories()
         }
     }
     assert_eq!(c.with_token(&c.token, &[], "/api/v1/runs/..%2Farchive%2Fw3-mock-full/record").0, 404);
+    // And is asked for by it on the command line.
+    for command in ["logs", "watch"] {
+        let refused = c.command(&[command, "w3"]);
+        assert!(
+            !refused.status.success() && stderr(&refused).contains("w3-again, w3-mock-full"),
+            "{command}"
+        );
+        let asked = c.command(&[command, "w3-mock-full"]);
+        assert!(asked.status.success(), "{command}: {}", stderr(&asked));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Where a run lies in the archive, by its id.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use axum::http::StatusCode;
 use cosmark_archive::cosbench::CosbenchRun;
@@ -37,7 +37,8 @@ pub fn of_several(runs: &[RunOverview]) -> BTreeSet<u64> {
     real.map(|run| run.number).filter(|number| !seen.insert(*number)).collect()
 }
 
-/// The directory of a run. Its id is its number; where several have that, it is the name of its directory.
+/// The directory of a run. Its id is its number; where several have that, it is the name of its directory, and the number is that
+/// of the one which this controller has run. Blocks.
 pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
     let found = match number_of(id) {
         Some(number) => numbered(app, id, number)?,
@@ -56,18 +57,20 @@ pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
 }
 
 /// Where this controller writes the run, while it goes on.
-pub fn own(app: &App, id: &str) -> Option<PathBuf> {
+fn own(app: &App, id: &str) -> Option<PathBuf> {
     app.queue.find(id)?;
     app.queue.live(id)?.path()
 }
 
 fn numbered(app: &App, id: &str, number: u64) -> Result<Option<PathBuf>, No> {
+    // What this controller runs goes on under the id that it gave, whatever was copied beside it.
+    let place = app.queue.place(id);
+    if let Some(place) = place.filter(|place| place.as_deref().is_none_or(Path::is_dir)) {
+        return Ok(place);
+    }
     let mut found = find_runs(&app.queue.runner().archive, number);
     if found.len() < 2 {
         return Ok(found.pop());
-    }
-    if let Some(own) = own(app, id) {
-        return Ok(Some(own));
     }
     // A folder without a run takes nothing from one that has.
     let is_run = |path: &PathBuf| path.join("run.json").is_file() || CosbenchRun::is_at(path);
@@ -76,6 +79,9 @@ fn numbered(app: &App, id: &str, number: u64) -> Result<Option<PathBuf>, No> {
     }
     if found.len() < 2 {
         return Ok(found.pop());
+    }
+    if let Some(own) = app.queue.place_of_ended(id) {
+        return Ok(Some(own));
     }
     let names = found.iter().filter_map(|path| path.file_name()).map(text_of_name);
     let mut names: Vec<String> = names.take(MOST_NAMED).collect();

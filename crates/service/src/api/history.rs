@@ -1,6 +1,7 @@
 //! Lists of runs: those that wait or run and the archive, filtered, sorted, a page at a time; and how one is taken out.
 
 use std::cmp::Ordering;
+use std::path::Path as FsPath;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -10,7 +11,7 @@ use cosmark_archive::{
 use serde::Deserialize;
 
 use super::answer::{Given, Params, blocking, json};
-use super::archived::{directory, number_in, of_several, own};
+use super::archived::{directory, number_in, of_several};
 use super::{App, No, Shared};
 use crate::api::types::RunSummary;
 use crate::live::overall_word;
@@ -90,7 +91,7 @@ struct Wanted<'a> {
     baselines: bool,
     sort: Sort,
     down: bool,
-    before: u64,
+    before: Option<(u64, &'a str)>,
 }
 
 fn given(text: &Option<String>) -> Option<&str> {
@@ -131,11 +132,6 @@ fn known_word<T: Copy>(name: &str, text: &Option<String>, known: &[(&str, T)]) -
 
 impl Filter {
     fn read(&self) -> Result<Wanted<'_>, No> {
-        let before = match &self.before {
-            None => u64::MAX,
-            Some(id) => number_in(id)
-                .ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?,
-        };
         let verdicts = VERDICTS.map(|one| (overall_word(one), overall_word(one)));
         Ok(Wanted {
             filter: self,
@@ -146,7 +142,7 @@ impl Filter {
             baselines: yes_or_no("baseline", &self.baseline)?.unwrap_or(false),
             sort: known_word("sort", &self.sort, &SORTS)?.unwrap_or(Sort::Id),
             down: yes_or_no("down", &self.down)?.unwrap_or(true),
-            before,
+            before: self.before.as_deref().map(numbered).transpose()?,
         })
     }
 }
@@ -173,7 +169,7 @@ impl Wanted<'_> {
             && (!self.baselines || run.baseline)
             && self.since.is_none_or(|since| at.is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| at.is_some_and(|at| at <= until))
-            && number_in(&run.id).is_some_and(|number| number < self.before)
+            && self.before.is_none_or(|before| is_older(run, before))
     }
 
     /// What has no value comes last either way; equal ones are newest first.
@@ -208,6 +204,18 @@ impl Wanted<'_> {
         };
         order.then_with(|| ids().reverse())
     }
+}
+
+/// The number in an id, and the id.
+fn numbered(id: &str) -> Result<(u64, &str), No> {
+    let bad = || No::bad(format!("before: {id} is no id of a run, such as w12"));
+    number_in(id).map(|number| (number, id)).ok_or_else(bad)
+}
+
+/// Whether a run stands behind that of this number and id where the newest are first. Those of one number stand there by the names
+/// of their directories.
+fn is_older(run: &RunSummary, (number, id): (u64, &str)) -> bool {
+    number_in(&run.id).is_some_and(|own| own < number || (own == number && run.id.as_str() > id))
 }
 
 /// When it began, or else was submitted.
@@ -272,11 +280,16 @@ fn summary_of(run: &RunOverview) -> RunSummary {
     }
 }
 
+fn is_called(path: &FsPath, directory: &str) -> bool {
+    path.file_name().is_some_and(|name| text_of_name(name) == directory)
+}
+
 /// A run of the archive, and how it ended if the archive had no room to be told.
 pub fn summarize(app: &App, run: &RunOverview) -> RunSummary {
     let archived = summary_of(run);
     let ended = |live: &RunSummary| !matches!(live.state.as_str(), "queuing" | "processing");
     let lately = app.queue.live(&archived.id).filter(|_| archived.state == "processing");
+    let lately = lately.filter(|live| live.path().is_some_and(|path| is_called(&path, &run.directory)));
     lately.map(|live| live.summary()).filter(ended).unwrap_or(archived)
 }
 
@@ -287,16 +300,19 @@ pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
     let active = app.queue.active();
     let archive = &app.queue.runner().archive;
     let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
+    // Asked last: what has begun since the archive was read is not in it.
+    let places = app.queue.places();
     let several = of_several(&archived);
     let is_active = |id: &str| active.iter().any(|run| run.id == id);
-    let own_name = |id: &str| own(app, id)?.file_name().map(text_of_name);
     let in_list = |run: &RunOverview| {
         let mut summary = summarize(app, run);
-        let is_another = || own_name(&summary.id).is_some_and(|name| name != run.directory);
-        if is_active(&summary.id) && !is_another() {
+        let place = places.get(&summary.id);
+        let is_own = || place.and_then(Option::as_ref).is_some_and(|path| is_called(path, &run.directory));
+        let is_another = place.is_some() && !is_own();
+        if is_active(&summary.id) && !is_another {
             return None;
         }
-        if several.contains(&run.number) {
+        if several.contains(&run.number) || is_another {
             summary.id.clone_from(&run.directory);
         }
         Some(summary)
@@ -327,7 +343,9 @@ pub async fn remove(State(app): State<Shared>, Path(id): Path<String>) -> Result
             // The place on this machine is nobody's business.
             ArchiveError::InUse { why, .. } => refused(format!("{wanted} cannot be deleted: {why}")),
             error => No::from(error),
-        })
+        })?;
+        app.queue.forget(&dir);
+        Ok(())
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)
@@ -383,6 +401,19 @@ mod tests {
         assert_eq!(ids(&filter(&[("search", "10.0.0")]), &runs), ["w10"]);
         assert_eq!(ids(&filter(&[("since", "2026-01-12"), ("until", "2026-01-13")]), &runs), ["w3", "w2"]);
         assert_eq!(ids(&filter(&[("before", "w3")]), &runs), ["w2", "w1"]);
+    }
+
+    #[test]
+    fn pages_leave_out_no_run_whose_number_another_one_has() {
+        let called = |number: u64, id: &str| run(number, |run| id.clone_into(&mut run.id));
+        let runs = [called(1, "w1-srch"), run(2, |_| ()), called(1, "w1-mixed"), called(1, "w1-again")];
+        let mut page = ids(&filter(&[]), &runs);
+        assert_eq!(page, ["w2", "w1-again", "w1-mixed", "w1-srch"]);
+        // Whatever run is the last of a page, the next one goes on behind it.
+        while !page.is_empty() {
+            let last = page.remove(0);
+            assert_eq!(ids(&filter(&[("before", &last)]), &runs), page, "{last}");
+        }
     }
 
     #[test]

@@ -104,7 +104,10 @@ const FILTERS: &[(&str, &str)] = &[
     ("down", "0: the least first"),
     ("limit", "at most so many, 1 to 1000; 100 without it"),
     ("skip", "without the first so many, for the next page"),
-    ("before", "only runs with a lower number than this one's"),
+    (
+        "before",
+        "only runs that stand behind this one, newest first; of its own number those with a later name",
+    ),
 ];
 
 /// Every route.

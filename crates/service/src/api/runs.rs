@@ -22,7 +22,6 @@ use crate::api::types::{
     SystemEvent, TagChange,
 };
 use crate::auth::tokens::Identity;
-use crate::queue::runner::find_run;
 
 /// Bytes of a note: with the name of who says it there is room for it in an event.
 const LONGEST_NOTE: usize = 3000;
@@ -213,9 +212,7 @@ pub async fn source(State(app): State<Shared>, Path(id): Path<String>) -> Given<
     let entry = if app.queue.find(&id).is_some() { app.queue.submission(&id).await? } else { None };
     json(
         blocking(move || match entry {
-            Some(entry) if find_run(&app.queue.runner().archive, entry.number).is_none() => {
-                waiting(&app, &entry.submission)
-            }
+            Some(entry) if app.queue.runner().begun(&entry).is_none() => waiting(&app, &entry.submission),
             _ => archived(&app, &directory(&app, &id)?),
         })
         .await?,

@@ -59,14 +59,12 @@ impl RunQueue {
             return;
         }
         let Ok(queue) = self.store.queue().await else { return };
-        for number in let_go.into_iter().filter(|number| !queue.has(*number)) {
-            self.jobs().let_go.retain(|known| *known != number);
-            let runner = self.runner.clone();
-            let closing = tokio::task::spawn_blocking(move || runner.close_let_go(number));
+        for entry in let_go.into_iter().filter(|entry| !queue.has(entry.number)) {
+            self.jobs().let_go.retain(|known| known.number != entry.number);
+            let (runner, id) = (self.runner.clone(), entry.id.clone());
+            let closing = tokio::task::spawn_blocking(move || runner.close_let_go(&entry));
             if let Ok(Err(text)) = closing.await {
-                (self.tell)(&format!(
-                    "w{number} ended elsewhere, and its archive here stays as it is: {text}"
-                ));
+                (self.tell)(&format!("{id} ended elsewhere, and its archive here stays as it is: {text}"));
             }
         }
     }
@@ -79,7 +77,11 @@ impl RunQueue {
             (self.tell)(&format!(
                 "{id} has ended, but the queue could not be written; that is tried again: {error}"
             ));
-            self.jobs().unkept.push(entry);
+            self.jobs().unkept.push(entry.clone());
+        }
+        // One that failed before it went on has what it left.
+        if let Some(dir) = live.path().is_none().then(|| self.runner.begun(&entry)).flatten() {
+            live.begins_at(dir);
         }
         let verdict = live.path().and_then(|path| cosmark_archive::open_run(&path).ok());
         live.change(|summary| {

@@ -3,6 +3,7 @@
 
 mod ended;
 pub mod nodes;
+mod places;
 mod reorder;
 mod room;
 pub mod runner;
@@ -87,8 +88,8 @@ struct Jobs {
     recent: Vec<Arc<LiveRun>>,
     /// Runs that have ended, but are still in the store's queue, because that could not be written.
     unkept: Vec<QueueEntry>,
-    /// Numbers of runs that were let go of and are not ended in this controller's archive.
-    let_go: Vec<u64>,
+    /// Runs that were let go of and are not ended in this controller's archive.
+    let_go: Vec<QueueEntry>,
     /// What kept a run from beginning the last time, so that it is told once.
     trouble: Option<String>,
 }
@@ -288,7 +289,7 @@ impl RunQueue {
                             let mut jobs = self.jobs();
                             let gone = jobs.active.iter().position(|job| job.entry.id == id);
                             if let Some(job) = gone.map(|at| jobs.active.remove(at)) {
-                                jobs.let_go.push(job.entry.number);
+                                jobs.let_go.push(job.entry);
                             }
                         }
                     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cosmark_archive::{
     Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
-    remove_unbegun, run_directory,
+    directory_named, remove_unbegun, run_directory,
 };
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{
@@ -108,7 +108,7 @@ impl Runner {
             }
             Err(text) => {
                 live.log("ERROR", "controller", &text);
-                if let Err(why) = self.close_failed(entry.number, &text) {
+                if let Err(why) = self.close_failed(entry, &text) {
                     live.log("ERROR", "controller", &format!("its archive is not complete: {why}"));
                 }
                 Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
@@ -116,9 +116,19 @@ impl Runner {
         })
     }
 
+    /// The directory of this run, once it has one in this archive. Where runs of elsewhere were copied in, another may have its
+    /// number, or even its name: that one is none of the queue's.
+    #[must_use]
+    pub fn begun(&self, entry: &QueueEntry) -> Option<PathBuf> {
+        entry.started.as_ref()?;
+        let dir = self.archive.join(directory_named(entry.number, &entry.name));
+        let is_there = std::fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir());
+        (is_there && !is_of_another(&dir, entry)).then_some(dir)
+    }
+
     /// Ends in the archive a run that was begun there and could not go on: whoever was to write it has given it up.
-    fn close_failed(&self, number: u64, reason: &str) -> Result<(), String> {
-        let Some(path) = find_run(&self.archive, number) else { return Ok(()) };
+    fn close_failed(&self, entry: &QueueEntry, reason: &str) -> Result<(), String> {
+        let Some(path) = self.begun(entry) else { return Ok(()) };
         let record = cosmark_archive::open_run(&path).map_err(|error| error.to_string())?.record;
         let is_ours = record.process.as_ref().is_some_and(cosmark_archive::is_this_process);
         if record.state == RunState::Running && is_ours {
@@ -130,7 +140,7 @@ impl Runner {
     /// How a run that is to be taken up has ended, if its archive is complete: whoever wrote it died, or lost NATS, before
     /// the queue had the word. To run it again would write over its results.
     fn over_already(&self, entry: &QueueEntry, live: &LiveRun) -> Option<Outcome> {
-        let path = find_run(&self.archive, entry.number)?;
+        let path = self.begun(entry)?;
         let record = cosmark_archive::open_run(&path).ok()?.record;
         if matches!(record.state, RunState::Running | RunState::Killed) {
             return None;
@@ -147,15 +157,15 @@ impl Runner {
     ) -> Result<Option<Ended>, String> {
         let Orders { stop, abandon, resumed, .. } = orders;
         let mut workload = self.workload(entry)?;
-        let begun = find_run(&self.archive, entry.number).filter(|_| resumed);
+        let begun = self.begun(entry).filter(|_| resumed);
         if !begun.is_some_and(|dir| cosmark_archive::passes_as_begun(&dir, &mut workload)) {
             let notes = cosmark_archive::admit(&self.archive, &mut workload)?;
             notes.iter().for_each(|note| live.log("INFO", "controller", note));
         }
         let known = Hidden::of(&self.reader.catalog, &workload);
         let mut dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
-        dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
+        dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
         live.courses().show_as_report(&workload);
         live.plans(RunPlan::of(&workload));
         let changed: Arc<dyn Fn() + Send + Sync> = {
@@ -301,7 +311,8 @@ impl Runner {
             host: self.host.clone(),
             submitted: entry.submitted.parse().unwrap_or_else(|_| Timestamp::now()),
         };
-        if resumed { archive.begin_again(&new) } else { archive.begin(&new) }
+        // Where a run of another lies in its place, it is refused and not written over.
+        if resumed && self.begun(entry).is_some() { archive.begin_again(&new) } else { archive.begin(&new) }
     }
 
     /// The HTML report; that it could not be made does not make the run a failure.
@@ -319,7 +330,7 @@ impl Runner {
     /// # Errors
     /// One sentence.
     pub fn close_cut_off(&self, entry: &QueueEntry, reason: &str) -> Result<Option<Outcome>, String> {
-        let Some(dir) = find_run(&self.archive, entry.number) else { return Ok(None) };
+        let Some(dir) = self.begun(entry) else { return Ok(None) };
         if remove_unbegun(&dir) {
             return Ok(None);
         }
@@ -335,8 +346,8 @@ impl Runner {
     ///
     /// # Errors
     /// One sentence.
-    pub fn close_let_go(&self, number: u64) -> Result<(), String> {
-        let Some(dir) = find_run(&self.archive, number) else { return Ok(()) };
+    pub fn close_let_go(&self, entry: &QueueEntry) -> Result<(), String> {
+        let Some(dir) = self.begun(entry) else { return Ok(()) };
         let record = cosmark_archive::open_run(&dir).map_err(|error| error.to_string())?.record;
         let ours = record.process.as_ref().is_some_and(cosmark_archive::is_this_process);
         if record.state == RunState::Running && ours {
@@ -402,10 +413,13 @@ fn drivers_of(entry: &QueueEntry) -> DriversRecord {
     }
 }
 
-/// The directory of the run with this number; of several the first.
-#[must_use]
-pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
-    find_runs(archive, number).into_iter().next()
+/// Whether the run in `dir` is another one than this: each was submitted at a moment of its own. One without a record that can be
+/// read passes for this.
+fn is_of_another(dir: &Path, entry: &QueueEntry) -> bool {
+    let Ok(submitted) = entry.submitted.parse::<Timestamp>() else { return false };
+    let is_another =
+        |run: &cosmark_archive::RunOverview| run.state.is_some() && run.submitted != Some(submitted);
+    cosmark_archive::overview_of(dir).is_ok_and(|run| is_another(&run))
 }
 
 /// The directories with this number, sorted. There are several where an archive was copied into this one, or where COSBench began
