@@ -156,6 +156,9 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
     let join = status["join"].as_str().unwrap();
     assert!(join.starts_with(&format!("cosmark driver --join {} --trust ", bed.url())), "{join}");
     wait_for_drivers(&b, 2);
+    fs::write(bed.path().join("short.yaml"), workload("short", 1)).unwrap();
+    let made = run(bed.path(), &["run", "short.yaml", "--archive", "elsewhere"]);
+    assert!(made.status.success(), "{}", stderr(&made));
     let id = b.submit(&counted("outlives", 30));
     assert_eq!(ask(&a, &format!("runs/{id}")).unwrap()["name"], "outlives");
     let waits = b.submit(&workload("waits", 1));
@@ -181,11 +184,8 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
     assert_eq!(ask(&b, &format!("runs/{id}")).unwrap()["state"], "processing");
     assert_eq!(b.curl(&[], "/").0, 200, "pages it has itself");
     // A run of elsewhere with its number, whose directory comes before its own: whoever takes it up does not take that for its end.
-    fs::write(bed.path().join("short.yaml"), workload("short", 1)).unwrap();
-    let made = run(bed.path(), &["run", "short.yaml", "--archive", "elsewhere"]);
-    assert!(made.status.success(), "{}", stderr(&made));
     let brought = bed.path().join(format!("archive/{id}-aaa"));
-    fs::rename(bed.path().join("elsewhere/w1-short"), &brought).unwrap();
+    fs::rename(bed.path().join("elsewhere/w1-short"), brought).unwrap();
     // Wrong tokens count for who sends them, not for the controller between; a right one passes all the same.
     // One curl asks often: as many that start one after the other take so long on a busy machine that the first are forgiven.
     let often = |address, token: &str, path| {
