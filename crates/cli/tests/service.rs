@@ -353,11 +353,11 @@ fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
     assert_eq!(order(), [&urgent, &ids[2], &ids[0], &ids[1]].map(String::as_str));
     let (status, _) = c.send("PATCH", &format!("runs/{long}/queue"), &json!({ "priority": 1 }));
     assert_eq!(status, 409, "what runs cannot be moved");
-    // As it is a moment after the directory of a run was made.
+    // Before a run has begun a directory of its name is somebody else's.
     let begun = dir.path().join(format!("archive/{}-n0", ids[0]));
     std::fs::create_dir(&begun).unwrap();
     let (status, answer) = c.with_token(&c.token, &[], &format!("/api/v1/runs/{}/record", ids[0]));
-    assert!(status == 409 && answer.contains("has just begun"), "{status} {answer}");
+    assert!(status == 409 && answer.contains("waits in the queue"), "{status} {answer}");
     std::fs::remove_dir(&begun).unwrap();
     let cancelled = c.command(&["cancel", &ids[1]]);
     assert_eq!(cancelled.status.code(), Some(0), "{}", stderr(&cancelled));

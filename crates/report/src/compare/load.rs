@@ -492,7 +492,7 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let text = format!(
                 "name: x\nstorage: {{type: s3, endpoint: 'http://h'}}\nstages:\n  - {{name: prepare, works: [{{type: prepare, workers: \
-                 1, containers: c(1), objects: 'r(1,9)', sizes: \"{written}\"}}]}}\n  - name: main\n    works:\n      - name: w\n        \
+                 1, containers: 'r(1,1)', objects: 'r(1,9)', sizes: \"{written}\"}}]}}\n  - name: main\n    works:\n      - name: w\n        \
                  workers: 1\n        runtime: 9s\n        operations:\n          - {{type: read, ratio: 50, containers: {containers}, \
                  objects: \"u(1,9)\"}}\n          - {{type: write, ratio: 50, containers: c(1), objects: \"u(1,9)\", sizes: \
                  \"{written}\"}}\n"
