@@ -11,7 +11,7 @@ use cosmark_archive::{
 use serde::Deserialize;
 
 use super::answer::{Given, Params, blocking, json};
-use super::archived::{directory, number_in, of_several};
+use super::archived::{directory, number_in, number_of, of_several};
 use super::{App, No, Shared};
 use crate::api::types::RunSummary;
 use crate::live::overall_word;
@@ -339,6 +339,16 @@ pub async fn remove(State(app): State<Shared>, Path(id): Path<String>) -> Result
     let wanted = id.clone();
     blocking(move || {
         let dir = directory(&app, &wanted)?;
+        // Whoever asks a second time is not to take another run of this number out.
+        if number_of(&wanted).is_some() && app.queue.is_taken_out(&wanted) {
+            let name = dir.file_name().map(text_of_name).unwrap_or_default();
+            return Err(No::new(
+                StatusCode::NOT_FOUND,
+                format!(
+                    "{wanted} is not there any more; {name} has its number and can be deleted by that name"
+                ),
+            ));
+        }
         remove_run(&dir).map_err(|error| match error {
             // The place on this machine is nobody's business.
             ArchiveError::InUse { why, .. } => refused(format!("{wanted} cannot be deleted: {why}")),

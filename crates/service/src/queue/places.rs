@@ -51,6 +51,14 @@ impl RunQueue {
         self.runner().begun(&entry)
     }
 
+    /// Whether this controller has run it, and it is not in its place any more: another may have its number now. Blocks.
+    #[must_use]
+    pub fn is_taken_out(&self, id: &str) -> bool {
+        let Ok(asking) = tokio::runtime::Handle::try_current() else { return false };
+        let Ok(Some(entry)) = asking.block_on(self.store().ended(id)) else { return false };
+        entry.started.is_some() && self.runner().begun(&entry).is_none()
+    }
+
     /// Forgets a run that has ended and whose directory is no longer there: its number may be that of another one from now on.
     pub fn forget(&self, dir: &Path) {
         self.jobs().recent.retain(|live| live.path().as_deref() != Some(dir));
