@@ -147,6 +147,13 @@ pub fn say_which_times_are_lost(run: &Run) {
     }
 }
 
+/// Says that the intervals of a run are damaged, which then count up to there.
+pub fn say_that_intervals_are_damaged(run: &Run) {
+    if let Err(why) = run.intervals(drop) {
+        eprintln!("cosmark: {}: {why}; what stands behind that is missing", run.record.id);
+    }
+}
+
 /// What who has not run anything yet is told.
 #[must_use]
 pub fn no_archive(archive: &Path) -> Problem {

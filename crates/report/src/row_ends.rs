@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cosmark_archive::{ArchiveError, Run, StageRecord, TimelineEntry};
+use cosmark_archive::{Run, StageRecord, TimelineEntry};
 use cosmark_workload::{Environment, Format, parse};
 
 /// A time of the day in the table is the second in which its row ended.
@@ -48,16 +48,12 @@ fn float(count: u64) -> f64 {
 }
 
 impl RowEnds {
-    /// Reads what there is; nothing in runs of other programs, and in ours whose `intervals.csv` is missing or damaged: the times
-    /// of the tables are there still.
+    /// Reads what there is; nothing in runs of other programs, and in ours without `intervals.csv`, whose tables have times still. Of
+    /// one that is damaged what stands before the damage counts.
     #[must_use]
     pub fn of(run: &Run) -> Self {
-        Self::read(run).unwrap_or_default()
-    }
-
-    fn read(run: &Run) -> Result<Self, ArchiveError> {
         let mut stages: BTreeMap<String, Known> = BTreeMap::new();
-        run.intervals(|line| {
+        drop(run.intervals(|line| {
             let (start_ms, end_ms) = (ms(line.start_s), ms(line.end_s));
             let known = stages.entry(line.stage).or_default();
             known.ends_ms.insert(end_ms);
@@ -65,9 +61,9 @@ impl RowEnds {
             if line.phase != "drain" {
                 known.loaded_ms = known.loaded_ms.max(end_ms);
             }
-        })?;
+        }));
         if stages.is_empty() || run.record.fio.is_some() {
-            return Ok(Self { stages });
+            return Self { stages };
         }
         let text = run.workload_yaml().ok().flatten();
         let workload = text.and_then(|text| parse(&text, Format::Yaml, &Environment::default()).0);
@@ -79,7 +75,7 @@ impl RowEnds {
                 }
             }
         }
-        Ok(Self { stages })
+        Self { stages }
     }
 
     /// Seconds from the beginning of the load to the end of each row; `None` where nothing that is known fits the times in the table.
@@ -101,7 +97,7 @@ impl RowEnds {
 
     /// Seconds from the beginning of the load to the end of each row, to the millisecond, over midnight and where a clock was
     /// set back. Where nothing better is known, by the times of the table, the first row as long as the others; `None` for a
-    /// row without one.
+    /// row without one, and where rows are shorter than these times can tell.
     #[must_use]
     pub fn seconds(&self, stage: &str, entries: &[TimelineEntry]) -> Vec<Option<f64>> {
         let ends_s: Vec<Option<f64>> = match self.ends_s(stage, entries) {
@@ -110,6 +106,9 @@ impl RowEnds {
                 let of_day: Vec<Option<f64>> =
                     entries.iter().map(|entry| second_of_day(&entry.time)).collect();
                 let known: Vec<f64> = of_day.iter().copied().flatten().collect();
+                if known.windows(2).any(|pair| pair.first() == pair.last()) {
+                    return vec![None; entries.len()];
+                }
                 let first_s = usual_step(&known);
                 let mut since_s = elapsed(&known).into_iter();
                 of_day.iter().map(|second| second.and_then(|_| Some(first_s + since_s.next()?))).collect()

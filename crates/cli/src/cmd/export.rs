@@ -9,7 +9,7 @@ use cosmark_verdict::open_judged;
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::runs::{find, say_which_times_are_lost};
+use crate::runs::{find, say_that_intervals_are_damaged, say_which_times_are_lost};
 
 /// Runs the subcommand.
 pub fn run(args: &ExportArgs) -> Outcome {
@@ -28,6 +28,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     if format.reads_times() {
         say_which_times_are_lost(&run);
     }
+    say_that_intervals_are_damaged(&run);
     output::write(args.output.as_deref(), |out| format.write(&run, out)).map_err(|error| match error {
         ExportError::Archive(error) => error.into(),
         ExportError::Output(_) => Problem::ours(error.to_string()),

@@ -13,7 +13,7 @@ use cosmark_report::plot::{
 use crate::args::{AxisName, Bounds, LookArgs, PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::runs::{find, say_what_is_lost};
+use crate::runs::{find, say_that_intervals_are_damaged, say_what_is_lost};
 use crate::units;
 
 /// More runs than this do not fit into a picture.
@@ -34,6 +34,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
     let (runs, again) = each_once(runs);
     again.iter().for_each(|text| eprintln!("cosmark: {text}"));
     runs.iter().filter_map(PlotRun::record).for_each(say_what_is_lost);
+    runs.iter().filter_map(PlotRun::record).for_each(say_that_intervals_are_damaged);
     let sheet = sheet_of(look)?;
     let axis = |name: AxisName, bounds: Option<Bounds>, label: &Option<String>| AxisWish {
         log: match (look.logs.contains(&name), look.linears.contains(&name)) {
