@@ -51,7 +51,8 @@ fn other_sizes(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
     };
     // What is drawn of the same differs from draw to draw.
     let first = all.first()?.asked.as_ref();
-    let are_asked_alike = first.is_some() && all.iter().all(|one| one.asked.as_ref() == first);
+    let are_asked_alike =
+        first.is_some_and(|first| first.is_settled) && all.iter().all(|one| one.asked.as_ref() == first);
     let are_other = if are_asked_alike {
         any(&|one, other| one.lies_apart(other) && one.mean.differs(&other.mean))
     } else {
@@ -61,13 +62,25 @@ fn other_sizes(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
         let of = |side: &[Moved]| range(side.iter().map(|one| one.mean.bytes));
         return Some(format!("objects of {} bytes against objects of {} bytes", of(&a), of(&b)));
     }
-    any(&Moved::asks_other_than).then(|| {
-        let of = |side: &[Moved]| {
-            let asked = side.iter().filter_map(|one| one.asked.as_ref());
-            range(asked.flat_map(|asked| [float(asked.least_bytes), float(asked.most_bytes)]))
-        };
-        format!("objects of {} bytes were asked for on one side, of {} bytes on the other", of(&a), of(&b))
-    })
+    other_asked(&a, &b)
+}
+
+/// Says how the sizes differ that were asked for: on both sides, or else in the runs of one.
+fn other_asked(a: &[Moved], b: &[Moved]) -> Option<String> {
+    let of = |runs: &[Moved]| {
+        let asked = runs.iter().filter_map(|one| one.asked.as_ref());
+        range(asked.flat_map(|asked| [float(asked.least_bytes), float(asked.most_bytes)]))
+    };
+    if a.iter().any(|one| b.iter().any(|other| one.asks_other_than(other))) {
+        let (a, b) = (of(a), of(b));
+        return Some(format!("objects of {a} bytes were asked for on one side, of {b} bytes on the other"));
+    }
+    let (one, other) = [a, b].into_iter().find_map(|side| {
+        let differs = |one: &Moved| side.iter().find(|other| one.asks_other_than(other));
+        side.iter().find_map(|one| Some((one, differs(one)?)))
+    })?;
+    let of = |run: &Moved| of(std::slice::from_ref(run));
+    Some(format!("runs of one side asked for objects of {} bytes and of {} bytes", of(one), of(other)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes and counts need no more than 53 bits")]
@@ -188,7 +201,7 @@ mod tests {
     }
 
     fn asked(text: &str, least_bytes: u64, most_bytes: u64) -> Option<AskedSizes> {
-        Some(AskedSizes { text: text.into(), least_bytes, most_bytes })
+        Some(AskedSizes { text: text.into(), least_bytes, most_bytes, is_settled: true })
     }
 
     /// One of whose sizes nothing is known but the mean.
@@ -207,6 +220,15 @@ mod tests {
         let small = || asked("c(1)/u(1,9) of c(1)/r(1,9) c(4)KB", 4_000, 4_000);
         let text = barrier(&[of_mean(4_000, small())], &[of_mean(1_000_000, small())]);
         assert_eq!(text.as_deref(), Some("objects of 4000 bytes against objects of 1000000 bytes"));
+        // Both wrote 64 kB over what was prepared, one most of it and the other little.
+        let mut mixed_sizes = asked("c(4)KB, c(64)KB", 4_000, 64_000);
+        if let Some(sizes) = &mut mixed_sizes {
+            sizes.is_settled = false;
+        }
+        let of = |bytes: u64| of_mean(bytes, mixed_sizes.clone());
+        let text = barrier(&[of(5_500)], &[of(58_600)]);
+        assert_eq!(text.as_deref(), Some("objects of 5500 bytes against objects of 58600 bytes"));
+        assert_eq!(barrier(&[of(5_500)], &[of(5_500)]), None);
         let wide = || asked("h(1|4|90,1000|8000|10)KB", 1_000, 8_000_000);
         assert!(barrier(&[mixed(5_000, 0, wide())], &[mixed(0, 5_000, wide())]).is_some());
         // Of the same mean, and not the same.
@@ -214,6 +236,20 @@ mod tests {
             barrier(&[of_mean(32_500, plan())], &[of_mean(32_500, asked("c(32500)B", 32_500, 32_500))]);
         let wanted = "objects of 1000 to 64000 bytes were asked for on one side, of 32500 bytes on the other";
         assert_eq!(text.as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn runs_of_one_side_that_asked_for_other_sizes_are_told_without_the_other_side() {
+        let fixed = || asked("c(32500)B", 32_500, 32_500);
+        let side = [of_mean(32_500, asked("u(1,64)KB", 1_000, 64_000)), of_mean(32_500, fixed())];
+        let of_none = [of_mean(32_500, None)];
+        let wanted = "runs of one side asked for objects of 1000 to 64000 bytes and of 32500 bytes";
+        assert_eq!(barrier(&side, &of_none).as_deref(), Some(wanted));
+        assert_eq!(barrier(&of_none, &side).as_deref(), Some(wanted));
+        // Where both sides asked for something, these are compared.
+        let wanted = "objects of 1000 to 64000 bytes were asked for on one side, of 32500 bytes on the other";
+        assert_eq!(barrier(&side, &[of_mean(32_500, fixed())]).as_deref(), Some(wanted));
+        assert_eq!(barrier(&side[1..], &of_none), None);
     }
 
     #[test]

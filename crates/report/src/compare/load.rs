@@ -12,7 +12,8 @@ use cosmark_metrics::nodes::costs;
 use cosmark_metrics::{FaultResult, OperationResult};
 use cosmark_stats::batches::{Batches, Slices};
 use cosmark_workload::asked::{AskedSizes, asked_sizes};
-use cosmark_workload::model::Load;
+use cosmark_workload::model::{Load, Stage};
+use cosmark_workload::search::Over;
 use cosmark_workload::{Environment, Format, parse, read_unchecked};
 
 use crate::rounds;
@@ -110,7 +111,7 @@ pub fn load_by(
     for stage in &run.record.stages {
         let several = stage.operations.iter().any(|op| op.work != stage.operations[0].work);
         let operations = stage.operations.iter().map(|op| LoadedOperation {
-            open: planned.open.get(&(stage.name.clone(), op.work.clone())).copied().flatten(),
+            open: planned.open(&stage.name, op),
             sizes: planned.sizes(&stage.name, op),
             ..of_record(op, several)
         });
@@ -166,6 +167,8 @@ fn refuted(verdict: &Verdict) -> Option<String> {
 /// What a workload says of its works and operations; nothing where it cannot be read.
 #[derive(Default)]
 struct Planned {
+    /// In order.
+    stages: Vec<Stage>,
     /// Which works had arrivals by the clock, by stage and work.
     open: BTreeMap<(String, String), Option<bool>>,
     /// Which sizes operations ask for, by stage, work and operation.
@@ -198,7 +201,9 @@ impl Planned {
         let mut asked = asked_sizes(&workload);
         for (s, stage) in workload.stages.iter().enumerate() {
             for (w, work) in stage.works.iter().enumerate() {
-                let open = matches!(work.load, Load::Open { .. });
+                // Trials of rates have arrivals by the clock, whatever the work says.
+                let is_of_rates = stage.search.as_ref().is_some_and(|search| search.over == Over::Rate);
+                let open = is_of_rates || matches!(work.load, Load::Open { .. });
                 add(&mut planned.open, (stage.name.clone(), work.name.clone()), Some(open));
                 for (o, op) in work.operations.iter().enumerate() {
                     let key = (stage.name.clone(), work.name.clone(), op.name.clone());
@@ -206,11 +211,29 @@ impl Planned {
                 }
             }
         }
+        planned.stages = workload.stages;
         planned
     }
 
+    /// What the workload calls the stage of this name in the record: for a trial, the stage that is searched.
+    fn stage<'n>(&'n self, name: &'n str) -> &'n str {
+        let is_trial =
+            |plan: &&Stage| plan.search.as_ref().is_some_and(|search| search.load_of(plan, name).is_some());
+        if self.stages.iter().any(|plan| plan.name == name) {
+            return name;
+        }
+        self.stages.iter().find(is_trial).map_or(name, |plan| plan.name.as_str())
+    }
+
+    /// Whether an operation of a stage of the record had arrivals by the clock.
+    fn open(&self, stage: &str, op: &OperationResult) -> Option<bool> {
+        self.open.get(&(self.stage(stage).to_owned(), op.work.clone())).copied().flatten()
+    }
+
+    /// Which sizes an operation of a stage of the record asks for.
     fn sizes(&self, stage: &str, op: &OperationResult) -> Option<AskedSizes> {
-        self.sizes.get(&(stage.to_owned(), op.work.clone(), op.name.clone())).cloned().flatten()
+        let key = (self.stage(stage).to_owned(), op.work.clone(), op.name.clone());
+        self.sizes.get(&key).cloned().flatten()
     }
 }
 
@@ -513,5 +536,34 @@ mod tests {
         assert_eq!(sizes("c(2)", "u(1,64)KB")[0], None);
         assert_ne!(read, sizes("c(1)", "u(1,32)KB")[0]);
         assert!(Planned::of(Path::new("/nowhere")).sizes.is_empty());
+    }
+
+    #[test]
+    fn trials_of_a_search_ask_for_what_its_stage_does_and_rounds_for_their_own() {
+        const GOAL: &str = "thresholds: ['p95 <= 10 ms'], works: [{name: w, workers: 1, runtime: 9s";
+        const READ: &str = "operations: [{type: read, containers: c(1), objects: 'u(1,9)'}]}]}";
+        let home = tempfile::tempdir().unwrap();
+        let text = format!(
+            "name: x\nstorage: {{type: s3, endpoint: 'http://h'}}\nstages:\n  - {{name: prepare, works: [{{type: prepare, workers: \
+             1, containers: 'r(1,1)', objects: 'r(1,9)', sizes: 'u(1,64)KB'}}]}}\n  - {{name: main, search: {{over: workers, from: \
+             1, to: 8}}, {GOAL}, {READ}\n  - {{name: fast, search: {{over: rate, from: 50/s, to: 400/s}}, {GOAL}, {READ}\n  - \
+             {{name: slow, search: {{over: workers, from: 1, to: 8}}, {GOAL}, rate: 5/s, {READ}\n  - {{name: again-r1, {GOAL}, \
+             {READ}\n"
+        );
+        std::fs::write(home.path().join("workload.yaml"), text).unwrap();
+        let planned = Planned::of(home.path());
+        let op = OperationResult { work: "w".into(), name: "read".into(), ..OperationResult::default() };
+        for (stage, open) in [
+            ("main-w1", Some(false)),
+            ("main-w2-confirm1", Some(false)),
+            ("fast-rate150-2", Some(true)),
+            ("slow-w4", Some(true)),
+            ("again-r1", Some(false)),
+            ("main-wide", None),
+        ] {
+            assert_eq!(planned.open(stage, &op), open, "{stage}");
+            let most = planned.sizes(stage, &op).map(|sizes| sizes.most_bytes);
+            assert_eq!(most, open.map(|_| 64_000), "{stage}");
+        }
     }
 }

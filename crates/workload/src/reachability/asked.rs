@@ -1,9 +1,9 @@
 //! Of what sizes the bodies are that operations move, as far as the workload asks for that: a write says it, and of a read
-//! it is known where the workload itself wrote all that it chooses from.
+//! it is known where the workload itself prepared all that it chooses from.
 
 use std::collections::BTreeMap;
 
-use crate::model::{Effect, Operation, TargetSpec, Work, Workload};
+use crate::model::{Effect, Operation, TargetSpec, Work, WorkKind, Workload};
 use crate::reachability::FIND_ALL;
 use crate::reachability::areas::{Area, Naming, area, lying};
 use crate::reachability::read_sizes::{MOST_FOLLOWED, same_target};
@@ -21,12 +21,15 @@ pub struct AskedSizes {
     pub least_bytes: u64,
     /// Bytes of the largest.
     pub most_bytes: u64,
+    /// How many of them are of which size is as the text says. Not so where others were written over some of them: how many
+    /// that were depends on how much was done.
+    pub is_settled: bool,
 }
 
 impl AskedSizes {
     fn of(text: String, sizes: &SizeSelector) -> Self {
         let (least_bytes, most_bytes) = sizes.bounds_bytes();
-        Self { text, least_bytes, most_bytes }
+        Self { text, least_bytes, most_bytes, is_settled: true }
     }
 }
 
@@ -39,11 +42,14 @@ struct Placed<'a> {
 
 /// Objects of known sizes.
 struct Written<'a> {
-    /// All of them are there when this stage begins.
+    /// They are there when this stage begins.
     there: usize,
+    /// Everything in the area was written; otherwise as much of it as there was time for.
+    is_all: bool,
     /// The store that they were written into; `None` for a data set, which is the same for all who name it.
     storage: Option<&'a TargetSpec>,
     area: Area,
+    selector: &'a SizeSelector,
     sizes: AskedSizes,
 }
 
@@ -58,7 +64,7 @@ struct Known<'a> {
 }
 
 /// What is asked for, by stage, work and operation (all 0-based). Left out are operations whose sizes depend on something
-/// else than the workload: listings, and reads of objects that not all were written by an earlier stage of it.
+/// else than the workload: listings, and reads of objects that were not all prepared by an earlier stage of it.
 #[must_use]
 pub fn asked_sizes(workload: &Workload) -> BTreeMap<(usize, usize, usize), AskedSizes> {
     let mut all = Vec::new();
@@ -88,7 +94,8 @@ impl<'a> Known<'a> {
         for one in all {
             if let (Some((naming, area)), Some(used)) = (lying(one.operation), &one.operation.dataset) {
                 let sizes = AskedSizes::of(used.to_string(), &used.sizes);
-                let of_set = Written { there: 0, storage: None, area, sizes };
+                let selector = &used.sizes;
+                let of_set = Written { there: 0, is_all: true, storage: None, area, selector, sizes };
                 let there = known.written.entry(naming).or_default();
                 if there.iter().all(|other| other.sizes != of_set.sizes) {
                     there.push(of_set);
@@ -100,10 +107,11 @@ impl<'a> Known<'a> {
             match operation.kind.row().effect {
                 Effect::Writes => {
                     let Some((naming, area)) = area(operation) else { continue };
-                    let Some(sizes) = &operation.sizes else { continue };
-                    let sizes = AskedSizes::of(format!("{} {sizes}", place_of(operation)), sizes);
+                    let Some(selector) = &operation.sizes else { continue };
+                    let sizes = AskedSizes::of(format!("{} {selector}", place_of(operation)), selector);
                     let storage = Some(&one.work.storage);
-                    let written = Written { there: stage + 1, storage, area, sizes };
+                    let is_all = one.work.kind == WorkKind::Prepare;
+                    let written = Written { there: stage + 1, is_all, storage, area, selector, sizes };
                     known.written.entry(naming).or_default().push(written);
                 }
                 Effect::WritesFiles => {
@@ -131,6 +139,7 @@ impl<'a> Known<'a> {
         let (naming, wanted) = area(operation)?;
         let (mut left, mut texts) = (vec![wanted], Vec::<&str>::new());
         let (mut least_bytes, mut most_bytes) = (u64::MAX, 0);
+        let (mut selectors, mut are_all_whole) = (Vec::<&SizeSelector>::new(), true);
         for written in self.written.get(&naming)? {
             let is_of_other_set = written.storage.is_none() && operation.dataset.is_none();
             if is_of_other_set || written.there > stage + 1 || !written.area.overlaps(wanted) {
@@ -145,7 +154,12 @@ impl<'a> Known<'a> {
             if !texts.contains(&written.sizes.text.as_str()) {
                 texts.push(&written.sizes.text);
             }
-            if written.there <= stage {
+            if !selectors.contains(&written.selector) {
+                selectors.push(written.selector);
+            }
+            let is_whole = written.is_all && written.there <= stage;
+            are_all_whole &= is_whole;
+            if is_whole {
                 left = left.into_iter().flat_map(|one| one.without(written.area)).collect();
             }
             if texts.len() > MOST || left.len() > MOST {
@@ -162,7 +176,8 @@ impl<'a> Known<'a> {
             least_bytes = least_bytes.min(part.chunk_length_bytes);
             most_bytes = most_bytes.min(part.chunk_length_bytes);
         }
-        Some(AskedSizes { text, least_bytes, most_bytes })
+        let is_settled = are_all_whole || selectors.len() == 1;
+        Some(AskedSizes { text, least_bytes, most_bytes, is_settled })
     }
 }
 
@@ -205,27 +220,39 @@ mod tests {
     const READ: &str = "{type: read, ratio: 50, containers: c(2), objects: 'u(1,9)'}";
 
     #[test]
-    fn sizes_of_a_read_are_known_only_where_earlier_stages_wrote_all_that_it_chooses() {
+    fn sizes_of_a_read_are_known_only_where_earlier_stages_prepared_all_that_it_chooses() {
         let own = asked(&[PREPARE, &work(READ)]).unwrap();
         assert_eq!((own.least_bytes, own.most_bytes), (1_000, 64_000));
-        // Elsewhere, or only some of them, or while they are read: something else may have been there.
+        // Elsewhere, or some of them, or for a time, or while they are read: something else may have been there.
         let write = |place: &str| format!("{{type: write, ratio: 50, {place}, sizes: c(4)KB}}");
         let elsewhere = write("containers: c(1), objects: 'u(1,9)'");
         let there = write("containers: c(2), objects: 'r(1,9)'");
         let half = write("containers: c(2), objects: 'r(1,5)'");
         let rest = write("containers: c(2), objects: 'r(6,9)'");
+        let part = |objects: &str| PREPARE.replace("r(1,9)", objects);
         for (stages, least) in [
             (vec![work(&format!("{READ}, {elsewhere}"))], None),
             (vec![work(&elsewhere), work(READ)], None),
             (vec![work(&format!("{READ}, {there}"))], None),
             (vec![work(&half), work(READ)], None),
-            (vec![work(&there), work(READ)], Some(4_000)),
-            (vec![work(&half), work(&rest), work(READ)], Some(4_000)),
+            (vec![work(&there), work(READ)], None),
+            (vec![work(&there.replace("r(1,9)", "u(1,9)")), work(READ)], None),
+            (vec![work(&half), work(&rest), work(READ)], None),
+            (vec![part("r(1,5)"), part("r(6,9)"), work(READ)], Some(1_000)),
+            (vec![part("r(1,5)"), work(&rest), work(READ)], None),
             (vec![PREPARE.into(), work(&format!("{READ}, {there}"))], Some(1_000)),
         ] {
             let found = asked(&stages.iter().map(String::as_str).collect::<Vec<_>>());
             assert_eq!(found.map(|found| found.least_bytes), least, "{stages:?}");
         }
+        // How many were written over depends on the time, and says nothing where they are drawn alike.
+        let over = |sizes: &str| work(&there.replace("c(4)KB", sizes));
+        let mixed = asked(&[PREPARE, &over("c(128)KB"), &work(READ)]).unwrap();
+        assert_eq!((mixed.least_bytes, mixed.most_bytes, mixed.is_settled), (1_000, 128_000, false));
+        assert!(!asked(&[PREPARE, &work(&format!("{READ}, {there}"))]).unwrap().is_settled);
+        assert!(own.is_settled && asked(&[PREPARE, &over("'u(1,64)KB'"), &work(READ)]).unwrap().is_settled);
+        let prepared_again = PREPARE.replace("'u(1,64)KB'", "c(128)KB");
+        assert!(asked(&[PREPARE, &prepared_again, &work(READ)]).unwrap().is_settled);
         // A write that is done again asks for nothing else.
         let again = work(&format!("{READ}, {there}"));
         assert_eq!(asked(&[PREPARE, &again]), asked(&[PREPARE, &again, &again]));
