@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::bed::Controller;
+use serde_json::{Value, json};
+
+use super::bed::{Controller, workload};
 use super::support::{repository, run, stderr};
 
 /// An archive of COSBench with a secret in each file that is no table.
@@ -124,6 +126,71 @@ fn a_number_that_two_runs_have_is_answered_with_the_names_of_their_directories()
         let asked = c.command(&[command, "w3-mock-full"]);
         assert!(asked.status.success(), "{command}: {}", stderr(&asked));
     }
+}
+
+#[test]
+fn the_number_of_a_run_that_was_taken_out_is_that_of_no_other_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = dir.path().join("archive");
+    fs::write(dir.path().join("other.yaml"), workload("other", 1)).unwrap();
+    let mut c = Controller::start(dir.path());
+    let mut ids = Vec::new();
+    for (name, store) in [("asked", "elsewhere"), ("hand", "elsewhere2"), ("unsure", "elsewhere3")] {
+        let id = c.submit(&workload(name, 1));
+        c.wait_for(&id, &["finished"]);
+        let made = run(dir.path(), &["run", "other.yaml", "--archive", store]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        fs::rename(dir.path().join(store).join("w1-other"), archive.join(format!("{id}-other"))).unwrap();
+        assert_eq!(c.get(&format!("runs/{id}"))["name"], name);
+        ids.push(id);
+    }
+    let [asked, hand, unsure] = [0, 1, 2].map(|place| ids[place].as_str());
+    let is_there = |id: &str| archive.join(format!("{id}-other/run.json")).is_file();
+    // Whoever asks again, as after an answer that was lost, takes no run of elsewhere out.
+    let status = |c: &Controller, method: &str, path: &str| c.send(method, path, &json!({})).0;
+    assert_eq!(status(&c, "DELETE", &format!("runs/{asked}")), 204);
+    fs::remove_dir_all(archive.join(format!("{hand}-hand"))).unwrap();
+    let missed = |c: &Controller| {
+        for id in [asked, hand] {
+            for id in [id.to_owned(), id.replace('w', "w0")] {
+                let paths = ["", "/record", "/data", "/files", "/source"]
+                    .map(|path| ("GET", format!("runs/{id}{path}")));
+                let changes = [("DELETE", ""), ("POST", "/resubmit"), ("PUT", "/tags")];
+                let changes = changes.map(|(method, path)| (method, format!("runs/{id}{path}")));
+                for (method, path) in paths.into_iter().chain(changes) {
+                    assert_eq!(status(c, method, &path), 404, "{method} {path}");
+                }
+            }
+            assert!(is_there(id), "{id}");
+            // By the name of its directory it is itself, with nothing of the one that had the number.
+            let other = c.get(&format!("runs/{id}-other"));
+            assert_eq!((&other["name"], &other["submitted_by"]), (&json!("other"), &Value::Null), "{other}");
+        }
+    };
+    missed(&c);
+    let listed = c.get("runs");
+    let listed: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    let expected = [unsure, unsure, hand, asked];
+    let names = ["-other", "-unsure", "-other", "-other"];
+    let expected: Vec<String> = expected.iter().zip(names).map(|(id, name)| format!("{id}{name}")).collect();
+    assert_eq!(listed, expected);
+    c.child.kill().unwrap();
+    c.child.wait().unwrap();
+    drop(c);
+    let c = Controller::start(dir.path());
+    missed(&c);
+    // Where the store cannot say whose a number is, nobody is told that it is that of two, and nothing is deleted.
+    assert_eq!(c.get(&format!("runs/{unsure}/record"))["name"], "unsure");
+    fs::write(dir.path().join("state/ended").join(unsure), "damage").unwrap();
+    assert_eq!(status(&c, "GET", &format!("runs/{unsure}/record")), 503);
+    fs::remove_dir_all(archive.join(format!("{unsure}-unsure"))).unwrap();
+    assert_eq!(status(&c, "DELETE", &format!("runs/{unsure}")), 503);
+    assert!(is_there(unsure));
+    // And one that the queue never had is answered and deleted by its number.
+    fs::rename(archive.join(format!("{asked}-other")), archive.join("w70-other")).unwrap();
+    assert_eq!(c.get("runs/w70")["name"], "other");
+    assert_eq!(status(&c, "DELETE", "runs/w70"), 204);
 }
 
 #[test]

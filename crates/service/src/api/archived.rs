@@ -1,7 +1,7 @@
 //! Where a run lies in the archive, by its id.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use axum::http::StatusCode;
 use cosmark_archive::cosbench::CosbenchRun;
@@ -38,7 +38,7 @@ pub fn of_several(runs: &[RunOverview]) -> BTreeSet<u64> {
 }
 
 /// The directory of a run. Its id is its number; where several have that, it is the name of its directory, and the number is that
-/// of the one which this controller has run. Blocks.
+/// of the one which this controller has run, also where that one is not there any more. Blocks.
 pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
     let found = match number_of(id) {
         Some(number) => numbered(app, id, number)?,
@@ -63,25 +63,29 @@ fn own(app: &App, id: &str) -> Option<PathBuf> {
 }
 
 fn numbered(app: &App, id: &str, number: u64) -> Result<Option<PathBuf>, No> {
-    // What this controller runs goes on under the id that it gave, whatever was copied beside it.
-    let place = app.queue.place(id);
-    if let Some(place) = place.filter(|place| place.as_deref().is_none_or(Path::is_dir)) {
-        return Ok(place);
+    // The queue knows it by no other writing.
+    let own = format!("w{number}");
+    // What this controller runs goes on under the id that it gave, whatever was copied beside it, and is missed where it was.
+    if let Some(place) = app.queue.place(&own) {
+        return Ok(place.filter(|place| place.is_dir()));
     }
     let mut found = find_runs(&app.queue.runner().archive, number);
-    if found.len() < 2 {
-        return Ok(found.pop());
-    }
     // A folder without a run takes nothing from one that has.
     let is_run = |path: &PathBuf| path.join("run.json").is_file() || CosbenchRun::is_at(path);
-    if found.iter().any(is_run) {
+    if found.len() > 1 && found.iter().any(is_run) {
         found.retain(is_run);
     }
-    if found.len() < 2 {
-        return Ok(found.pop());
+    if found.is_empty() {
+        return Ok(None);
     }
-    if let Some(own) = app.queue.place_of_ended(id) {
-        return Ok(Some(own));
+    match app.queue.place_of_ended(&own) {
+        Ok(Some(Some(place))) => return Ok(Some(place)),
+        // The one that is left is not the one that was asked for.
+        Ok(Some(None)) if found.len() < 2 => return Ok(None),
+        // An archive can be read without the store: who deletes asks for himself.
+        Ok(None) | Err(_) if found.len() < 2 => return Ok(found.pop()),
+        Ok(_) => {}
+        Err(error) => return Err(error.into()),
     }
     let names = found.iter().filter_map(|path| path.file_name()).map(text_of_name);
     let mut names: Vec<String> = names.take(MOST_NAMED).collect();

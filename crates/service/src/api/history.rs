@@ -1,7 +1,7 @@
 //! Lists of runs: those that wait or run and the archive, filtered, sorted, a page at a time; and how one is taken out.
 
 use std::cmp::Ordering;
-use std::path::Path as FsPath;
+use std::path::{Path as FsPath, PathBuf};
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -11,7 +11,7 @@ use cosmark_archive::{
 use serde::Deserialize;
 
 use super::answer::{Given, Params, blocking, json};
-use super::archived::{directory, number_in, number_of, of_several};
+use super::archived::{directory, number_in, number_of, of_several, unknown};
 use super::{App, No, Shared};
 use crate::api::types::RunSummary;
 use crate::live::overall_word;
@@ -339,22 +339,22 @@ pub async fn remove(State(app): State<Shared>, Path(id): Path<String>) -> Result
     let wanted = id.clone();
     blocking(move || {
         let dir = directory(&app, &wanted)?;
-        // Whoever asks a second time is not to take another run of this number out.
-        if number_of(&wanted).is_some() && app.queue.is_taken_out(&wanted) {
-            let name = dir.file_name().map(text_of_name).unwrap_or_default();
-            return Err(No::new(
-                StatusCode::NOT_FOUND,
-                format!(
-                    "{wanted} is not there any more; {name} has its number and can be deleted by that name"
-                ),
-            ));
+        // Where nobody can say whose the number is, nothing is taken out. A second time finds no run of elsewhere in its place.
+        let own = match number_in(&wanted).map(|number| format!("w{number}")) {
+            Some(own) => app.queue.place_of_ended(&own)?.map(|place| (own, place)),
+            None => None,
+        };
+        let is_own = |place: &Option<PathBuf>| place.as_deref() == Some(dir.as_path());
+        if number_of(&wanted).is_some() && own.as_ref().is_some_and(|(_, place)| !is_own(place)) {
+            return Err(unknown(&wanted));
         }
+        let own = own.filter(|(_, place)| is_own(place)).map(|(own, _)| own);
         remove_run(&dir).map_err(|error| match error {
             // The place on this machine is nobody's business.
             ArchiveError::InUse { why, .. } => refused(format!("{wanted} cannot be deleted: {why}")),
             error => No::from(error),
         })?;
-        app.queue.forget(&dir);
+        app.queue.forget(own, &dir);
         Ok(())
     })
     .await?;

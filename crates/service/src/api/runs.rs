@@ -22,6 +22,7 @@ use crate::api::types::{
     SystemEvent, TagChange,
 };
 use crate::auth::tokens::Identity;
+use crate::queue::store::QueueEntry;
 
 /// Bytes of a note: with the name of who says it there is room for it in an event.
 const LONGEST_NOTE: usize = 3000;
@@ -29,7 +30,7 @@ const LONGEST_NOTE: usize = 3000;
 /// The record of a run; of a running one with the results of its running stage as they stand.
 pub fn open(app: &App, id: &str) -> Result<cosmark_archive::Run, No> {
     let path = directory(app, id)?;
-    match app.queue.live(id) {
+    match app.queue.live_at(id, &path) {
         Some(live) => Ok(live.so_far(path)?),
         None => Ok(open_judged(&path)?),
     }
@@ -41,26 +42,32 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
         return Ok(run);
     }
     let (shared, wanted) = (Shared::clone(app), id.to_owned());
-    let mut run = blocking(move || {
-        let run = overview_of(&directory(&shared, &wanted)?).map_err(|error| match error {
+    let entry = app.queue.submission(id).await.unwrap_or_default();
+    blocking(move || {
+        let dir = directory(&shared, &wanted)?;
+        let run = overview_of(&dir).map_err(|error| match error {
             // It was deleted just now.
             ArchiveError::NotARun { .. } => unknown(&wanted),
             error => No::from(error),
         })?;
         let mut summary = summarize(&shared, &run);
+        if let Some(entry) = entry.filter(|entry| is_in(&shared, entry, &dir)) {
+            summary.submitted_by = Some(entry.submitted_by);
+            summary.priority = entry.priority;
+        }
+        summary.class = shared.queue.live_at(&wanted, &dir).and_then(|live| live.summary().class);
         // Who asked by the name of the directory goes on so.
         if number_of(&wanted).is_none() {
             summary.id = wanted;
         }
         Ok(summary)
     })
-    .await?;
-    if let Some(entry) = app.queue.submission(id).await.unwrap_or_default() {
-        run.submitted_by = Some(entry.submitted_by);
-        run.priority = entry.priority;
-    }
-    run.class = app.queue.class(id);
-    Ok(run)
+    .await
+}
+
+/// Whether what was submitted is the run in this directory, and not another one of its number. Blocks.
+fn is_in(app: &App, entry: &QueueEntry, dir: &FsPath) -> bool {
+    app.queue.runner().begun(entry).as_deref() == Some(dir)
 }
 
 /// `POST check`
@@ -116,15 +123,25 @@ pub async fn resubmit(
     Extension(who): Extension<Identity>,
     Path(id): Path<String>,
 ) -> Result<Response, No> {
-    let submission = match app.queue.submission(&id).await? {
-        Some(entry) => Submission { seed: entry.submission.seed, ..entry.submission },
-        None => {
-            let (app, id) = (Shared::clone(&app), id.clone());
-            blocking(move || from_archive(&directory(&app, &id)?, &id)).await?
-        }
-    };
+    let known = app.queue.submission(&id).await?;
+    let shared = Shared::clone(&app);
+    let submission = blocking(move || again(&shared, &id, known)).await?;
     let (id, mistakes) = app.queue.submit(submission, &who.name).await?;
     Ok((StatusCode::CREATED, axum::Json(Submitted { id, mistakes })).into_response())
+}
+
+/// What can be submitted again of a run, of which `known` may be the submission.
+fn again(app: &App, id: &str, known: Option<QueueEntry>) -> Result<Submission, No> {
+    match (directory(app, id), known) {
+        (Ok(dir), Some(entry)) if is_in(app, &entry, &dir) => Ok(entry.submission),
+        (Ok(dir), _) => from_archive(&dir, id),
+        (Err(no), Some(entry)) => {
+            // It waits or has just begun, or ended before it began and no other run has its number.
+            let never_began = entry.started.is_none() && no.status() == StatusCode::NOT_FOUND;
+            if never_began || app.queue.find(id).is_some() { Ok(entry.submission) } else { Err(no) }
+        }
+        (Err(no), None) => Err(no),
+    }
 }
 
 /// What can be submitted again of a run that was not submitted here, or long ago.
@@ -155,7 +172,7 @@ pub async fn tag(
         let dir = directory(&shared, &wanted)?;
         let tags =
             change_tags(&dir, &change.add, &change.remove).map_err(|error| No::bad(error.to_string()))?;
-        if let Some(live) = shared.queue.live(&wanted) {
+        if let Some(live) = shared.queue.live_at(&wanted, &dir) {
             live.change(|summary| summary.tags = tags.into_iter().collect());
         }
         Ok(())

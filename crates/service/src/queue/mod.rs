@@ -9,6 +9,8 @@ mod room;
 pub mod runner;
 pub mod store;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -86,6 +88,8 @@ struct Jobs {
     abandon: watch::Sender<bool>,
     active: Vec<Job>,
     recent: Vec<Arc<LiveRun>>,
+    /// Ended runs that were deleted since this controller began, and where they were: nobody else gets their numbers.
+    taken_out: BTreeMap<String, PathBuf>,
     /// Runs that have ended, but are still in the store's queue, because that could not be written.
     unkept: Vec<QueueEntry>,
     /// Runs that were let go of and are not ended in this controller's archive.
@@ -375,13 +379,6 @@ impl RunQueue {
         let jobs = self.jobs();
         let active = jobs.active.iter().map(|job| &job.live);
         active.chain(&jobs.recent).find(|live| live.id == id).map(Arc::clone)
-    }
-
-    /// What the exit code of an ended run is made of, as long as it is remembered.
-    #[must_use]
-    pub fn class(&self, id: &str) -> Option<String> {
-        let live = self.jobs().recent.iter().find(|live| live.id == id).map(Arc::clone);
-        live.and_then(|live| live.summary().class)
     }
 
     /// Runs that run and wait, in their order.

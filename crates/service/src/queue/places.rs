@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::RunQueue;
+use crate::ServiceError;
 use crate::live::LiveRun;
 use crate::queue::store::QueueEntry;
 
@@ -23,44 +24,55 @@ impl RunQueue {
         known.map(|(live, entry)| self.place_of(&live, entry.as_ref()))
     }
 
-    /// The same of all of them, by their ids. Blocks.
+    /// The same of all of them, by their ids, and of those that were taken out. Blocks.
     #[must_use]
     pub fn places(&self) -> BTreeMap<String, Option<PathBuf>> {
-        let known: Vec<(Arc<LiveRun>, Option<QueueEntry>)> = {
+        let (taken_out, known): (BTreeMap<String, PathBuf>, Vec<(Arc<LiveRun>, Option<QueueEntry>)>) = {
             let jobs = self.jobs();
             // What waits has none, unless it was begun before.
             let entry = |entry: &QueueEntry| entry.started.is_some().then(|| entry.clone());
             let recent = jobs.recent.iter().map(|live| (Arc::clone(live), None));
-            recent.chain(jobs.active.iter().map(|job| (Arc::clone(&job.live), entry(&job.entry)))).collect()
+            let active = jobs.active.iter().map(|job| (Arc::clone(&job.live), entry(&job.entry)));
+            (jobs.taken_out.clone(), recent.chain(active).collect())
         };
-        known
-            .into_iter()
-            .map(|(live, entry)| (live.id.clone(), self.place_of(&live, entry.as_ref())))
-            .collect()
+        // What was put back is known by what is in it.
+        let taken_out = taken_out.into_iter().filter(|(_, dir)| !dir.exists()).map(|(id, _)| (id, None));
+        let known = known.into_iter();
+        let known = known.map(|(live, entry)| (live.id.clone(), self.place_of(&live, entry.as_ref())));
+        taken_out.chain(known).collect()
     }
 
     fn place_of(&self, live: &LiveRun, entry: Option<&QueueEntry>) -> Option<PathBuf> {
         live.path().or_else(|| self.runner().begun(entry?))
     }
 
-    /// Where a run of this id is that this controller has ended, as long as its submission is kept. Blocks.
-    #[must_use]
-    pub fn place_of_ended(&self, id: &str) -> Option<PathBuf> {
-        let asking = tokio::runtime::Handle::try_current().ok()?;
-        let entry = asking.block_on(self.store().ended(id)).ok()??;
-        self.runner().begun(&entry)
+    /// Where a run of this id is that this controller has begun and ended, as long as its submission is kept: `Some(None)` where it
+    /// is not in its place any more. Blocks.
+    ///
+    /// # Errors
+    /// When the store cannot be asked: then nobody knows whose the number is.
+    pub fn place_of_ended(&self, id: &str) -> Result<Option<Option<PathBuf>>, ServiceError> {
+        let Ok(asking) = tokio::runtime::Handle::try_current() else { return Ok(None) };
+        let entry = asking.block_on(self.store().ended(id))?;
+        let begun = entry.filter(|entry| entry.started.is_some());
+        Ok(begun.map(|entry| self.runner().begun(&entry)))
     }
 
-    /// Whether this controller has run it, and it is not in its place any more: another may have its number now. Blocks.
+    /// A run that runs or has ended lately, if it is the one in this directory.
     #[must_use]
-    pub fn is_taken_out(&self, id: &str) -> bool {
-        let Ok(asking) = tokio::runtime::Handle::try_current() else { return false };
-        let Ok(Some(entry)) = asking.block_on(self.store().ended(id)) else { return false };
-        entry.started.is_some() && self.runner().begun(&entry).is_none()
+    pub fn live_at(&self, id: &str, dir: &Path) -> Option<Arc<LiveRun>> {
+        self.live(id).filter(|live| live.path().is_none_or(|own| own == dir))
     }
 
-    /// Forgets a run that has ended and whose directory is no longer there: its number may be that of another one from now on.
-    pub fn forget(&self, dir: &Path) {
-        self.jobs().recent.retain(|live| live.path().as_deref() != Some(dir));
+    /// Forgets a run that has ended and whose directory was taken out, but not that its number was its own: `id` is the number of a
+    /// run of the queue that was there.
+    pub fn forget(&self, id: Option<String>, dir: &Path) {
+        let mut jobs = self.jobs();
+        let is_it = |live: &Arc<LiveRun>| live.path().as_deref() == Some(dir);
+        let lately = jobs.recent.iter().find(|live| is_it(live)).map(|live| live.id.clone());
+        jobs.recent.retain(|live| !is_it(live));
+        if let Some(id) = lately.or(id) {
+            jobs.taken_out.insert(id, dir.to_owned());
+        }
     }
 }
