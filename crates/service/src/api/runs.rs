@@ -22,6 +22,7 @@ use crate::api::types::{
     SystemEvent, TagChange,
 };
 use crate::auth::tokens::Identity;
+use crate::queue::runner::find_runs;
 use crate::queue::store::QueueEntry;
 
 /// Bytes of a note: with the name of who says it there is room for it in an event.
@@ -136,9 +137,11 @@ fn again(app: &App, id: &str, known: Option<QueueEntry>) -> Result<Submission, N
         (Ok(dir), Some(entry)) if is_in(app, &entry, &dir) => Ok(entry.submission),
         (Ok(dir), _) => from_archive(&dir, id),
         (Err(no), Some(entry)) => {
-            // It waits or has just begun, or ended before it began and no other run has its number.
-            let never_began = entry.started.is_none() && no.status() == StatusCode::NOT_FOUND;
-            if never_began || app.queue.find(id).is_some() { Ok(entry.submission) } else { Err(no) }
+            // It waits or has just begun; it never began; or what it left is elsewhere and no other run here has its number.
+            let is_nobodys = |number| find_runs(&app.queue.runner().archive, number).is_empty();
+            let is_alone = entry.started.is_none() || number_of(id).is_some_and(is_nobodys);
+            let is_missed = no.status() == StatusCode::NOT_FOUND && is_alone;
+            if is_missed || app.queue.find(id).is_some() { Ok(entry.submission) } else { Err(no) }
         }
         (Err(no), None) => Err(no),
     }

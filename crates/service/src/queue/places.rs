@@ -53,6 +53,11 @@ impl RunQueue {
     /// When the store cannot be asked: then nobody knows whose the number is.
     pub fn place_of_ended(&self, id: &str) -> Result<Option<Option<PathBuf>>, ServiceError> {
         let Ok(asking) = tokio::runtime::Handle::try_current() else { return Ok(None) };
+        // One that is away would be waited for, for each run of an archive; where nothing is reached over a network there is no URL.
+        let (is_there, url) = self.store().connection();
+        if !is_there && !url.is_empty() {
+            return Err(ServiceError::Away { url });
+        }
         let entry = asking.block_on(self.store().ended(id))?;
         let begun = entry.filter(|entry| entry.started.is_some());
         Ok(begun.map(|entry| self.runner().begun(&entry)))
