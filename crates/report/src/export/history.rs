@@ -10,7 +10,7 @@ use cosmark_archive::{ProbeLine, Run};
 use cosmark_history::{ABSENT, Kind, Operation, Outcome, jepsen_edn, porcupine_json};
 use cosmark_metrics::{ProbeKind, ProbeOperation};
 
-use super::ExportError;
+use super::{ExportError, began_ns};
 
 pub(super) fn jepsen(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     write(run, out, jepsen_edn)
@@ -44,12 +44,7 @@ impl<T: Ord> Numbers<T> {
 
 /// Everything that a run's probers did, times in ns since its first load began.
 fn read(run: &Run) -> Result<Vec<Operation>, ExportError> {
-    let began: BTreeMap<&str, i128> = run
-        .record
-        .stages
-        .iter()
-        .filter_map(|stage| Some((stage.id.as_str(), stage.load_started?.as_nanosecond())))
-        .collect();
+    let began = began_ns(run);
     let first_ns = began.values().min().copied().unwrap_or(0);
     let mut lines = Vec::new();
     let is_there = run.probes(|line| lines.push(line))?;

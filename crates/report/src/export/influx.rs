@@ -9,7 +9,7 @@ use cosmark_metrics::PERCENTILES;
 use super::encode::{escaped_tag, influx};
 use super::point::Labels;
 use super::run_points::{end_ns, labels_of};
-use super::{ExportError, run_points};
+use super::{ExportError, began_ns, run_points};
 
 /// Times that no two points of one series share: of two points of one time and the same tags the database has the last alone.
 #[derive(Default)]
@@ -112,12 +112,7 @@ fn percentiles(histogram: &hdrhistogram::Histogram<u64>) -> String {
 
 /// When each operation ran, by the lines of `intervals.csv`, and how many succeeded.
 fn ran(run: &Run) -> Result<BTreeMap<Place, (Stretches, u64)>, ExportError> {
-    let began: BTreeMap<&str, i128> = run
-        .record
-        .stages
-        .iter()
-        .filter_map(|stage| Some((stage.id.as_str(), stage.load_started?.as_nanosecond())))
-        .collect();
+    let began = began_ns(run);
     let mut ran: BTreeMap<Place, (Stretches, u64)> = BTreeMap::new();
     run.intervals(|line| {
         let Some(began) = began.get(line.stage.as_str()) else { return };

@@ -14,6 +14,7 @@ mod tidy;
 mod time;
 mod warp;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use cosmark_archive::{ArchiveError, OperationResult, Run, RunState, open_file};
@@ -271,6 +272,12 @@ fn without_table(run: &Run, stem: &str, none: &str) -> String {
         }
         (false, false) => none.to_owned(),
     }
+}
+
+/// When the load of each stage began, in ns since 1970, by the id of the stage.
+fn began_ns(run: &Run) -> BTreeMap<&str, i128> {
+    let stages = run.record.stages.iter();
+    stages.filter_map(|stage| Some((stage.id.as_str(), stage.load_started?.as_nanosecond()))).collect()
 }
 
 /// What tells an operation from all of its stage; of COSBench's runs operations have no ids.

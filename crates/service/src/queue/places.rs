@@ -53,7 +53,7 @@ impl RunQueue {
     /// When the store cannot be asked: then nobody knows whose the number is.
     pub fn place_of_ended(&self, id: &str) -> Result<Option<Option<PathBuf>>, ServiceError> {
         let Ok(asking) = tokio::runtime::Handle::try_current() else { return Ok(None) };
-        // One that is away would be waited for, for each run of an archive; where nothing is reached over a network there is no URL.
+        // One that is away would be waited for, for each run of an archive. A store of files has no URL.
         let (is_there, url) = self.store().connection();
         if !is_there && !url.is_empty() {
             return Err(ServiceError::Away { url });
