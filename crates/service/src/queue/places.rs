@@ -27,13 +27,14 @@ impl RunQueue {
     /// The same of all of them, by their ids, and of those that were taken out. Blocks.
     #[must_use]
     pub fn places(&self) -> BTreeMap<String, Option<PathBuf>> {
-        let (taken_out, known): (BTreeMap<String, PathBuf>, Vec<(Arc<LiveRun>, Option<QueueEntry>)>) = {
+        let taken_out = self.jobs().taken_out.clone();
+        let known: Vec<(Arc<LiveRun>, Option<QueueEntry>)> = {
             let jobs = self.jobs();
             // What waits has none, unless it was begun before.
             let entry = |entry: &QueueEntry| entry.started.is_some().then(|| entry.clone());
             let recent = jobs.recent.iter().map(|live| (Arc::clone(live), None));
             let active = jobs.active.iter().map(|job| (Arc::clone(&job.live), entry(&job.entry)));
-            (jobs.taken_out.clone(), recent.chain(active).collect())
+            recent.chain(active).collect()
         };
         // What was put back is known by what is in it.
         let taken_out = taken_out.into_iter().filter(|(_, dir)| !dir.exists()).map(|(id, _)| (id, None));
