@@ -62,7 +62,7 @@ const OTHERS: [PointName; 8] = [
         name: "cosmark_operations_total",
         kind: PointKind::Counter,
         unit: Cow::Borrowed("{operation}"),
-        help: "Operations that ended, by outcome: ok, or the kind of error",
+        help: "Operations that ended, by outcome: ok, the kind of error, or failed where no kind is known",
     },
     PointName {
         name: "cosmark_response_seconds",

@@ -98,8 +98,12 @@ fn points_of_nodes(points: &mut Vec<Point>, run: &Run, stage: &StageRecord) {
 }
 
 fn points_of(points: &mut Vec<Point>, labels: &Labels, op: &OperationResult) {
-    let outcomes =
-        std::iter::once(("ok", op.ok)).chain(op.errors.iter().map(|(kind, n)| (kind.as_str(), *n)));
+    // COSBench counts failures without their kinds.
+    let of_a_kind = op.errors.values().fold(0_u64, |sum, n| sum.saturating_add(*n));
+    let others = Some(op.failed.saturating_sub(of_a_kind)).filter(|n| *n > 0);
+    let outcomes = std::iter::once(("ok", op.ok))
+        .chain(op.errors.iter().map(|(kind, n)| (kind.as_str(), *n)))
+        .chain(others.map(|n| ("failed", n)));
     points.extend(outcomes.filter_map(|(outcome, count)| {
         Point::with("cosmark_operations_total", labels, ("outcome", outcome.to_owned()), float(count))
     }));

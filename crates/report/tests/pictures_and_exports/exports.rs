@@ -434,6 +434,28 @@ fn exports_of_a_run_of_cosbench_have_its_states_and_say_what_it_does_not_leave()
 }
 
 #[test]
+fn failures_whose_kind_is_not_known_are_exported_as_such() {
+    let mut run = open_run(&cosbench("w3-mock-full")).unwrap();
+    let labels = |op: &str| {
+        format!(
+            r#"cosmark_operations_total{{op="{op}",operation="{op}",run="w3",stage="s3-main",work="",workload="mock-full""#
+        )
+    };
+    let failed =
+        |text: &str, op: &str| samples(text).get(&format!("{},outcome=\"failed\"}}", labels(op))).copied();
+    assert_eq!(failed(&text(&run, "prometheus"), "list"), None, "nothing failed");
+    let list = run.record.stages[2].operations.iter_mut().find(|op| op.name == "list").unwrap();
+    list.failed = 42;
+    assert_eq!(failed(&text(&run, "prometheus"), "list"), Some(42.0));
+    let list = run.record.stages[2].operations.iter_mut().find(|op| op.name == "list").unwrap();
+    list.errors.insert("http_503".to_owned(), 40);
+    let both = text(&run, "prometheus");
+    assert_eq!(failed(&both, "list"), Some(2.0));
+    assert_eq!(samples(&both)[&format!("{},outcome=\"http_503\"}}", labels("list"))], 40.0);
+    assert_eq!(failed(&both, "read"), None);
+}
+
+#[test]
 fn a_link_in_place_of_a_file_is_a_fault_of_the_archive_and_not_of_the_output() {
     let (_home, run) = run();
     let file = run.path.join("events.csv");
