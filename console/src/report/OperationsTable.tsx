@@ -5,6 +5,7 @@ import { METRICS } from "../data/metrics";
 import type { OperationResult } from "../data/results";
 import type { GroupData } from "../data/types";
 import { exact, grouped, short } from "../format";
+import { hasUncountedFailures } from "./figures";
 import { Failed } from "./Overview";
 
 export interface FigureRow {
@@ -28,10 +29,11 @@ function column(metric: Metric): Column<FigureRow> {
     return {
       head,
       cell: ({ totals }) => {
+        if (hasUncountedFailures(totals)) return <Failed share={1} />;
         const ended = totals.count + totals.failures;
         return <Failed share={ended > 0 ? totals.failures / ended : null} />;
       },
-      exact: ({ totals }) => `${grouped(totals.failures)} of ${grouped(totals.count + totals.failures)}`,
+      exact: ({ totals }) => hasUncountedFailures(totals) ? "nobody counted how many" : `${grouped(totals.failures)} of ${grouped(totals.count + totals.failures)}`,
     };
   }
   const withheld = (row: FigureRow) => (metric.id.startsWith("response_ms.") ? (row.totals.response_ms?.withheld ?? "no times") : "");

@@ -78,11 +78,12 @@ function Headline({ stage, names }: { stage: StageData; names: string[] }) {
   const nameOf = (one: OperationData) => names[stage.operations.indexOf(one)] ?? one.name;
   const sums = figures(stage);
   const ended = sums.count + sums.failures;
-  const failed = sums.failedShare === null ? "nothing ended" : `${share(sums.failedShare)} failed (${grouped(sums.failures)} of ${grouped(ended)})`;
+  const lost = sums.uncounted.map(nameOf).join(", ");
+  const failed = lost ? `${sums.uncounted.some((one) => one.count > 0) ? "nearly all" : "all"} failed of ${lost}, nobody counted how many` : sums.failedShare === null ? "nothing ended" : `${share(sums.failedShare)} failed (${grouped(sums.failures)} of ${grouped(ended)})`;
   const moved = stage.operations.filter((one) => (one.bandwidth_bytes_per_s ?? 0) > 0);
   return (
     <div className="cards">
-      <Card label="Operations per second" value={short(sums.throughput, "per_s")} title={exact(sums.throughput, "per_s")} lines={[failed]} bad={sums.failures > 0} />
+      <Card label="Operations per second" value={short(sums.throughput, "per_s")} title={exact(sums.throughput, "per_s")} lines={[failed]} bad={sums.failures > 0 || lost !== ""} />
       {moved.length > 0 && (
         <Card
           label="Bandwidth"

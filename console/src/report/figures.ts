@@ -4,8 +4,10 @@ import type { OperationData, StageData } from "../data/types";
 export interface StageFigures {
   count: number;
   failures: number;
-  /** Failures of all that ended, 0..1; null when nothing ended. */
+  /** Failures of all that ended, 0..1; null when nothing ended, or when not all failures were counted. */
   failedShare: number | null;
+  /** Operations of which all or nearly all failed that ended, and how many did is not known. */
+  uncounted: OperationData[];
   throughput: number | null;
   bandwidth: number | null;
   inFlight: number | null;
@@ -21,15 +23,22 @@ function total(operations: OperationData[], value: (one: OperationData) => numbe
   return known.length ? known.reduce((sum, one) => sum + one, 0) : null;
 }
 
+/** COSBench has a share of successes, and a share of 0 says not of how many. */
+export function hasUncountedFailures(one: { failures: number; success_ratio?: number | null }): boolean {
+  return one.failures === 0 && one.success_ratio === 0;
+}
+
 export function figures(stage: StageData): StageFigures {
   const { operations } = stage;
   const count = total(operations, (one) => one.count) ?? 0;
   const failures = total(operations, (one) => one.failures) ?? 0;
+  const uncounted = operations.filter(hasUncountedFailures);
   const workers = new Map(operations.map((one) => [one.work, one.workers]));
   return {
     count,
     failures,
-    failedShare: count + failures > 0 ? failures / (count + failures) : null,
+    failedShare: uncounted.length === 0 && count + failures > 0 ? failures / (count + failures) : null,
+    uncounted,
     throughput: total(operations, (one) => one.throughput_per_s),
     bandwidth: total(operations, (one) => one.bandwidth_bytes_per_s),
     inFlight: total(operations, (one) => one.in_flight_mean),

@@ -3,7 +3,7 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { afterEach, expect, test, vi } from "vitest";
 import { operation, stage } from "../data/sample";
-import type { CheckData, NodeData, ReportData, SearchData, ThresholdData, TimeSpent, VerdictData } from "../data/types";
+import type { CheckData, NodeData, OperationData, ReportData, SearchData, ThresholdData, TimeSpent, VerdictData } from "../data/types";
 import { App } from "./App";
 import { Configuration } from "./Configuration";
 import { Nodes } from "./Nodes";
@@ -14,6 +14,16 @@ import { Checks, folded } from "./Verdict";
 function check(id: string, status: string, stageId: string | null): CheckData {
   return { id, name: `check ${id}`, stage: stageId, status, value: null, limit: null, message: `what ${id} says` } as CheckData;
 }
+
+test("what failed as a whole is not shown without failures where nobody counted them", () => {
+  const lost = operation({ name: "delete", op: "delete", tag: "s1-main.delete", count: 0, failures: 0, success_ratio: 0, errors: {}, response_ms: null });
+  const read = operation({ failures: 0, success_ratio: 1, errors: {} });
+  const page = (operations: OperationData[]) => renderToStaticMarkup(createElement(StageView, { stage: stage(operations), alone: true }));
+  const html = page([read, lost]);
+  expect(html).toContain("all failed of delete, nobody counted how many");
+  expect(html).not.toContain("(0 of 990)");
+  expect(page([read])).toContain("(0 of 990)");
+});
 
 test("a run of sixty stages has a page that can be read: what passes is folded by check", () => {
   const checks = Array.from({ length: 60 }, (_, at) => ["V1", "V2", "V3"].map((id) => check(id, id === "V3" ? "not_run" : "pass", `s${at}-main`))).flat();

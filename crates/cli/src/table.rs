@@ -142,8 +142,14 @@ fn failed(operation: &OperationResult) -> String {
         Some(ratio) if operation.failed > 0 => {
             format!("{} ({})", units::grouped(operation.failed), units::rounded_share(1.0 - ratio))
         }
+        _ if operation.has_uncounted_failures() => of_all(operation).to_owned(),
         _ => units::grouped(operation.failed),
     }
+}
+
+/// How much of it failures are that nobody counted.
+fn of_all(operation: &OperationResult) -> &'static str {
+    if operation.ok == 0 { "all" } else { "nearly all" }
 }
 
 /// The same of a single one: `1 arrival had to wait`.
@@ -164,7 +170,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
         remarks.extend(stage.stopped_early.iter().map(|why| format!("{}: {why}", stage.id)));
         for operation in &stage.operations {
             let place = format!("{} {}", stage.id, stage.name_of(&operation.work, &operation.name));
-            if operation.failed > 0 {
+            if operation.failed > 0 || operation.has_uncounted_failures() {
                 remarks.push(format!("{place}: {}", errors(operation)));
                 if let Some(example) = example(operation) {
                     remarks.push(format!("  for example: {example}"));
@@ -255,6 +261,9 @@ fn example(operation: &OperationResult) -> Option<&str> {
 }
 
 fn errors(operation: &OperationResult) -> String {
+    if operation.has_uncounted_failures() {
+        return format!("{} failed; how many, and of what, is not told", of_all(operation));
+    }
     let total = operation.ok + operation.failed;
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     let share = units::rounded_share(operation.failed as f64 / total as f64);
@@ -303,6 +312,22 @@ mod tests {
         assert_eq!(of(&counts, &["reset"]), Some(text("reset")), "of the others none was seen");
         assert_eq!(of(&[], &["odd", "other"]), Some(text("odd")));
         assert_eq!(of(&counts, &[]), None);
+    }
+
+    #[test]
+    fn what_failed_as_a_whole_is_not_shown_without_failures_where_nobody_counted_them() {
+        let of = |ok, failed, ratio| {
+            let operation =
+                OperationResult { ok, failed, success_ratio: ratio, ..OperationResult::default() };
+            (super::failed(&operation), errors(&operation))
+        };
+        let (cell, remark) = of(0, 0, Some(0.0));
+        assert_eq!(cell, "all");
+        assert!(remark.starts_with("all failed; how many"), "{remark}");
+        assert!(of(0, 7, Some(0.0)).0.starts_with("7 (100"));
+        assert_eq!(of(1, 0, Some(0.0)).0, "nearly all", "the share has two digits");
+        assert_eq!(of(7, 0, Some(1.0)).0, "0");
+        assert_eq!(of(0, 0, None).0, "0", "nothing ended");
     }
 
     #[test]

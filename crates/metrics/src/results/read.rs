@@ -80,6 +80,13 @@ pub struct TimeOf<'a> {
 }
 
 impl OperationResult {
+    /// True where all or nearly all failed that ended, and how many did is not known: COSBench has a share of successes, and a
+    /// share of 0 says not of how many.
+    #[must_use]
+    pub fn has_uncounted_failures(&self) -> bool {
+        self.failed == 0 && self.success_ratio.is_some_and(|ratio| ratio <= 0.0)
+    }
+
     /// The parts of its time, as a whole and by size where there are several classes; none where they are not known.
     pub fn times(&self) -> impl Iterator<Item = TimeOf<'_>> {
         let whole = self.time.as_ref().map(|time| TimeOf {
