@@ -58,11 +58,29 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
             "cannot read {shown}: {cause}; name a file that can be read, or - for standard input"
         ))
     })?;
+    if is_packed(&bytes) {
+        return Err(packed(path));
+    }
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::usage(format!("{shown} is larger than 64 MiB: that is no workload")));
     }
     text_of(bytes)
         .map_err(|line| Problem::usage(format!("{shown}, line {line}: not UTF-8; save the file in UTF-8")))
+}
+
+/// Whether this is the beginning of what gzip wrote (RFC 1952).
+#[must_use]
+pub fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// What to do with such a file.
+#[must_use]
+pub fn packed(path: &Path) -> Problem {
+    let shown = path.display();
+    Problem::usage(format!(
+        "{shown} is packed by gzip: unpack it; a log can also be piped, `zcat FILE | cosmark convert - --from combined`"
+    ))
 }
 
 /// Reads and checks a workload file; shows all mistakes. `catalog` says what there is, and whose code may be loaded to know it.

@@ -942,7 +942,7 @@ fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
         &["convert", "access.log", "-o", "times.csv", "--time-warp", "2", "--only", "read"],
     );
     assert_eq!(converted.status.code(), Some(0), "{}", stderr(&converted));
-    assert!(stderr(&converted).contains("32 arrivals over 1.5 s"), "{}", stderr(&converted));
+    assert!(stderr(&converted).contains("32 arrivals over 2.0 s"), "{}", stderr(&converted));
     assert!(stderr(&converted).contains("8 requests were left out by --only"), "{}", stderr(&converted));
     let workload = "name: replay\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
         runtime: 8s, rate: {shape: recorded, file: times.csv}, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";

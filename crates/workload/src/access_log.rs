@@ -145,10 +145,11 @@ fn parse_s3(line: &str) -> Result<LoggedRequest, String> {
     let (Some(method), true) = (method, ["REST", "WEBSITE", "BATCH", "SOAP", "S3"].contains(&by)) else {
         return Err("the seventh field is not an operation like REST.GET.OBJECT".to_owned());
     };
-    let on_object = matches!(on, "OBJECT" | "PART" | "UPLOAD");
+    // An UPLOAD is one in parts: it is put together or given up, and its parts are listed. Their bytes came with each part.
+    let on_object = matches!(on, "OBJECT" | "PART");
     let asked = match method {
         "GET" if on_object => Asked::Read,
-        "GET" if matches!(on, "BUCKET" | "BUCKETVERSIONS" | "UPLOADS") => Asked::List,
+        "GET" if matches!(on, "BUCKET" | "BUCKETVERSIONS" | "UPLOADS" | "UPLOAD") => Asked::List,
         "PUT" | "POST" if on_object => Asked::Write,
         "DELETE" if on_object => Asked::Delete,
         "HEAD" => Asked::Head,
@@ -314,6 +315,26 @@ mod tests {
             if expected.asked != Asked::List {
                 assert_eq!(format.parse_line(line).unwrap().unwrap().bytes, expected.bytes, "{line}");
             }
+        }
+    }
+
+    #[test]
+    fn an_upload_in_parts_writes_each_byte_once() {
+        let asked = |operation: &str| {
+            let line = S3.replace("REST.GET.OBJECT", operation);
+            LogFormat::S3.parse_line(&line).unwrap().unwrap().asked
+        };
+        let cases = [
+            ("REST.POST.UPLOADS", Asked::Other),
+            ("REST.PUT.PART", Asked::Write),
+            ("REST.GET.UPLOAD", Asked::List),
+            ("REST.POST.UPLOAD", Asked::Other),
+            ("REST.DELETE.UPLOAD", Asked::Other),
+            ("REST.POST.OBJECT", Asked::Write),
+            ("REST.DELETE.OBJECT", Asked::Delete),
+        ];
+        for (operation, expected) in cases {
+            assert_eq!(asked(operation), expected, "{operation}");
         }
     }
 

@@ -11,6 +11,7 @@ use cosmark_workload::access_log::{ASKED, Asked, LogFormat, LoggedRequest};
 
 use crate::args::ConvertArgs;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::load::{is_packed, packed};
 use crate::out::nobody_reads;
 use crate::output;
 
@@ -20,18 +21,23 @@ const MOST_WAITING: usize = 1 << 20;
 const MOST_IN_A_SECOND: usize = 1 << 22;
 /// A line is cut here.
 const LONGEST_LINE: u64 = 1 << 16;
+/// The mark of byte order that some editors put first.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 /// Bad lines that are shown.
 const MOST_SHOWN: u64 = 10;
 
 /// The format of a log, if the file is one.
 #[must_use]
 pub fn detect(path: &Path) -> Option<LogFormat> {
-    let mut lines = BufReader::new(File::open(path).ok()?.take(LONGEST_LINE)).lines();
-    let line = lines.by_ref().take(100).map_while(Result::ok).find(|line| {
+    let mut lines = Lines { input: BufReader::new(File::open(path).ok()?.take(LONGEST_LINE)), number: 0 };
+    while lines.number < 100 {
+        let line = lines.next().ok()??;
         let line = line.trim();
-        !line.is_empty() && !line.starts_with('#')
-    })?;
-    LogFormat::detect(line.trim())
+        if !line.is_empty() && !line.starts_with('#') {
+            return LogFormat::detect(line);
+        }
+    }
+    None
 }
 
 /// Converts a log.
@@ -46,6 +52,9 @@ pub fn run(args: &ConvertArgs, format: LogFormat) -> Outcome {
     let shown = args.file.display();
     let mut seen = Seen::default();
     let mut lines = Lines { input: BufReader::new(input), number: 0 };
+    if lines.input.fill_buf().is_ok_and(is_packed) {
+        return Err(packed(&args.file));
+    }
     output::write(args.output.as_deref(), |out| {
         let path = args.output.clone().unwrap_or_else(|| "-".into());
         let cannot =
@@ -129,6 +138,9 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         self.number += 1;
+        if self.number == 1 && line.starts_with(MARK) {
+            line.drain(..MARK.len());
+        }
         if line.last() != Some(&b'\n') {
             // The rest of a line that is too long says nothing that we want.
             self.skip_line()?;
@@ -238,7 +250,11 @@ impl<W: Write> Arrivals<W> {
         self.write_second()?;
         self.out.flush()?;
         let length_s = match (self.first_ns, self.at_ns) {
-            (Some(first_ns), Some(last_ns)) => (last_ns - first_ns) as f64 / 1e9 / self.time_warp,
+            (Some(first_ns), Some(last_ns)) => {
+                // The last requests are spread over their second as well.
+                let spread_ns = if self.is_whole_seconds { 1e9 } else { 0.0 };
+                ((last_ns - first_ns) as f64 + spread_ns) / 1e9 / self.time_warp
+            }
             _ => 0.0,
         };
         let mut said = vec![format!("{} arrivals over {length_s:.1} s", self.written)];
@@ -295,7 +311,26 @@ mod tests {
         let (text, said) = convert(LogFormat::Combined, &log, 1.0);
         let offsets: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
         assert_eq!(offsets, ["0.000000000", "0.250000000", "0.500000000", "0.750000000", "2.000000000"]);
+        assert_eq!(said[0], "5 arrivals over 3.0 s, 1.67/s on average", "the last second counts, too");
         assert!(said[1].contains("at most 4"), "{said:?}");
+    }
+
+    #[test]
+    fn a_log_is_known_by_its_first_line_whatever_bytes_are_in_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("log");
+        let of = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            detect(&path)
+        };
+        let latin = b"h - - [10/Oct/2000:13:55:36 +0000] \"GET /caf\xe9 HTTP/1.0\" 200 5 \"-\" \"\xfc\"\n";
+        assert_eq!(of(latin), Some(LogFormat::Combined));
+        assert_eq!(of(b"\xef\xbb\xbf1739.25,get,4096\n1740,put,1\n"), Some(LogFormat::Plain));
+        assert_eq!(of(b"\n# made by hand\n0.5\n"), Some(LogFormat::Plain));
+        assert_eq!(of(b"name: x\n0.5\n"), None);
+        assert_eq!(of(b"#\n".repeat(200).as_slice()), None);
+        let mut lines = Lines { input: BufReader::new(b"\xef\xbb\xbf1\n".as_slice()), number: 0 };
+        assert_eq!(lines.next().unwrap().as_deref(), Some("1\n"));
     }
 
     #[test]
