@@ -89,9 +89,13 @@ fn what_xml_cannot_carry_is_reported_and_not_silently_changed() {
         ("container_prefix: 'a;b'", "cprefix=a;b"),
         ("container_prefix: ' a'", "outer blanks"),
         ("container_prefix: 'x${containers}'", "is replaced"),
+        ("container_prefix: 'x${csuffix}'\n    container_suffix: s", "is replaced"),
+        ("container_prefix: 'x${container_suffix}'\n    container_suffix: s", "is replaced"),
+        ("container_prefix: 'x${CSUFFIX}'\n    container_suffix: s", "is replaced"),
+        ("container_prefix: 'x${seed}'", "is replaced"),
     ] {
         let text = format!(
-            "name: w\nstorage: {{type: mock}}\nstages:\n- name: i\n  works:\n  - type: init\n    workers: 1\n    \
+            "name: w\nseed: 42\nstorage: {{type: mock}}\nstages:\n- name: i\n  works:\n  - type: init\n    workers: 1\n    \
              containers: r(1,2)\n    {yaml}\n"
         );
         let (_, diagnostics) = to_xml(&read(&text, Format::Yaml));
@@ -100,6 +104,26 @@ fn what_xml_cannot_carry_is_reported_and_not_silently_changed() {
             "{diagnostics:?}"
         );
     }
+    // In an operation the keys of its work, of its stage and of the workload would be meant.
+    let of = |prefix: &str| {
+        let text = format!(
+            "name: w\nseed: 42\nstorage: {{type: mock}}\nstages:\n- name: s\n  works:\n  - name: w\n    workers: 1\n    \
+             runtime: 1s\n    rate: 10/s\n    operations:\n    - {{type: read, containers: c(1), objects: c(1), \
+             container_prefix: '{prefix}'}}\n"
+        );
+        to_xml(&read(&text, Format::Yaml)).1.into_iter().map(|d| (d.severity, d.message)).collect::<Vec<_>>()
+    };
+    for prefix in ["${seed}", "a${rate}b", "${objects}", "${object_prefix}${seed}"] {
+        let found = of(prefix);
+        let is_error = |(severity, message): &(Severity, String)| {
+            *severity == Severity::Error && message.contains("is replaced")
+        };
+        assert!(found.iter().any(is_error), "{prefix}: {found:?}");
+    }
+    for prefix in ["${think_time}", "${nothing}", "${}", "$seed"] {
+        assert!(of(prefix).is_empty(), "{prefix}: {:?}", of(prefix));
+    }
+    assert!(of("${sys:user.name}").iter().any(|(severity, _)| *severity == Severity::Warning));
     let text = "name: w\ntrigger: {script: s, args: ['a,b']}\nstages:\n- {name: p, delay: 1s}\n";
     let (_, diagnostics) = to_xml(&read(text, Format::Yaml));
     assert!(diagnostics.iter().any(|d| d.message.contains("trigger")), "{diagnostics:?}");

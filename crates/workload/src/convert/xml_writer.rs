@@ -22,7 +22,8 @@ pub(super) fn write(
     expanded: bool,
     is_secret: fn(&str, &str) -> bool,
 ) -> (String, Vec<Diagnostic>) {
-    let mut writer = Writer { out: String::new(), mistakes: Mistakes::default(), expanded, is_secret };
+    let mut writer =
+        Writer { out: String::new(), mistakes: Mistakes::default(), expanded, is_secret, outer: Vec::new() };
     writer.workload(workload);
     (writer.out, writer.mistakes.finish())
 }
@@ -33,6 +34,8 @@ struct Writer {
     /// Write everything out, as COSBench does in its archive.
     expanded: bool,
     is_secret: fn(&str, &str) -> bool,
+    /// Keys of the lists around what is being written, which `${..}` in it would name.
+    outer: Vec<String>,
 }
 
 /// Attributes of one tag, in order.
@@ -115,6 +118,7 @@ impl Writer {
         }
         trigger(&mut tag, workload.trigger.as_ref());
         config.write(&mut tag);
+        self.outer.extend(config.keys());
         self.out.push_str(">\n");
         self.shared_targets(auth, storage);
         self.out.push_str("  <workflow>\n");
@@ -151,7 +155,8 @@ impl Writer {
             };
             config.push(&entry.key, &value);
         }
-        config.report(target.span, &mut self.mistakes);
+        // Lists of an auth and a storage stand alone.
+        config.report(&[], target.span, &mut self.mistakes);
         let mut tag = self.tag(depth, name, target.span);
         tag.attribute("type", &target.kind);
         config.write(&mut tag);
@@ -169,6 +174,8 @@ impl Writer {
         }
         trigger(&mut tag, stage.trigger.as_ref());
         config.write(&mut tag);
+        let around = self.outer.len();
+        self.outer.extend(config.keys());
         self.out.push_str(">\n");
         if !stage.thresholds.is_empty() || stage.search.is_some() {
             let message =
@@ -193,6 +200,7 @@ impl Writer {
             self.out.push_str("      <work type=\"delay\" workers=\"1\"/>\n");
         }
         self.out.push_str("    </workstage>\n");
+        self.outer.truncate(around);
     }
 
     fn work(&mut self, work: &Work, shared_auth: bool, shared_storage: bool) {
@@ -232,7 +240,7 @@ impl Writer {
                 .iter()
                 .for_each(|o| operation_keys(&mut config, o, &[o.kind.word().to_owned()], 0));
         }
-        config.report(work.span, &mut tag.writer.mistakes);
+        config.report(&tag.writer.outer, work.span, &mut tag.writer.mistakes);
         config.write(&mut tag);
         let own_auth = expanded || !shared_auth && !is_nothing(&work.auth);
         let own_storage = expanded || !shared_storage;
@@ -247,7 +255,10 @@ impl Writer {
         if own_storage {
             self.target(4, "storage", &work.storage);
         }
+        let around = self.outer.len();
+        self.outer.extend(config.keys());
         self.operations(work, work_type.word, normal);
+        self.outer.truncate(around);
         self.out.push_str("      </work>\n");
     }
 
@@ -265,7 +276,7 @@ impl Writer {
             if normal && !exact {
                 config.push(Key::of(KeyId::Weight).xml, &operation.weight.to_string());
             }
-            config.report(operation.span, &mut self.mistakes);
+            config.report(&self.outer, operation.span, &mut self.mistakes);
             let mut tag = self.tag(4, "operation", operation.span);
             tag.attribute("type", if normal { operation.kind.word() } else { type_word });
             tag.number("ratio", if normal { u64::from(ratios[index]) } else { 100 });
@@ -374,13 +385,18 @@ impl ConfigText {
         self.entries.push((key.to_owned(), value.to_owned()));
     }
 
-    /// What the list cannot carry.
-    fn report(&self, span: Span, mistakes: &mut Mistakes) {
+    fn keys(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().map(|(key, _)| key.clone())
+    }
+
+    /// What the list cannot carry, inside of lists with the keys `outer`.
+    fn report(&self, outer: &[String], span: Span, mistakes: &mut Mistakes) {
+        let is_key =
+            |name: &str| outer.iter().chain(self.entries.iter().map(|(key, _)| key)).any(|key| key == name);
         for (key, value) in &self.entries {
             let cut = value.contains(';') || key.contains([';', '=']) || key.is_empty();
             let trimmed = value.trim() != value || key.trim() != key;
-            let replaced =
-                config_list::references(value).any(|name| self.entries.iter().any(|e| e.0 == name));
+            let replaced = config_list::references(value).any(|name| config_list::is_replaced(name, is_key));
             if cut || trimmed || replaced {
                 let why = if cut {
                     "`;` ends an entry"
@@ -391,6 +407,9 @@ impl ConfigText {
                 };
                 let message = format!("XML cannot carry {}={}: {why}", shown(key), shown(value));
                 mistakes.error(span, message, "change the value, or keep the workload in YAML");
+            } else if config_list::references(value).any(|name| name.starts_with("sys:")) {
+                let message = format!("XML replaces what it knows of {}={}", shown(key), shown(value));
+                mistakes.warning(span, message, "change the value, or keep the workload in YAML");
             }
         }
     }

@@ -132,6 +132,16 @@ pub(crate) fn references(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// True for the name inside of a `${..}` that is replaced where keys of these names are in effect, as [`interpolate`] does:
+/// those of the list and of the outer ones, in any spelling. Properties of the system are replaced besides.
+pub(crate) fn is_replaced(name: &str, is_key: impl Fn(&str) -> bool) -> bool {
+    let by_table = || match Key::find_in_xml(name) {
+        Some(Found::Exact(key) | Found::OtherCase(key)) => is_key(key.xml),
+        None => false,
+    };
+    is_key(name) || by_table()
+}
+
 /// True for the name inside of a `${..}` that is left to the run: a reference to a secret.
 pub(crate) fn is_for_the_run(name: &str) -> bool {
     ["env:", "file:", "secret:"].iter().any(|kind| name.starts_with(kind))
