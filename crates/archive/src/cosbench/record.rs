@@ -53,6 +53,7 @@ impl CosbenchRun {
             Some("failed") => RunState::Failed,
             Some("cancelled" | "aborted") => RunState::Cancelled,
             Some(_) => RunState::Terminated,
+            None if self.stages.is_empty() => RunState::Terminated,
             None if self.stages.iter().all(|stage| stage.state == "completed") => RunState::Finished,
             None if self.stages.iter().any(|stage| stage.state == "cancelled") => RunState::Cancelled,
             None => RunState::Terminated,
@@ -66,7 +67,8 @@ impl CosbenchRun {
         let cut = self.is_cut.then(|| {
             "its result table ends in the middle of a line, and what came behind is missing".to_owned()
         });
-        let parts: Vec<String> = cut.into_iter().chain(why).collect();
+        let none = self.stages.is_empty().then(|| "its result table has no stage".to_owned());
+        let parts: Vec<String> = cut.into_iter().chain(none).chain(why).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::cosbench::{CosbenchRun, CosbenchStage, LAST_BUCKET_MS, Variant};
-use cosmark_archive::{ArchiveError, StageTables};
+use cosmark_archive::{ArchiveError, RunState, StageTables};
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
 
@@ -225,6 +225,18 @@ fn our_own_tables_read_like_those_of_cosbench() {
     let columns = run.histogram().unwrap();
     assert!(columns.iter().all(|column| column.complete));
     assert_eq!((columns[1].count(), columns[1].buckets[0].from_ms), (500, 510.0));
+}
+
+#[test]
+fn a_table_without_a_stage_is_of_no_run_that_finished() {
+    let (_home, dir) = copied("w3-mock-full");
+    let table = dir.join("w3-mock-full.csv");
+    let text = fs::read_to_string(&table).unwrap();
+    fs::write(&table, text.lines().next().unwrap().to_owned() + "\n").unwrap();
+    let record = CosbenchRun::open(&dir).unwrap().record();
+    assert_eq!((record.state, record.stages.len()), (RunState::Terminated, 0));
+    assert_eq!(record.reason.as_deref(), Some("its result table has no stage"));
+    assert_eq!(CosbenchRun::open(&kept("w3-mock-full")).unwrap().record().reason, None);
 }
 
 #[test]
