@@ -23,6 +23,11 @@ function total(operations: OperationData[], value: (one: OperationData) => numbe
   return known.length ? known.reduce((sum, one) => sum + one, 0) : null;
 }
 
+/** The same of rates: without that of an operation that was done there is no sum. */
+function sum(operations: OperationData[], rate: (one: OperationData) => number | null): number | null {
+  return operations.some((one) => one.count > 0 && rate(one) === null) ? null : total(operations, rate);
+}
+
 /** COSBench has a share of successes, and a share of 0 says not of how many. */
 export function hasUncountedFailures(one: { failures: number; success_ratio?: number | null }): boolean {
   return one.failures === 0 && one.success_ratio === 0;
@@ -39,8 +44,8 @@ export function figures(stage: StageData): StageFigures {
     failures,
     failedShare: uncounted.length === 0 && count + failures > 0 ? failures / (count + failures) : null,
     uncounted,
-    throughput: total(operations, (one) => one.throughput_per_s),
-    bandwidth: total(operations, (one) => one.bandwidth_bytes_per_s),
+    throughput: sum(operations, (one) => one.throughput_per_s),
+    bandwidth: sum(operations, (one) => one.bandwidth_bytes_per_s),
     inFlight: total(operations, (one) => one.in_flight_mean),
     workers: [...workers.values()].reduce((sum, one) => sum + one, 0),
     missed: total(operations, (one) => one.missed) ?? 0,

@@ -6,6 +6,7 @@ import { operation, stage } from "../data/sample";
 import type { CheckData, NodeData, OperationData, ReportData, SearchData, ThresholdData, TimeSpent, VerdictData } from "../data/types";
 import { App } from "./App";
 import { Configuration } from "./Configuration";
+import { figures } from "./figures";
 import { Nodes } from "./Nodes";
 import { sentence } from "./Spent";
 import { StageView } from "./StageView";
@@ -23,6 +24,12 @@ test("what failed as a whole is not shown without failures where nobody counted 
   expect(html).toContain("all failed of delete, nobody counted how many");
   expect(html).not.toContain("(0 of 990)");
   expect(page([read])).toContain("(0 of 990)");
+});
+
+test("rates of which one is not known have no sum", () => {
+  const unknown = operation({ name: "write", throughput_per_s: null, bandwidth_bytes_per_s: null });
+  expect([figures(stage([operation(), unknown])).throughput, figures(stage([operation(), unknown])).bandwidth]).toEqual([null, null]);
+  expect(figures(stage([operation(), { ...unknown, count: 0 }])).throughput).toBe(99);
 });
 
 test("a run of sixty stages has a page that can be read: what passes is folded by check", () => {

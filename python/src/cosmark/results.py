@@ -164,10 +164,10 @@ class Stage:
 
     @property
     def throughput_per_s(self) -> Optional[float]:
-        """Successes per second of all of its operations but those that prepare and clean up."""
-        rates = [one.throughput_per_s for one in self.main]
+        """Successes per second of all of its operations but those that prepare and clean up; None where one's is not known."""
+        rates = [one.throughput_per_s for one in self.main if one.count > 0 or one.throughput_per_s is not None]
         known = [rate for rate in rates if rate is not None]
-        return sum(known) if known else None
+        return sum(known) if known and len(known) == len(rates) else None
 
     def operation(self, name: str) -> Operation:
         """The operation of this name, id (``op1``), tag, or ``work/name``."""

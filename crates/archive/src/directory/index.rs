@@ -374,11 +374,15 @@ impl RunOverview {
         let main = |operation: &&CosbenchOperation| !AROUND.contains(&operation.op.as_str());
         let of_stage = |stage: &CosbenchStage| {
             let main = || stage.operations.iter().filter(main);
-            let rates: Vec<f64> =
-                main().filter_map(|op| op.throughput_per_s).filter(|rate| rate.is_finite()).collect();
+            // Without one of its rates a stage has no sum of them.
+            let rates: Option<Vec<f64>> = main()
+                .filter(|op| op.count > 0 || op.throughput_per_s.is_some())
+                .map(|op| op.throughput_per_s.filter(|rate| rate.is_finite()))
+                .collect();
+            let rates = rates.filter(|rates| !rates.is_empty())?;
             // One beyond the last bucket is the slowest, and more than that is not known of it.
             let slowest = main().filter_map(|op| op.p99_ms).max_by(f64::total_cmp);
-            (!rates.is_empty()).then(|| Headline {
+            Some(Headline {
                 stage: stage.id.clone(),
                 throughput_per_s: rates.iter().sum(),
                 p99_ms: slowest.map(|ms| if ms.is_finite() { ms } else { LAST_BUCKET_MS }),

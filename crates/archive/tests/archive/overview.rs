@@ -408,6 +408,26 @@ fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
 }
 
 #[test]
+fn a_stage_of_cosbench_that_lacks_a_rate_has_no_sum_of_them() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("w3-mock-full");
+    fs::create_dir(&dir).unwrap();
+    let table = "w3-mock-full.csv";
+    let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cosbench-runs");
+    let text = fs::read_to_string(runs.join("w3-mock-full").join(table)).unwrap();
+    let stage = |text: &str| {
+        fs::write(dir.join(table), text).unwrap();
+        overview_of(&dir).unwrap().headline.map(|headline| headline.stage)
+    };
+    assert_eq!(stage(&text).as_deref(), Some("s3-main"));
+    for rate in [",N/A,", ",\u{221e},"] {
+        let lacking = text.replacen(",4078.67,", rate, 1);
+        assert_ne!(lacking, text);
+        assert_eq!(stage(&lacking).as_deref(), Some("s4-two"), "{rate}");
+    }
+}
+
+#[test]
 fn a_run_that_is_deleted_is_gone_its_number_is_not_given_again_and_what_is_in_use_stays() {
     let home = tempfile::tempdir().unwrap();
     let (first, second) = (a_run(home.path(), "a"), a_run(home.path(), "a"));
