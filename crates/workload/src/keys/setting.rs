@@ -11,7 +11,7 @@ use crate::keys::values::Value;
 use crate::keys::{KEYS, Key, KeyId};
 use crate::model::arrivals::Parts;
 use crate::model::selector::IntSelector;
-use crate::model::{ConfigEntry, Stage, TargetSpec, Work, WorkKind, Workload};
+use crate::model::{ConfigEntry, OpKind, Stage, TargetSpec, Work, WorkKind, Workload};
 use crate::xml::secret_reference;
 use crate::{Diagnostic, Span, room};
 
@@ -98,7 +98,18 @@ fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<()
     if applied {
         return Ok(());
     }
-    Err(complaint("fits no work here", place.attribute, "special works have no limits, mixes or rates"))
+    let hint = match Key::find_in_yaml(place.attribute) {
+        Some(key) => read_by(key),
+        None => "special works have no limits, mixes or rates".to_owned(),
+    };
+    Err(complaint("fits no work here", place.attribute, &hint))
+}
+
+/// Which operations read a key that none of them here does.
+fn read_by(key: &Key) -> String {
+    let readers = OpKind::TABLE.iter().filter(|row| key.is_read_by(row.kind));
+    let words: Vec<&str> = readers.map(|row| row.word).collect();
+    format!("of operations only these read it where they say it: {}", words.join(", "))
 }
 
 fn complaint(what: &str, value: &str, hint: &str) -> Complaint {
