@@ -194,6 +194,14 @@ fn a_workload_survives_the_way_from_xml_to_yaml_and_back() {
         assert!(stderr(&output).contains(&format!("ends with {better}")), "{to}: {}", stderr(&output));
         assert!(!directory.path().join(to).exists(), "{to}");
     }
+    // What XML cannot carry is there to be mended by hand, and no script takes it for the same workload.
+    let text = "name: w\nstorage: {type: mock}\nstages:\n- name: i\n  works:\n  - {type: init, workers: 1, \
+                containers: 'r(1,2)', container_prefix: 'a;b'}\n";
+    fs::write(directory.path().join("lost.yaml"), text).unwrap();
+    let output = run(directory.path(), &["convert", "lost.yaml", "-o", "lost.xml"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("means something else"), "{}", stderr(&output));
+    assert!(directory.path().join("lost.xml").exists());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cosmark_driver::{cosbench_xml, native_yaml};
-use cosmark_workload::Format;
 use cosmark_workload::access_log::LOG_FORMATS;
+use cosmark_workload::{Format, Severity};
 
 use crate::args::ConvertArgs;
 use crate::cmd::arrivals;
@@ -34,15 +34,19 @@ pub fn run(args: &ConvertArgs) -> Outcome {
     }
     let loaded = load(&READING, &args.file, args.target.as_deref(), &[])?;
     check_ending(args.output.as_deref(), loaded.format)?;
-    let text = match loaded.format {
-        Format::Xml => native_yaml(&READING, &loaded.workload),
-        Format::Yaml => {
-            let (text, lost) = cosbench_xml(&READING, &loaded.workload);
-            diagnose::show(&args.file.display().to_string(), &loaded.source, &lost);
-            text
-        }
+    let (text, lost) = match loaded.format {
+        Format::Xml => (native_yaml(&READING, &loaded.workload), Vec::new()),
+        Format::Yaml => cosbench_xml(&READING, &loaded.workload),
     };
+    diagnose::show(&args.file.display().to_string(), &loaded.source, &lost);
     output::write_bytes(args.output.as_deref(), text.as_bytes())?;
+    let errors = lost.iter().filter(|one| one.severity == Severity::Error).count();
+    if errors > 0 {
+        return Err(Problem::usage(format!(
+            "{}: what was written means something else: XML cannot carry {errors} of its values",
+            args.file.display()
+        )));
+    }
     Ok(Exit::Done)
 }
 
