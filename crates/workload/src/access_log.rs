@@ -249,24 +249,31 @@ fn offset_s(zone: &str) -> Option<i64> {
         b'-' => -1,
         _ => return None,
     };
-    let hours: i64 = zone.get(1..3)?.parse().ok()?;
-    let minutes: i64 = zone.get(3..5)?.parse().ok()?;
-    (zone.len() == 5 && hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+    let (hours, minutes) = (number(zone.get(1..3)?, 0, 23)?, number(zone.get(3..5)?, 0, 59)?);
+    (zone.len() == 5).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// A number of digits alone: no sign stands inside of a date.
+fn number(text: &str, least: i64, most: i64) -> Option<i64> {
+    let value = text.parse::<i64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    (least..=most).contains(&value).then_some(value)
 }
 
 fn unix_ns(year: &str, month: &str, day: &str, clock: &str, fraction_ns: i64, offset_s: i64) -> Option<i64> {
-    let number = |text: &str, range: std::ops::RangeInclusive<i64>| {
-        text.parse::<i64>().ok().filter(|value| range.contains(value))
-    };
-    let (year, month, day) = (number(year, 1970..=2200)?, number(month, 1..=12)?, number(day, 1..=31)?);
+    let (year, month, day) = (number(year, 1970, 2200)?, number(month, 1, 12)?, number(day, 1, 31)?);
+    let days = days_since_1970(year, month, day);
+    let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    if days >= days_since_1970(next.0, next.1, 1) {
+        return None;
+    }
     let mut clock = clock.split(':');
-    let mut part = |most| number(clock.next()?, 0..=most);
+    let mut part = |most| number(clock.next()?, 0, most);
     // A leap second is the second before it, once more.
     let (hour, minute, second) = (part(23)?, part(59)?, part(60)?.min(59));
     if clock.next().is_some() {
         return None;
     }
-    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset_s;
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset_s;
     seconds.checked_mul(1_000_000_000)?.checked_add(fraction_ns)
 }
 
@@ -316,6 +323,22 @@ mod tests {
                 assert_eq!(format.parse_line(line).unwrap().unwrap().bytes, expected.bytes, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn a_day_that_no_calendar_has_is_no_time() {
+        let at = |day: &str| LogFormat::Combined.parse_line(&APACHE.replace("10/Oct/2000", day));
+        for day in ["31/Feb/2024", "30/Feb/2024", "29/Feb/2100", "29/Feb/2023", "31/Apr/2024", "00/Jan/2024"]
+        {
+            assert!(at(day).is_err(), "{day}");
+        }
+        for day in ["29/Feb/2024", "29/Feb/2000", "31/Dec/2024", "31/Jan/2024", "30/Apr/2024"] {
+            assert!(at(day).is_ok(), "{day}");
+        }
+        for (from, to) in [("10/Oct", "+1/Oct"), ("13:55", "13:+5"), ("-0700", "-+7+0"), ("-0700", "-0760")] {
+            assert!(LogFormat::Combined.parse_line(&APACHE.replace(from, to)).is_err(), "{to}");
+        }
+        assert!(LogFormat::Plain.parse_line("2026-02-29T12:00:00Z").is_err());
     }
 
     #[test]
