@@ -558,6 +558,42 @@ fn every_command_of_guides_and_reference_has_only_flags_and_files_that_exist() {
     assert_eq!(arguments("cargo run cosmark"), None);
 }
 
+/// Commands in backquotes in a text of the program, with something for what it fills in, and without ` ..` at their ends.
+fn named(text: &str) -> BTreeSet<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for rest in text.split("`cosmark ").skip(1) {
+        let Some((call, _)) = rest.split_once('`').filter(|(call, _)| !call.contains('\n')) else { continue };
+        let mut filled = String::new();
+        for (at, part) in call.split('{').enumerate() {
+            let rest = if at == 0 { part } else { part.split_once('}').map_or("", |(_, rest)| rest) };
+            filled.push_str(if at == 0 { "" } else { "x" });
+            filled.push_str(rest);
+        }
+        found.extend(arguments(&format!("cosmark {}", filled.trim_end_matches(" .."))));
+    }
+    found
+}
+
+#[test]
+fn every_command_that_the_program_names_has_only_flags_that_exist() {
+    let mut text = String::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        texts_of(&entry.unwrap().path().join("src"), &[".rs"], &mut text);
+    }
+    let calls = named(&text);
+    assert!(calls.len() >= 100, "{}", calls.len());
+    for call in &calls {
+        // An option may be named without its value.
+        let said = refused(call).filter(|said| !said.contains("a value is required for"));
+        assert_eq!(said, None, "{call:?}");
+    }
+    let call = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let both = "`cosmark show {id} --archive {}`, `cosmark serve ..`, `other show`, `cosmark a\n`";
+    let found = [call(&["serve"]), call(&["show", "x", "--archive", "x"])];
+    assert_eq!(named(both), BTreeSet::from(found));
+    assert!(refused(&call(&["datasets", "--archive", "x"])).is_some());
+}
+
 /// What a text gives services in `COSMARK_NAME_ARGS="..."`: the subcommand and its arguments.
 fn of_services(text: &str) -> Vec<Vec<String>> {
     let one = |rest: &str| {

@@ -296,10 +296,8 @@ pub(crate) fn assign(op: &mut Operation, id: KeyId, value: &str, dialect: Dialec
             }
         }
         KeyId::DataSet => {
-            let read = value.parse::<DataSetUse>();
-            op.dataset = Some(
-                read.map_err(|message| Problem::new(message, "`cosmark datasets` lists what there is"))?,
-            );
+            let hint = "`cosmark datasets list` shows what there is";
+            op.dataset = Some(value.parse::<DataSetUse>().map_err(|message| Problem::new(message, hint))?);
         }
         KeyId::Name => {
             if value.is_empty() {

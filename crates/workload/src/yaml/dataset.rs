@@ -66,19 +66,18 @@ fn beside(pairs: &mut Vec<Pair>, known: &mut Known, mistakes: &mut Mistakes) {
     if name.contains(char::is_whitespace) {
         return;
     }
-    let Some(facts) = known.facts.get(&name).filter(|_| is_name(&name)) else {
-        let names: Vec<&str> = known.facts.keys().map(String::as_str).take(10).collect();
-        let there = if names.is_empty() {
-            "none is known here".to_owned()
-        } else {
-            format!("known: {}", names.join(" "))
-        };
-        let hint = format!(
-            "{there}; a stage with fill: writes one, `cosmark datasets --archive DIR` lists those of an archive"
-        );
-        mistakes.error(span, format!("no data set is called `{}`", shown(&name)), hint);
-        pairs.remove(at);
-        return;
+    let unknown;
+    let facts = match known.facts.get(&name).filter(|_| is_name(&name)) {
+        Some(facts) => facts,
+        None => {
+            mistakes.error(span, format!("no data set is called `{}`", shown(&name)), hint(&known.facts));
+            let Some(facts) = stand_in(&name) else {
+                pairs.remove(at);
+                return;
+            };
+            unknown = facts;
+            &unknown
+        }
     };
     if let Some(why) = &facts.refused {
         mistakes.error(
@@ -115,6 +114,26 @@ fn beside(pairs: &mut Vec<Pair>, known: &mut Known, mistakes: &mut Mistakes) {
         key_span,
         value: Node { kind: NodeKind::Scalar(value), span },
     }));
+}
+
+/// What to do about a name that no data set has.
+fn hint(facts: &BTreeMap<String, DataSetFacts>) -> String {
+    let names: Vec<&str> = facts.keys().map(String::as_str).take(10).collect();
+    let there = if names.is_empty() {
+        "none is known here".to_owned()
+    } else {
+        format!("known: {}", names.join(" "))
+    };
+    format!(
+        "{there}; a stage with fill: writes one, `cosmark datasets list --archive DIR` shows those there are"
+    )
+}
+
+/// What stands for a data set that is not known: nothing that it would have given is called missing beside its name.
+fn stand_in(name: &str) -> Option<DataSetFacts> {
+    let of = format!("{name} r(1,100000) r(1,100000000) c(1)KB").parse().ok()?;
+    let names = || (format!("{name}-"), String::new());
+    Some(DataSetFacts { of, container_names: names(), object_names: names(), refused: None })
 }
 
 fn kind_of(pairs: &[Pair]) -> Option<crate::model::OpKind> {

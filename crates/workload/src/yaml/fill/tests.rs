@@ -113,6 +113,26 @@ fn a_fill_to_a_share_of_the_store_says_so_in_its_pass_and_is_read_by_later_runs_
 }
 
 #[test]
+fn what_an_unknown_data_set_would_have_given_is_not_called_missing_as_well() {
+    for (stage, at) in [
+        (READS.to_owned(), "type: read"),
+        (READS.replace("type: read", "type: write"), "type: write"),
+        (READS.replace("type: read", "type: read, objects: 'u(1,9)'"), "objects"),
+        (READS.replace("    operations:", "    defaults: {dataset: pebbles}\n    operations:"), "defaults"),
+        ("- {name: p, works: [{type: prepare, workers: 8, dataset: pebbles}]}\n".to_owned(), "prepare"),
+        ("- {name: c, works: [{type: cleanup, workers: 8, dataset: pebbles}]}\n".to_owned(), "cleanup"),
+    ] {
+        let (workload, mistakes) = read(&stage);
+        let is_the_name = |one: &String| one.starts_with("no data set is called `pebbles`");
+        assert!(
+            workload.is_none() && !mistakes.is_empty() && mistakes.iter().all(is_the_name),
+            "{at}: {mistakes:?}"
+        );
+        assert!(mistakes[0].contains("`cosmark datasets list --archive DIR`"), "{mistakes:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_filled_or_read_is_refused_where_it_stands() {
     let fill = |inner: &str| format!("- {{name: f, fill: {{{inner}}}}}\n");
     for (inner, says) in [
