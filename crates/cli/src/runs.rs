@@ -52,8 +52,9 @@ fn look_for(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
         };
     }
     let shown = archive.display();
-    let runs =
-        directories(archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })?;
+    // A number is one of the archive, whatever is called so here.
+    let is_path = direct.exists() && number_of(run).is_none() && back_of(run).is_none();
+    let runs = directories(archive).map_err(|problem| if is_path { not_a_run(&direct) } else { problem })?;
     if let Some(back) = back_of(run) {
         return last(&runs, archive, back).ok_or_else(|| {
             Problem::usage(if runs.is_empty() {
@@ -65,7 +66,7 @@ fn look_for(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
             })
         });
     }
-    called(run, &runs, archive).map_err(|problem| if direct.exists() { not_a_run(&direct) } else { problem })
+    called(run, &runs, archive).map_err(|problem| if is_path { not_a_run(&direct) } else { problem })
 }
 
 /// The directory of the run of this number, or of this name, among those of an archive. Of several runs with one number none is

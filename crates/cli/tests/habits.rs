@@ -439,6 +439,18 @@ fn a_directory_that_is_no_run_is_told_from_a_run_that_is_missing() {
             assert!(refused.status.code() != Some(0) && text.contains(said), "{command} {name}: {text}");
         }
     }
+    // What has the name of a run and is none hides nothing that there is to say of its number.
+    for name in ["w1", "w5", "w7"] {
+        fs::write(directory.path().join(name), "x").unwrap();
+    }
+    for name in ["w5-a", "w5-b"] {
+        fs::create_dir(directory.path().join("other").join(name)).unwrap();
+        fs::write(directory.path().join("other").join(name).join("run.json"), "{}").unwrap();
+    }
+    for (name, said) in [("w5", "w5-a, w5-b"), ("7", "no run 7 in other"), ("w7", "no run w7 in other")] {
+        let refused = run(directory.path(), &["show", name, "--archive", "other"]);
+        assert!(stderr(&refused).contains(said), "{name}: {}", stderr(&refused));
+    }
     fs::remove_dir(directory.path().join("archive")).unwrap();
     let first = run(directory.path(), &["show", "w1"]);
     assert!(stderr(&first).contains("there is no archive at archive"), "{}", stderr(&first));
