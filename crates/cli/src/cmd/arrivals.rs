@@ -313,6 +313,8 @@ mod tests {
         assert_eq!(offsets, ["0.000000000", "0.250000000", "0.500000000", "0.750000000", "2.000000000"]);
         assert_eq!(said[0], "5 arrivals over 3.0 s, 1.67/s on average", "the last second counts, too");
         assert!(said[1].contains("at most 4"), "{said:?}");
+        let (_, said) = convert(LogFormat::Combined, &line(36).repeat(100), 2.0);
+        assert_eq!(said[0], "100 arrivals over 0.5 s, 200.00/s on average");
     }
 
     #[test]
