@@ -91,6 +91,14 @@ fn a_report_can_be_written_elsewhere_and_a_wrong_run_is_refused() {
         let output = run(directory.path(), &["report", "w1", "-o", "no/such/place.html"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("no/such/place.html"), "{}", stderr(&output));
+        // Where the run's own directory takes none, another archive would not have the run.
+        let mut runs =
+            fs::read_dir(directory.path().join("archive")).unwrap().map(|entry| entry.unwrap().path());
+        let own = runs.find(|path| path.join("run.json").exists()).unwrap();
+        drop(fs::remove_file(own.join("report.html")));
+        fs::create_dir(own.join("report.html")).unwrap();
+        let text = stderr(&run(directory.path(), &["report", "w1"]));
+        assert!(text.contains("--output FILE") && !text.contains("--archive"), "{text}");
     }
     let output = run(directory.path(), &["report", "w7"]);
     assert_eq!(output.status.code(), Some(2));

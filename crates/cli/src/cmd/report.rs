@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use cosmark_archive::ArchiveError;
 use cosmark_report::{ReportError, html};
 use cosmark_verdict::open_judged;
 
@@ -22,7 +23,7 @@ pub fn run(args: &ReportArgs) -> Outcome {
         output::write_bytes(None, page.as_bytes())?;
         return Ok(Exit::Done);
     }
-    let path = html::write_run(&run, args.output.as_deref()).map_err(problem)?;
+    let path = html::write_run(&run, args.output.as_deref()).map_err(elsewhere)?;
     println!("report: {}", path.display());
     if args.open {
         open(&path);
@@ -34,6 +35,17 @@ fn problem(error: ReportError) -> Problem {
     match error {
         ReportError::Archive(error) => error.into(),
         error => Problem::ours(error.to_string()),
+    }
+}
+
+/// What keeps the report out of the run's own directory does not keep it from lying elsewhere.
+fn elsewhere(error: ReportError) -> Problem {
+    match error {
+        ReportError::Archive(ArchiveError::Io { action: "write", path, source }) => Problem::ours(format!(
+            "cannot write {}: {source}; name a file elsewhere with --output FILE",
+            path.display()
+        )),
+        error => problem(error),
     }
 }
 
