@@ -408,6 +408,9 @@ fn more_workers_than_memory_holds_are_refused_and_not_tried() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("4000000000 workers take at least"), "{}", stderr(&output));
+    // Known before the first stage, which may write for hours.
+    assert!(stderr(&output).contains("nothing was sent"), "{}", stderr(&output));
+    assert!(!directory.path().join("archive").exists(), "no run began");
 }
 
 #[test]

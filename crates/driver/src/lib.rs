@@ -28,7 +28,7 @@ mod way;
 pub use ask::try_target;
 pub use catalog::{Catalog, Found, PluginRow, ReadsPlugins};
 pub use load::{Reading, apply_settings, cosbench_xml, native_yaml, read_target, read_workload};
-pub use local::{LocalDriver, Options, Stopper};
+pub use local::{LocalDriver, Options, Stopper, too_many_workers};
 pub use permit::{Origin, Permit};
 pub use recorded::{RecordedFile, RecordedProblem, recorded_files};
 pub use start_barrier::Start;

@@ -252,7 +252,7 @@ impl Job {
     /// Opens, logs in, asks each store once; `None` when it was stopped before it came so far.
     fn prepare(&self) -> Result<Option<(Vec<Mission>, ContainersBefore)>, Failure> {
         let workers: u64 = self.order.shares.iter().map(|share| u64::from(share.workers)).sum();
-        if let Some(text) = too_many(workers, proc::available_memory_bytes()) {
+        if let Some(text) = too_many_workers(workers) {
             return Err(failure("", FailureClass::Workload, text));
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -502,6 +502,12 @@ fn clock_began_unix_ns() -> i64 {
 
 /// What a worker takes at the very least, without any connection.
 const LEAST_WORKER_BYTES: u64 = 8 << 10;
+
+/// Why this machine cannot have so many workers at a time; `None` where it can, or does not know.
+#[must_use]
+pub fn too_many_workers(workers: u64) -> Option<String> {
+    too_many(workers, proc::available_memory_bytes())
+}
 
 /// Why so many workers cannot be: the system would end this process, or another one, in the middle of the run.
 fn too_many(workers: u64, available_bytes: Option<u64>) -> Option<String> {

@@ -8,6 +8,7 @@ use cosmark_controller::{ArchiveWriter, Ended, RunJob, Settle, StopLevel, run_wo
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
 use cosmark_driver::{
     LocalDriver, Options, Permit, RecordedProblem, cosbench_xml, native_yaml, recorded_files,
+    too_many_workers,
 };
 use cosmark_ledger::Plan;
 use cosmark_workload::{Workload, search};
@@ -80,6 +81,7 @@ fn execute_at(mut loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Re
     faults::check(&loaded.workload, here, options.allow_faults)?;
     if here {
         check_recorded(&loaded)?;
+        check_workers(&loaded.workload)?;
     }
     faults::find_hosts(&mut loaded.workload)?;
     if here {
@@ -114,6 +116,15 @@ fn check_recorded(loaded: &Loaded) -> Result<(), Problem> {
     let wrong = files.into_iter().find_map(|file| {
         let (RecordedProblem::Missing(why) | RecordedProblem::Wrong(why)) = file.found.err()?;
         Some(format!("{} {}: {why}; nothing was sent", file.stage, file.work))
+    });
+    wrong.map_or(Ok(()), |why| Err(Problem::usage(why)))
+}
+
+/// A stage that this machine has no memory for is refused before the stages before it send anything.
+fn check_workers(workload: &Workload) -> Result<(), Problem> {
+    let wrong = workload.stages.iter().find_map(|stage| {
+        let workers: u64 = stage.works.iter().map(|work| u64::from(work.workers)).sum();
+        Some(format!("stage {}: {}; nothing was sent", stage.name, too_many_workers(workers)?))
     });
     wrong.map_or(Ok(()), |why| Err(Problem::usage(why)))
 }
