@@ -530,7 +530,10 @@ fn engine_failure(error: EngineError) -> Failure {
         | EngineError::Arrivals { work, .. } => (work.as_str(), FailureClass::Workload),
         EngineError::Adaptor(cause) => ("", class_of(cause.kind())),
     };
-    failure(work, class, error.to_string())
+    // The failure names the work itself.
+    let text = error.to_string();
+    let text = text.strip_prefix(&format!("work {work}: ")).unwrap_or(&text);
+    failure(work, class, text.to_owned())
 }
 
 /// By operation of a work.
@@ -560,7 +563,18 @@ fn seed_of(run: u64, stage: usize, work: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::too_many;
+    use cosmark_engine::EngineError;
+
+    use super::{engine_failure, too_many};
+
+    #[test]
+    fn a_failure_says_once_of_which_work_it_is() {
+        let cause = std::io::ErrorKind::NotFound.into();
+        let files = EngineError::Files { work: "main".into(), directory: "/none".into(), cause };
+        let failure = engine_failure(files);
+        assert_eq!(failure.work, "main");
+        assert!(failure.text.starts_with("cannot use the files in /none: "), "{}", failure.text);
+    }
 
     #[test]
     fn workers_that_no_memory_holds_are_refused_and_others_are_not() {
