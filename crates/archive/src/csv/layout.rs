@@ -7,6 +7,7 @@ use cosmark_metrics::OperationResult;
 use cosmark_workload::model::{OpKind, Operation, Stage, Work, Workload};
 
 use crate::directory::files::safe_name;
+use crate::directory::signs::is_hostile;
 
 /// Names of one stage.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,7 +155,25 @@ fn label_of(name: &str, sample: &str) -> String {
     if name == sample { sample.to_owned() } else { format!("{name}-{sample}") }
 }
 
-/// The log format ends a tag at a comma, and has it without blanks.
+/// The log format ends a tag at a comma, and has it without blanks. A record is read without hostile signs, so that a tag
+/// with one would be found in the log no more.
 fn safe_tag(tag: &str) -> String {
-    tag.chars().map(|c| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+    tag.chars().map(|c| if c == ',' || c.is_whitespace() || is_hostile(c) { '_' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::safe_tag;
+    use crate::directory::signs::without_hostile_signs;
+
+    #[test]
+    fn a_tag_is_read_as_it_was_written_whatever_a_name_holds() {
+        for name in ["r\u{202e}1", "r\u{2066}1", "r\u{2028}1", "r\u{1b}1", "r\u{9b}1", "r,1", "r 1", "r\n1"] {
+            let tag = safe_tag(name);
+            assert_eq!(tag, "r_1", "{name:?}");
+            let json = format!("\"{tag}\"");
+            assert_eq!(without_hostile_signs(&json), json);
+        }
+        assert_eq!(safe_tag("\u{5d0}\u{200f}-\u{65e5}"), "\u{5d0}\u{200f}-\u{65e5}");
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) mod remove;
 mod reserve;
 pub(crate) mod run_dir;
 mod scripts;
-mod signs;
+pub(crate) mod signs;
 mod target;
 pub(crate) mod tickets;
 mod timeline;

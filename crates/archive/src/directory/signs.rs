@@ -1,11 +1,11 @@
 //! What a text of somebody else's archive may not do to a terminal, a log or a page: it is replaced where the text enters.
-//! An archive of Cosmark holds none of it, because a workload may not be called so and answers of stores are cleaned before.
+//! Of what Cosmark writes, names as a workload gives them may hold it, and tags do not; answers of stores are cleaned before.
 
 use std::borrow::Cow;
 
 /// Moves the cursor, changes colours, or turns the direction of writing. Marks of writing from right to left that turn
 /// nothing else belong to names.
-fn is_hostile(sign: char) -> bool {
+pub(crate) fn is_hostile(sign: char) -> bool {
     sign.is_control() || matches!(sign, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
