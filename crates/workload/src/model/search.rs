@@ -120,19 +120,30 @@ impl Search {
         }
     }
 
-    /// Rounds a load to what can be tried: whole workers, three digits of a rate.
+    /// Rounds a load to what can be tried: whole workers, four digits of a rate.
     #[must_use]
     pub fn rounded(&self, load: f64) -> f64 {
+        self.in_steps(load, f64::round)
+    }
+
+    /// The highest load that can be tried and is not above this one.
+    #[must_use]
+    pub fn rounded_down(&self, load: f64) -> f64 {
+        let near = self.rounded(load);
+        if near <= load { near } else { self.in_steps(load, f64::floor) }
+    }
+
+    fn in_steps(&self, load: f64, whole: fn(f64) -> f64) -> f64 {
         match self.over {
-            Over::Workers => load.round().max(1.0),
+            Over::Workers => whole(load).max(1.0),
             Over::Rate => {
                 let scale = 10_f64.powf(load.max(1e-9).log10().floor() - 3.0);
                 // Divided, not multiplied, where that is exact: 0.1 has no exact value.
                 if scale < 1.0 {
                     let inverse = (1.0 / scale).round();
-                    (load * inverse).round() / inverse
+                    whole(load * inverse) / inverse
                 } else {
-                    (load / scale).round() * scale
+                    whole(load / scale) * scale
                 }
             }
         }
@@ -256,5 +267,21 @@ mod tests {
         }
         let workers = Search::new(Over::Workers, Loads::Between(1.0, 2.0));
         assert_eq!((workers.rounded(3.5), workers.rounded(0.2)), (4.0, 1.0));
+    }
+
+    #[test]
+    fn a_limit_is_rounded_to_what_can_be_tried_and_is_not_beyond_it() {
+        let rate = Search::new(Over::Rate, Loads::Between(1.0, 2.0));
+        for (load, text) in [
+            (12_345.0, "12340"),
+            (33_333.0, "33330"),
+            (8.333_33, "8.333"),
+            (8.333, "8.333"),
+            (999.96, "999.9"),
+        ] {
+            assert_eq!(load_text(rate.rounded_down(load)), text);
+        }
+        let workers = Search::new(Over::Workers, Loads::Between(1.0, 2.0));
+        assert_eq!(workers.rounded_down(7.0), 7.0);
     }
 }

@@ -217,8 +217,10 @@ impl Machine {
 
     fn between(&mut self, from: f64, to: f64) -> Option<Request> {
         let request = |load, purpose| Some(Request { load, purpose });
+        // What can be tried has four digits: more of them are beyond the end, or never reach it.
+        let to = self.search.rounded_down(to);
         let Some(highest) = self.tried.last().copied() else {
-            return request(self.search.rounded(from), Purpose::Double);
+            return request(self.search.rounded(from).min(to), Purpose::Double);
         };
         match (self.best(), self.missed_at()) {
             // The lowest load of all misses: not by a single trial.
@@ -238,7 +240,7 @@ impl Machine {
                     },
                     (None, Some(_)) => None,
                     (_, None) if highest.load >= to => self.confirmation(),
-                    (_, None) => request(self.search.rounded((highest.load * 2.0).min(to)), Purpose::Double),
+                    (_, None) => request(self.search.rounded(highest.load * 2.0).min(to), Purpose::Double),
                 }
             }
             (Some(low), Some(high)) => match self.inside(low, high) {
@@ -444,9 +446,21 @@ impl Machine {
         let client = self.tried.iter().find(|one| one.load > best && one.unproven && one.votes() == 0);
         match (&self.search.loads, missed_at) {
             (Loads::Between(_, to), None) => {
-                return Some(match client {
-                    Some(one) => format!("at {} the client itself was the limit", load_text(one.load)),
-                    None => format!("every load up to {} met the thresholds: look higher", load_text(*to)),
+                let open = self.tried.iter().find(|one| one.load > best && one.standing() != Standing::Met);
+                return Some(match (client, open) {
+                    (Some(one), _) => {
+                        format!("at {} the client itself was the limit", load_text(one.load))
+                    }
+                    (None, Some(one)) if one.votes() > 0 => {
+                        format!("trials contradict each other: {}", one.text())
+                    }
+                    (None, Some(one)) => {
+                        format!("trials at {} did not decide: make runtime longer", load_text(one.load))
+                    }
+                    (None, None) => {
+                        let to = load_text(self.search.rounded_down(*to));
+                        format!("every load up to {to} met the thresholds: look higher")
+                    }
                 });
             }
             (Loads::Between(..), Some(high)) if self.is_wide(best, high) => {

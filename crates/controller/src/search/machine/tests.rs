@@ -71,6 +71,37 @@ fn the_ends_of_the_range_are_said() {
 }
 
 #[test]
+fn an_end_of_more_digits_than_can_be_tried_is_reached_and_not_passed() {
+    for to in [12_345.0, 33_333.0, 8765.4, 123.456] {
+        let (answer, made) = found(&search(to / 9.0, to), |load| at_most(1e9, load));
+        let best = answer.best.unwrap();
+        assert!(best <= to && best > 0.999 * to, "{to}: {answer:?}");
+        assert!(made.iter().all(|request| request.load <= to), "{to}: {made:?}");
+        let doubled = made.iter().filter(|request| request.purpose == Purpose::Double).count();
+        assert!(doubled == 5 && answer.confirmed == 3, "{to}: {made:?}");
+        assert!(answer.unsettled.as_ref().is_some_and(|why| why.contains("look higher")), "{answer:?}");
+    }
+    // Both ends are the same when they are rounded.
+    let (answer, made) = found(&search(12_345.0, 12_349.0), |load| at_most(1e9, load));
+    assert_eq!((answer.best, made.len()), (Some(12_340.0), 4), "{made:?}");
+}
+
+#[test]
+fn a_highest_load_that_is_not_decided_is_not_called_met() {
+    let (answer, _) =
+        found(&search(100.0, 800.0), |load| if load < 800.0 { Decision::Pass } else { Decision::Undecided });
+    let why = answer.unsettled.unwrap();
+    assert!(answer.best == Some(400.0) && why.contains("at 800 did not decide"), "{why}");
+    let mut calls = 0;
+    let (answer, _) = found(&search(100.0, 800.0), |load| {
+        calls += u32::from(load == 800.0);
+        if load < 800.0 || calls % 2 == 0 { Decision::Pass } else { Decision::Fail }
+    });
+    let why = answer.unsettled.unwrap();
+    assert!(!why.contains("look higher") && why.contains("contradict"), "{why}");
+}
+
+#[test]
 fn what_decides_nothing_is_tried_again_and_then_left_open_and_closed_in_from_both_sides() {
     let (answer, made) = found(&search(100.0, 1000.0), |load| match load {
         load if load <= 300.0 => Decision::Pass,
