@@ -115,6 +115,17 @@ fn sentence(record: &SearchRecord) -> String {
     format!("search {}: thresholds met at {}{unit}{missed}{settled}", record.name, load_text(best))
 }
 
+/// Why the last trial that decided nothing did not, of those behind which none of the same load decided.
+fn left_open(trials: &[TrialRecord]) -> Option<String> {
+    let is_open =
+        |trial: &TrialRecord| matches!(trial.status, GoalStatus::NotDecided | GoalStatus::NotProven);
+    let left = |(at, trial): &(usize, &TrialRecord)| {
+        trials.iter().skip(*at).all(|later| later.load != trial.load || is_open(later))
+    };
+    let (_, trial) = trials.iter().enumerate().rev().find(left)?;
+    Some(format!("at {}: {}", load_text(trial.load), trial.reason.as_ref()?))
+}
+
 impl Running<'_> {
     async fn trial(
         &mut self,
@@ -168,14 +179,6 @@ impl Running<'_> {
         (judged.outcome, throughput.unwrap_or(0.0), (ended.class, ended.reason))
     }
 
-    /// Why the last trial that decided nothing did not.
-    fn open(&self) -> Option<String> {
-        let is_open =
-            |trial: &&TrialRecord| matches!(trial.status, GoalStatus::NotDecided | GoalStatus::NotProven);
-        let trial = self.trials.iter().rev().find(is_open)?;
-        Some(format!("at {}: {}", load_text(trial.load), trial.reason.as_ref()?))
-    }
-
     /// Every trial has a name of its own.
     fn suffix(&self, request: Request) -> String {
         let word = request.purpose.word();
@@ -197,7 +200,7 @@ impl Running<'_> {
             self.trials.iter().filter_map(|trial| trial.throughput_per_s.map(|x| (trial.load, x))).collect();
         let usl = (self.search.over == Over::Workers).then(|| usl::fit(&points, 1)).flatten();
         // Which sample is missing stands where the answer is read, and not only in the list of trials.
-        let unsettled = stopped.or(answer.unsettled).map(|reason| match self.open() {
+        let unsettled = stopped.or(answer.unsettled).map(|reason| match left_open(&self.trials) {
             Some(open) => format!("{reason}; {open}"),
             None => reason,
         });
@@ -214,5 +217,28 @@ impl Running<'_> {
             trials: self.trials.clone(),
             usl: usl.as_ref().map(UslRecord::from),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_that_a_later_trial_decided_is_not_told_as_open() {
+        let trial = |load: f64, status: &str| -> TrialRecord {
+            let record = serde_json::json!({
+                "stage": "s", "load": load, "purpose": "double", "throughput_per_s": null,
+                "bandwidth_bytes_per_s": null, "mean_ms": null, "p95_ms": null, "error_ratio": null,
+                "status": status, "reason": "too few", "thresholds": []
+            });
+            serde_json::from_value(record).unwrap()
+        };
+        let (met, open) = (|load| trial(load, "pass"), |load| trial(load, "not_decided"));
+        assert_eq!(left_open(&[open(4.0), met(4.0), open(8.0), open(8.0), met(8.0)]), None);
+        assert_eq!(left_open(&[open(4.0), met(8.0)]).unwrap(), "at 4: too few");
+        assert_eq!(left_open(&[met(4.0), open(4.0), met(8.0)]).unwrap(), "at 4: too few", "a confirmation");
+        assert_eq!(left_open(&[]), None);
     }
 }
