@@ -12,7 +12,7 @@ use cosmark_metrics::OpSnapshot;
 pub const MOST_BATCHES: usize = 512;
 
 /// What is missing to a whole batch is nothing where it is no more than this part of it.
-const NEARLY_WHOLE: u64 = 100;
+const NEARLY_WHOLE: u32 = 100;
 
 /// What ended in one batch.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -159,7 +159,7 @@ impl Batches {
     /// were to be.
     pub fn close(&mut self, window_ns: u64) {
         let reach_ns = window_ns.saturating_sub(self.head_ns);
-        let whole = reach_ns.saturating_add(self.width_ns / NEARLY_WHOLE) / self.width_ns;
+        let whole = reach_ns.saturating_add(self.width_ns / u64::from(NEARLY_WHOLE)) / self.width_ns;
         let whole = usize::try_from(whole).unwrap_or(MOST_BATCHES).clamp(1, MOST_BATCHES);
         self.batches.resize(whole, Batch::default());
         if let Some(first) = self.batches.first_mut() {
@@ -320,6 +320,33 @@ impl WholeSlices {
         if let Some(offset) = middle.checked_sub(self.origin) {
             batches.add_times(nanoseconds(offset), times);
         }
+    }
+
+    /// When the first of them begins.
+    #[must_use]
+    pub fn start(&self) -> Duration {
+        self.origin
+    }
+
+    /// How long each of them is.
+    #[must_use]
+    pub fn width(&self) -> Duration {
+        self.width
+    }
+
+    /// How many of them there are up to the end of the window. One that is whole but for a hundredth is whole.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let reach = self.reach.saturating_add(self.width / NEARLY_WHOLE);
+        usize::try_from(reach.as_nanos() / self.width.as_nanos().max(1)).unwrap_or(usize::MAX)
+    }
+
+    /// Which of them a slice is; `None` before the first.
+    #[must_use]
+    pub fn place(&self, start: Duration, length: Duration) -> Option<usize> {
+        // The middle of a slice tells it.
+        let offset = start.saturating_add(length / 2).checked_sub(self.origin)?;
+        usize::try_from(offset.as_nanos() / self.width.as_nanos().max(1)).ok()
     }
 
     /// Adds empty batches up to the end of the window, and leaves out what is no whole one there.

@@ -313,6 +313,8 @@ pub struct Series {
     pub work: String,
     /// Where its first step begins, seconds since the load began; `None` when not recorded.
     pub start_s: Option<f64>,
+    /// Seconds of the window before that: a window rarely begins where a step does.
+    pub head_s: f64,
     /// Seconds of a step.
     pub step_s: f64,
     /// Successes per second.

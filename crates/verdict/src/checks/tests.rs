@@ -91,6 +91,7 @@ fn healthy() -> Evidence {
         series: vec![Series {
             work: "main".into(),
             start_s: Some(5.0),
+            head_s: 0.0,
             step_s: 1.0,
             failed_per_s: Vec::new(),
             rate_per_s: (0..60).map(|k| 783.0 + f64::from(k * 37 % 11) - 5.0).collect(),

@@ -32,13 +32,13 @@ pub fn due_in_window(work: &Work) -> Option<Due> {
     }
 }
 
-/// What an open loop has due in each of `steps` steps of `step_s` from the start of its window on; empty where no clock
-/// says it.
+/// What an open loop has due in each of `steps` steps of `step_s`, of which the first begins `head_s` behind the start of its
+/// window; empty where no clock says it.
 #[must_use]
-pub fn due_by_step(work: &Work, step_s: f64, steps: usize) -> Vec<f64> {
+pub fn due_by_step(work: &Work, (head_s, step_s): (f64, f64), steps: usize) -> Vec<f64> {
     let Load::Open { arrivals, .. } = &work.load else { return Vec::new() };
     let length = work.rampup + work.runtime + work.rampdown;
-    let at_s = |step: u32| work.rampup.as_secs_f64() + f64::from(step) * step_s;
+    let at_s = |step: u32| work.rampup.as_secs_f64() + head_s + f64::from(step) * step_s;
     let due = |step| due_between(arrivals, length, (at_s(step), at_s(step + 1))).map(|due| due.count);
     (0..u32::try_from(steps).unwrap_or(u32::MAX)).map(due).collect::<Option<_>>().unwrap_or_default()
 }

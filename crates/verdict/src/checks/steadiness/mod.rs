@@ -142,8 +142,8 @@ fn while_all_work(evidence: &Evidence, series: &Series) -> Series {
     let done: f64 = operations().filter_map(|op| op.workers_done_mean).sum();
     let window_s = operations().map(|op| op.window_s).fold(0.0, f64::max);
     let steps = series.rate_per_s.len();
-    // The last piece of the window may be shorter than a step, and not among them.
-    let outside_s = (window_s - series.step_s * steps as f64).max(0.0);
+    // The last piece of the window may be shorter than a step, and not among them; nor is what lies before the first.
+    let outside_s = (window_s - series.head_s - series.step_s * steps as f64).max(0.0);
     let mut left_s = done * window_s - outside_s * workers as f64;
     let is_recorded = series.in_flight.len() == steps;
     // Not recorded in steps this fine: by Little's law.
@@ -271,19 +271,20 @@ impl Course<'_> {
     #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
     fn seconds_at(&self, at: usize) -> f64 {
         let step = self.steps.get(at).map_or(self.series.rate_per_s.len(), |(step, _)| *step);
-        step as f64 * self.series.step_s
+        self.series.head_s + step as f64 * self.series.step_s
     }
 }
 
 /// `from 31 s to 34 s`; of several, the longest.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn place(stretches: &[Stretch], step_s: f64) -> String {
+fn place(stretches: &[Stretch], series: &Series) -> String {
     let Some(longest) = stretches.iter().max_by_key(|stretch| stretch.steps()) else { return String::new() };
     let of = match stretches.len() {
         1 => String::new(),
         more => format!(", the longest of {more} stretches"),
     };
-    format!("from {} s to {} s{of}", plain(longest.from as f64 * step_s), plain(longest.to as f64 * step_s))
+    let at_s = |step: usize| plain(series.head_s + step as f64 * series.step_s);
+    format!("from {} s to {} s{of}", at_s(longest.from), at_s(longest.to))
 }
 
 /// What a client did not do.
@@ -375,7 +376,7 @@ fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch], stalls: &[
         message: format!(
             "no operation succeeded in {} s of the window ({}): {}",
             plain(without as f64 * series.step_s),
-            place(silences, series.step_s),
+            place(silences, series),
             or_by_pause(paused.as_ref(), of_store)
         ),
         of: paused.map_or(of, |paused| Of::Pauses(paused.said_by)),
@@ -392,7 +393,7 @@ fn stalled(
 ) -> Option<Symptom> {
     let usual = mean(&course.values());
     let step_s = course.series.step_s;
-    let place = place(stalls, step_s);
+    let place = place(stalls, course.series);
     if stalls.is_empty() || usual <= 0.0 {
         return None;
     }

@@ -309,6 +309,20 @@ fn noise(second: u32) -> f64 {
 }
 
 #[test]
+fn places_in_a_window_are_counted_from_its_start_and_not_from_its_first_step() {
+    let silent = |second: u32| if second < 6 { 0.0 } else { 200.0 + noise(second) };
+    let dips = |second: u32| if (20..23).contains(&second) { 20.0 } else { 200.0 + noise(second) };
+    let courses: [(&dyn Fn(u32) -> f64, &str); 2] =
+        [(&silent, "(from 3.5 s to 9.5 s)"), (&dips, "(from 23.5 s to 26.5 s)")];
+    for (course, place) in courses {
+        let mut evidence = by_second(|second| (course(second), 0.0));
+        evidence.series[0].head_s = 3.5;
+        let found = steadiness(&evidence);
+        assert!(found.message.contains(place), "{found:?}");
+    }
+}
+
+#[test]
 fn a_rate_that_falls_as_failures_come_falls_because_of_them() {
     let late = |second| f64::from(u32::from(second >= 40));
     // As quick as successes, of twice their time, and of a tenth of it.
