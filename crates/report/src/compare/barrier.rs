@@ -19,7 +19,7 @@ pub fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
             "one is an open loop, the other a closed one: their times mean different things".to_owned(),
         );
     }
-    if let Some(text) = other_sizes(a, b) {
+    if let Some(text) = other_rates(a, b).or_else(|| other_sizes(a, b)) {
         return Some(text);
     }
     let mut workers = all().filter_map(|op| op.workers);
@@ -30,6 +30,29 @@ pub fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "workers are few")]
     let of = |side: &[LoadedOperation]| range(side.iter().filter_map(|op| op.workers).map(|one| one as f64));
     Some(format!("{} workers against {}", of(a), of(b)))
+}
+
+/// Rates further apart than this are other loads.
+const SAME_RATE: f64 = 0.005;
+
+/// Says how rates differ that the clock asks for: what is done then follows from them, and times are of another load.
+fn other_rates(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
+    let ends = |side: &[LoadedOperation]| {
+        let rates = side.iter().filter_map(|op| op.asked_per_s).map(|rate| (rate, rate));
+        rates.reduce(|(least, most), (rate, _)| (rate.min(least), rate.max(most)))
+    };
+    let (of_a, of_b) = (ends(a)?, ends(b)?);
+    let are_apart = |least: f64, most: f64| most > (1.0 + SAME_RATE) * least;
+    let text = |(least, most): (f64, f64)| {
+        let digits = |rate: f64| {
+            let scale = if rate < 1.0 { 1e6 } else { 1e2 };
+            (rate * scale).round() / scale
+        };
+        let (least, most) = (digits(least), digits(most));
+        if are_apart(least, most) { format!("{least} to {most}/s") } else { format!("{least}/s") }
+    };
+    are_apart(of_a.0.min(of_b.0), of_a.1.max(of_b.1))
+        .then(|| format!("{} are asked for on one side, {} on the other", text(of_a), text(of_b)))
 }
 
 /// A number, or the least and the greatest of several.
@@ -292,5 +315,20 @@ mod tests {
             );
         }
         assert_eq!(barrier(&[workers(4)], &[workers(4)]), None);
+    }
+
+    #[test]
+    fn rates_that_the_clock_asks_for_are_a_load_and_no_result() {
+        let side = |rates: &[f64]| -> Vec<LoadedOperation> {
+            let asked = rates.iter().map(|rate| Some(*rate));
+            asked.map(|asked_per_s| LoadedOperation { asked_per_s, ..LoadedOperation::default() }).collect()
+        };
+        let of = |a: &[f64], b: &[f64]| barrier(&side(a), &side(b));
+        assert_eq!(of(&[20.0], &[30.0]).unwrap(), "20/s are asked for on one side, 30/s on the other");
+        let several = of(&[20.0, 20.0], &[20.0, 100.0 / 3.0]);
+        assert_eq!(several.unwrap(), "20/s are asked for on one side, 20 to 33.33/s on the other");
+        assert_eq!(of(&[0.2], &[0.2]), None);
+        assert_eq!(of(&[1000.0], &[1001.0]), None);
+        assert_eq!(of(&[20.0], &[]), None);
     }
 }

@@ -13,6 +13,7 @@ use cosmark_metrics::{FaultResult, OperationResult};
 use cosmark_stats::batches::{Batches, Slices};
 use cosmark_workload::asked::{AskedSizes, asked_sizes};
 use cosmark_workload::model::{Load, Stage};
+use cosmark_workload::schedule::asked_per_s;
 use cosmark_workload::search::Over;
 use cosmark_workload::{Environment, Format, parse, read_unchecked};
 
@@ -69,6 +70,8 @@ pub struct LoadedOperation {
     pub workers: Option<u64>,
     /// True for arrivals by the clock; `None` where the archive does not say.
     pub open: Option<bool>,
+    /// Operations per second that the clock asks of its work; `None` where no clock does, or nothing tells.
+    pub asked_per_s: Option<f64>,
     /// Which sizes the workload asks for; `None` where nothing tells.
     pub sizes: Option<AskedSizes>,
     /// Seconds of the window.
@@ -112,6 +115,7 @@ pub fn load_by(
         let several = stage.operations.iter().any(|op| op.work != stage.operations[0].work);
         let operations = stage.operations.iter().map(|op| LoadedOperation {
             open: planned.open(&stage.name, op),
+            asked_per_s: planned.asked_per_s(&stage.name, op),
             sizes: planned.sizes(&stage.name, op),
             ..of_record(op, several)
         });
@@ -171,6 +175,8 @@ struct Planned {
     stages: Vec<Stage>,
     /// Which works had arrivals by the clock, by stage and work.
     open: BTreeMap<(String, String), Option<bool>>,
+    /// How many operations a second the clock asks of works, by stage and work.
+    asked_per_s: BTreeMap<(String, String), Option<f64>>,
     /// Which sizes operations ask for, by stage, work and operation.
     sizes: BTreeMap<(String, String, String), Option<AskedSizes>>,
 }
@@ -204,7 +210,9 @@ impl Planned {
                 // Trials of rates have arrivals by the clock, whatever the work says.
                 let is_of_rates = stage.search.as_ref().is_some_and(|search| search.over == Over::Rate);
                 let open = is_of_rates || matches!(work.load, Load::Open { .. });
-                add(&mut planned.open, (stage.name.clone(), work.name.clone()), Some(open));
+                let key = (stage.name.clone(), work.name.clone());
+                add(&mut planned.open, key.clone(), Some(open));
+                add(&mut planned.asked_per_s, key, asked_per_s(work).filter(|_| !is_of_rates));
                 for (o, op) in work.operations.iter().enumerate() {
                     let key = (stage.name.clone(), work.name.clone(), op.name.clone());
                     add(&mut planned.sizes, key, asked.remove(&(s, w, o)));
@@ -230,6 +238,11 @@ impl Planned {
         self.open.get(&(self.stage(stage).to_owned(), op.work.clone())).copied().flatten()
     }
 
+    /// How many operations a second the clock asks of the work of an operation of the record.
+    fn asked_per_s(&self, stage: &str, op: &OperationResult) -> Option<f64> {
+        self.asked_per_s.get(&(self.stage(stage).to_owned(), op.work.clone())).copied().flatten()
+    }
+
     /// Which sizes an operation of a stage of the record asks for.
     fn sizes(&self, stage: &str, op: &OperationResult) -> Option<AskedSizes> {
         let key = (self.stage(stage).to_owned(), op.work.clone(), op.name.clone());
@@ -243,6 +256,7 @@ fn of_record(op: &OperationResult, several: bool) -> LoadedOperation {
         op: op.op.clone(),
         workers: Some(u64::from(op.workers)),
         open: None,
+        asked_per_s: None,
         sizes: None,
         window_s: Some(op.window_s).filter(|s| *s > 0.0),
         failures: Some(op.failed),
@@ -471,6 +485,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
             op: op.op.clone(),
             workers: op.workers,
             open: Some(false),
+            asked_per_s: None,
             sizes: asked.remove(&(s, at)),
             window_s: None,
             failures: op.failures(),
@@ -562,6 +577,8 @@ mod tests {
             ("main-wide", None),
         ] {
             assert_eq!(planned.open(stage, &op), open, "{stage}");
+            // Each trial of a search has another rate.
+            assert_eq!(planned.asked_per_s(stage, &op), (stage == "slow-w4").then_some(5.0), "{stage}");
             let most = planned.sizes(stage, &op).map(|sizes| sizes.most_bytes);
             assert_eq!(most, open.map(|_| 64_000), "{stage}");
         }

@@ -32,6 +32,26 @@ pub fn due_in_window(work: &Work) -> Option<Due> {
     }
 }
 
+/// How many operations a second the clock asks of `work` in its measured window on average, of all workers together; `None` where
+/// no clock says it.
+#[must_use]
+pub fn asked_per_s(work: &Work) -> Option<f64> {
+    let window_s = work.runtime.as_secs_f64();
+    if window_s <= 0.0 {
+        return None;
+    }
+    match &work.load {
+        Load::Open { arrivals, .. } => {
+            let start_s = work.rampup.as_secs_f64();
+            let length_s = start_s + window_s + work.rampdown.as_secs_f64();
+            let before = |at_s| accumulated(arrivals, length_s, at_s);
+            Some((before(start_s + window_s)? - before(start_s)?) / window_s)
+        }
+        Load::Paced { think_time: None, rate_per_worker: Some(rate) } => Some(rate * f64::from(work.workers)),
+        Load::Paced { .. } | Load::Closed => None,
+    }
+}
+
 /// What an open loop has due in each of `steps` steps of `step_s`, of which the first begins `head_s` behind the start of its
 /// window; empty where no clock says it.
 #[must_use]
