@@ -133,6 +133,33 @@ fn how_well(figures: &[&Figure<'_>]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
+/// What is said of the figures beside the worst that are not known well: each kind in words of its own.
+fn beside(all: &[Figure<'_>], worst: &Figure<'_>) -> String {
+    const KINDS: [Held; 4] = [Held::Not, Held::TooLittle, Held::OnTheWire, Held::Roughly];
+    let said = KINDS.into_iter().filter_map(|held| {
+        let own = || all.iter().filter(move |figure| figure.held == held && !std::ptr::eq(*figure, worst));
+        let names: Vec<String> =
+            own().map(|figure| format!("{} of {}", figure.name(), figure.op.name)).collect();
+        let (names, several) = (list(&names), names.len() > 1);
+        if names.is_empty() {
+            return None;
+        }
+        if held == worst.held {
+            return Some(format!("; likewise {names}"));
+        }
+        Some(match held {
+            Held::Roughly => {
+                let within = percent(own().map(Figure::within).fold(0.0, f64::max));
+                format!("; {names} {} known within {within}", if several { "are" } else { "is" })
+            }
+            Held::TooLittle => format!("; for {names} there is too little data"),
+            Held::OnTheWire => format!("; the client took much of {names}"),
+            Held::Not | Held::Well => format!("; {names} {} not hold", if several { "do" } else { "does" }),
+        })
+    });
+    said.collect()
+}
+
 /// V25.
 pub(crate) fn figures_hold(evidence: &Evidence) -> Finding {
     let all = figures(evidence);
@@ -152,12 +179,7 @@ pub(crate) fn figures_hold(evidence: &Evidence) -> Finding {
             format!("the headline figures hold: {}", how_well(&well)),
         );
     };
-    let others: Vec<String> = all
-        .iter()
-        .filter(|figure| figure.held != Held::Well && !std::ptr::eq(*figure, worst))
-        .map(|figure| format!("{} of {}", figure.name(), figure.op.name))
-        .collect();
-    let also = if others.is_empty() { String::new() } else { format!("; likewise {}", list(&others)) };
+    let also = beside(&all, worst);
     let rest = if well.is_empty() { String::new() } else { format!("; {} hold", how_well(&well)) };
     let within = worst.within().min(1.0);
     // The highest quantile is where a client adds most.

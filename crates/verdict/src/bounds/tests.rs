@@ -449,3 +449,27 @@ fn what_moves_a_figure_by_less_than_can_be_written_moves_none() {
     assert_eq!(sentence(0.12), "p99 of read may be up to 12 % lower");
     assert_eq!(sentence(1.0), "p99 of read may be anything lower");
 }
+
+#[test]
+fn a_figure_that_is_known_roughly_is_not_said_not_to_hold() {
+    let mut trial = closed_loop(STORES[1].1, Machine::QUIET, 8, 3);
+    let bound = |within: Option<f64>| Bound {
+        low: Some(9.0),
+        high: Some(11.0),
+        within,
+        cause: Some(Cause::Lag),
+        ..Bound::default()
+    };
+    let mut said = |p99: Option<Bound>| {
+        let known = [("throughput_per_s", 0.001), ("response_ms.p50", 0.25), ("response_ms.p95", 0.4)];
+        let known = known.map(|(figure, within)| (figure.to_owned(), bound(Some(within))));
+        let p99 = p99.map(|bound| ("response_ms.p99".to_owned(), bound));
+        trial.evidence.operations[0].bounds = known.into_iter().chain(p99).collect();
+        figures_hold(&trial.evidence).message
+    };
+    let rest = "; p50 of read and p95 of read are known within 40 %; throughput within 0.1 % hold";
+    assert_eq!(said(None), format!("p99 of read has too few operations{rest}"));
+    let message = said(Some(bound(None)));
+    assert!(message.starts_with("p99 of read does not hold, because"), "{message}");
+    assert!(message.ends_with(rest), "{message}");
+}
