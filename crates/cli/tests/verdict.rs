@@ -314,3 +314,18 @@ fn runs_that_cosbench_made_are_judged_and_what_its_mock_cannot_miss_is_not_held_
     let output = run(directory.path(), &["judge", archives.join("w23-swift-real").to_str().unwrap()]);
     assert!(output.status.success() && stdout(&output).contains("made by COSBench"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_run_that_is_named_five_times_was_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let workload = "name: v\nstorage: {type: mock}\nstages:\n  - {name: main, works: [{name: main, workers: 1, total_ops: 50, \
+                    operations: [{type: read, containers: c(1), objects: 'u(1,100)'}]}]}\n";
+    result(directory.path(), workload, &[]);
+    let place = directory.path().join("archive/w1-v");
+    let output = run(directory.path(), &["judge", "w1", "w1", place.to_str().unwrap(), "w1", "w1", "--json"]);
+    // One verdict, and no list of them.
+    let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap();
+    let found = check(&verdict, "V22");
+    assert!(found.status == CheckStatus::NotRun && found.message.contains("one run"), "{found:?}");
+    assert!(stderr(&output).contains("w1 is named twice"), "{}", stderr(&output));
+}

@@ -1,6 +1,7 @@
 //! `cosmark judge`: the verdict again, from the files of a run; also of one that COSBench made.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use cosmark_archive::{Overall, Run, RunState, Verdict, open_so_far};
 use cosmark_verdict::{judge_so_far, open_judged};
@@ -14,8 +15,14 @@ use crate::verdict;
 pub fn run(args: &JudgeArgs) -> Outcome {
     let mut judged: Vec<(String, Verdict)> = Vec::new();
     let mut ours: Vec<Run> = Vec::new();
+    let mut places: BTreeSet<PathBuf> = BTreeSet::new();
     for name in &args.runs {
         let path = find(name, &args.archive)?;
+        // However often it is named, a run says nothing of what another would come to.
+        if !places.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+            eprintln!("cosmark: {name} is named twice: it is one repetition and counts as one");
+            continue;
+        }
         let run = open_judged(&path)?;
         if run.record.state == RunState::Running {
             judged.push(so_far(&path)?);
@@ -39,12 +46,13 @@ pub fn run(args: &JudgeArgs) -> Outcome {
         );
         return Err(Problem::usage(message));
     }
+    let all = judged.len() + ours.len();
     while !ours.is_empty() {
         let run = ours.remove(0);
         let title = format!("{} {} {}", run.record.id, run.record.name, run.record.state.word());
         judged.push((title, cosmark_verdict::judge(&run, None, &ours)));
         // Each sees all others, whichever comes first.
-        if judged.len() >= args.runs.len() {
+        if judged.len() >= all {
             break;
         }
         ours.push(run);
