@@ -284,35 +284,53 @@ impl Planner {
         // If processors that have more to do are slower.
         let slowed = self.slowed(&mix, wanted, rate);
         let slowed = slowed.as_ref().map(|model| Ok::<_, Cannot>((model, one(model)?))).transpose()?;
-        let ranged = |of: &dyn Fn(&Model, &Stations, &Solution) -> f64, unstable: f64| {
+        let by = |of: &dyn Fn(&Model, Option<(&Stations, &Solution)>) -> f64| {
             let value = |(model, found): &(&Model, Option<(Stations, Solution)>)| match found {
-                Some((stations, solved)) => of(model, stations, solved),
-                None => unstable,
+                Some((stations, solved)) => of(model, Some((stations, solved))),
+                None => of(model, None),
             };
-            let range = self.range(of(&self.model, &stations, &solved), others.iter().map(value).collect());
+            let best = of(&self.model, Some((&stations, &solved)));
+            let range = self.range(best, others.iter().map(value).collect());
             let reached = crowded.as_ref().map_or(range.value, value);
             let range = Range { low: range.low.min(reached), high: range.high.max(reached), ..range };
             range.reaching(slowed.as_ref().map_or(range.value, value))
         };
+        let ranged = |of: &dyn Fn(&Model, &Stations, &Solution) -> f64, unstable: f64| {
+            by(&|model, found| found.map_or(unstable, |(stations, solved)| of(model, stations, solved)))
+        };
+        let ceiling_per_s = by(&|model, found| match found {
+            Some((stations, _)) => stations.ceiling_per_s(),
+            None => self.ceiling_of(model, &mix, wanted),
+        });
         let kinds = classes::Kinds { planner: self, mix: &mix, wanted, solved: (&stations, &solved) };
         let throughput_per_s = match wanted.load {
-            Demanded::Open(rate) => Range { value: rate, low: rate, high: rate },
+            Demanded::Open(rate) => Range { value: rate, low: rate.min(ceiling_per_s.low), high: rate },
             _ => kinds.all(ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0), |each| each.0),
         };
         if self.model.has_curves() && throughput_per_s.high > throughput_per_s.low * USELESS {
             return Err(Cannot::LawsDisagree(throughput_per_s.low, throughput_per_s.high));
         }
+        let service_s = kinds.all(ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY), |each| each.1);
+        // Of a store that may not keep up with a rate nobody knows how long what waits would wait.
+        let may_fall_behind = matches!(wanted.load, Demanded::Open(rate) if throughput_per_s.low < rate);
+        let timed = |range: Range| if may_fall_behind { range.reaching(f64::INFINITY) } else { range };
         Ok(Prediction {
             class_rates_per_s: kinds.rates_per_s(throughput_per_s, &ranged),
             throughput_per_s,
-            service_s: kinds.all(ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY), |each| each.1),
+            service_s: timed(service_s),
             bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),
-            classes: kinds.times_s(&ranged),
-            ceiling_per_s: ranged(&|_, stations, _| stations.ceiling_per_s(), 0.0),
+            classes: kinds.times_s(&ranged).into_iter().map(|(kind, range)| (kind, timed(range))).collect(),
+            ceiling_per_s,
             limits,
             extrapolated,
             costs_fall: self.model.has_curves(),
         })
+    }
+
+    /// The ceiling by a model that cannot keep up with what is asked; 0 where it has none.
+    fn ceiling_of(&self, model: &Model, mix: &Mix, wanted: &Wanted) -> f64 {
+        let stations = Stations::with(model, &self.units, mix, &wanted.more);
+        stations.map_or(0.0, |stations| stations.ceiling_per_s())
     }
 
     /// Units by their ceiling.

@@ -292,5 +292,7 @@ pub fn quantile(ordered: &[f64], share: f64) -> Option<f64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of the list")]
     let low = (place.floor() as usize).min(last);
     let high = (low + 1).min(last);
-    Some(ordered[low] + (ordered[high] - ordered[low]) * (place - real(low)))
+    let (below, above, part) = (ordered[low], ordered[high], place - real(low));
+    // Between what has no end and what has none, either, there is no difference that is a number.
+    Some(if below == above || part <= 0.0 { below } else { below + (above - below) * part })
 }

@@ -336,7 +336,28 @@ fn a_rate_that_cannot_be_served_is_refused_with_the_ceiling_and_one_that_can_has
     asked.load = Demanded::Open(300.0);
     // Three stations, each M/M/1, and the delay.
     let truth = [2.0, 0.5, 1.2].iter().map(|d| d / (1.0 - 0.3 * d)).sum::<f64>() / 1e3 + 0.004;
-    near(planner.predict(&asked).unwrap().service_s.value, truth, 0.1, "open");
+    let said = planner.predict(&asked).unwrap();
+    near(said.service_s.value, truth, 0.1, "open");
+    assert!(said.service_s.high.is_finite() && said.throughput_per_s.low == 300.0, "{said:?}");
+}
+
+#[test]
+fn a_rate_that_the_store_may_not_keep_up_with_has_no_longest_time() {
+    let store = store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]);
+    let planner = Planner::of(&observed(&["read"], units(), ladder(&store, &[1.0], 1))).unwrap();
+    let mut asked = wanted(1);
+    asked.load = Demanded::Open(300.0);
+    let ceiling = planner.predict(&asked).unwrap().ceiling_per_s;
+    // Between the least ceiling that may be and the best guess.
+    for part in [0.2, 0.5, 0.9] {
+        let rate = ceiling.low + part * (ceiling.value - ceiling.low);
+        asked.load = Demanded::Open(rate);
+        let said = planner.predict(&asked).unwrap();
+        assert!(said.service_s.high.is_infinite(), "{part}: {said:?}");
+        assert!(said.throughput_per_s.low < rate && said.throughput_per_s.high == rate, "{part}: {said:?}");
+        // What cannot keep up has a ceiling all the same.
+        near(said.ceiling_per_s.low, ceiling.low, 0.05, "ceiling");
+    }
 }
 
 #[test]

@@ -125,6 +125,18 @@ impl Outlook {
         }
     }
 
+    /// What measured figures would not be those that are predicted. A rate that the store keeps up with is what is asked, whatever
+    /// the store is like: then its time is what can be wrong.
+    fn refuted_by(&self) -> String {
+        let [_, rates] = self.throughput_per_s.text(units::rate);
+        let [_, times] = self.service_ms.text(units::ms);
+        if self.throughput_per_s.high == Some(self.throughput_per_s.low) {
+            format!("its operations do not take {times} ms on average")
+        } else {
+            format!("it does not come to {rates} operations/s")
+        }
+    }
+
     /// The same with what its machines draw, watts by role; nothing where none tells.
     #[must_use]
     pub fn drawing(self, watts: BTreeMap<String, f64>) -> Self {
@@ -242,11 +254,11 @@ impl Answer {
                 self.balance.iter().map(|(role, many)| format!("{role} {many:.1}")).collect();
             lines.push(format!("  machines that would be full at once: {}", parts.join(" to ")));
         }
-        let [_, between] = aim.throughput_per_s.text(units::rate);
         lines.push(format!(
-            "  to refute: {} and measure it at {}: if it does not come to {between} operations/s, this is wrong",
+            "  to refute: {} and measure it at {}: if {}, this is wrong",
             if self.planned.is_some() { "build it" } else { "repeat the run" },
-            self.load
+            self.load,
+            aim.refuted_by()
         ));
         lines.join("\n")
     }
@@ -329,14 +341,17 @@ impl Answer {
             format!("; next would be {}, at {} operations/s", limit.unit, units::rate(limit.ceiling_per_s))
         });
         let next = next.unwrap_or_default();
+        let doubt = if aim.service_ms.high.is_none() { ", if it keeps up" } else { "" };
         let rate = units::rate(aim.throughput_per_s.value);
         if self.planned.is_none() {
-            return format!("plan: the store does {rate} operations/s; the first limit is {first}{next}");
+            return format!(
+                "plan: the store does {rate} operations/s{doubt}; the first limit is {first}{next}"
+            );
         }
         let growth = (aim.throughput_per_s.value / self.now.throughput_per_s.value - 1.0) * 100.0;
         let growth = signed_text(growth, 0);
         format!(
-            "plan: it would do {rate} operations/s ({growth} %) in {} ms; the first limit is {first}{next}",
+            "plan: it would do {rate} operations/s ({growth} %) in {} ms{doubt}; the first limit is {first}{next}",
             units::ms(aim.service_ms.value)
         )
     }
