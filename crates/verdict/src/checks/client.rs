@@ -1,13 +1,13 @@
-//! Checks on the client and its network: processor, pauses, links, clocks, drivers that differ, connections, TCP.
+//! Checks on the client and its network: processor, pauses, links, common window, connections, TCP.
 
 use cosmark_metrics::results::Cause;
 use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE, STOPPED_SHARE};
 use cosmark_stats::steady::mean;
 
-use super::{MEDIAN, RATE, TAIL, nodes};
+use super::{MEDIAN, RATE, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
 use crate::evidence::{Evidence, OperationEvidence};
-use crate::finding::{Finding, Status, rank};
+use crate::finding::{Finding, rank};
 use crate::numbers::{grouped, list, percent, plain};
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
@@ -357,80 +357,6 @@ fn gaps(evidence: &Evidence) -> Finding {
         || format!("{who}, outside the window"),
         || format!("{who}: {} of the load of the window, and what it would have done", percent(share)),
     )
-}
-
-/// What is left of a factor between two drivers when as much is taken off as chance makes of so few operations: the least and
-/// the greatest of several were looked for. `spread` is the relative standard error of the figure times the root of their
-/// number: 1 of a count, more of percentiles of uneven times.
-fn beyond_chance(factor: f64, spread: f64, (few, many): (f64, f64)) -> f64 {
-    const DEVIATIONS: f64 = 4.0;
-    /// A driver that did none where the other did fewer is chance.
-    const LEAST_EXPECTED: f64 = 15.0;
-    if factor == f64::MAX {
-        return if many >= LEAST_EXPECTED { factor } else { 1.0 };
-    }
-    let error = spread * (1.0 / few.max(1.0) + 1.0 / many.max(1.0)).sqrt();
-    (factor / (DEVIATIONS * error).exp()).max(1.0)
-}
-
-/// One number of a driver.
-type Figure = fn(&crate::evidence::DriverEvidence) -> Option<f64>;
-
-/// V17. The worst factor between two drivers over all operations.
-#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
-    if evidence.drivers < 2 {
-        return Finding::does_not_apply(ONE_DRIVER);
-    }
-    let mut worst: Option<(f64, &'static str, String)> = None;
-    for op in evidence.operations.iter().filter(|op| op.drivers.len() > 1) {
-        let figures: [(&str, &str, f64, Figure); 3] = [
-            ("median", MEDIAN, 1.5, |driver| driver.response.p50),
-            ("p99", TAIL, 4.0, |driver| driver.response.p99),
-            ("rate per worker", RATE, 1.0, |driver| {
-                (driver.workers > 0).then(|| driver.rate_per_s / driver.workers as f64)
-            }),
-        ];
-        for (what, moved, spread, figure) in figures {
-            let known = op.drivers.iter().filter_map(|driver| {
-                Some((figure(driver)?, &driver.driver, driver.rate_per_s * op.window_s))
-            });
-            let all: Vec<_> = known.collect();
-            let least = all.iter().min_by(|a, b| a.0.total_cmp(&b.0));
-            let most = all.iter().max_by(|a, b| a.0.total_cmp(&b.0));
-            let (Some(least), Some(most)) = (least, most) else { continue };
-            let factor = if least.0 > 0.0 { most.0 / least.0 } else { f64::MAX };
-            let certain = beyond_chance(factor, spread, (least.2, most.2));
-            if worst.as_ref().is_none_or(|(most, ..)| certain > *most) {
-                let text = if least.0 > 0.0 {
-                    let times = plain(factor);
-                    format!(
-                        "{what} of {} is {times} times as high on driver {} as on {}",
-                        op.name, most.1, least.1
-                    )
-                } else {
-                    format!("driver {} delivered nothing of {}, and driver {} did", least.1, op.name, most.1)
-                };
-                worst = Some((certain, moved, text));
-            }
-        }
-    }
-    let Some((factor, moved, what)) = worst else {
-        return Finding::unknown("results by driver were not recorded");
-    };
-    let found = Finding::graded(
-        factor,
-        1.25,
-        2.0,
-        || what.clone(),
-        || format!("{what}: pooled percentiles mix two populations, read the drivers one by one"),
-    );
-    // One of so many drivers moves that part of what is pooled; a tail may be all its own.
-    let part = if moved == TAIL { 1.0 } else { 1.0 / evidence.drivers as f64 };
-    match found.status {
-        Status::Warn | Status::Fail => found.moving(moved, part * (1.0 - 1.0 / factor.max(1.0))),
-        _ => found,
-    }
 }
 
 /// V18. A worker's first connection is free.

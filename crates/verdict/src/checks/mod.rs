@@ -1,6 +1,7 @@
 //! The table of checks: what is looked at, what it needs, when it warns and fails, what to do. The verdict, `cosmark
 //! judge` and the page `docs/guide/believing-a-result.md` are all made from it.
 
+mod alike;
 mod client;
 mod clocks;
 mod content;
@@ -286,11 +287,11 @@ pub const CHECKS: &[CheckRow] = &[
         name: "drivers_alike",
         question: "Do the drivers see the same store?",
         needs: "two drivers",
-        warns: "p50, p99 or rate per worker differ by more than a quarter beyond what chance makes of so few operations",
+        warns: "p50, p99 or rate per worker differ by more than a quarter beyond what chance makes of so few operations; where a percentile lies at a leap that the times of both have, as between hits and misses of a cache, the mean does",
         fails: "by more than a factor of 2",
         remedy: "read the drivers' numbers one by one; look at the network path of the slow one",
         moves: Moves::Unsaid,
-        look: client::drivers_alike,
+        look: alike::drivers_alike,
     },
     CheckRow {
         id: "V18",

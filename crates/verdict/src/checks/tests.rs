@@ -328,6 +328,23 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
     evidence
 }
 
+/// Two drivers of which a store answers such shares in 1 ms, and the others in 10.
+fn hits_and_misses(first: f64, second: f64) -> Evidence {
+    let of = |hits: f64| {
+        let mut latency = Latency::default();
+        let ns = |k: u32| if f64::from(k) < hits * 1e4 { 1_000_000 } else { 10_000_000 };
+        (0..10_000).for_each(|k| latency.record(ns(k)));
+        Latencies::of(&latency)
+    };
+    let mut evidence = two_drivers(10.0, 400.0);
+    let op = &mut evidence.operations[0];
+    for (driver, hits) in op.drivers.iter_mut().zip([first, second]) {
+        driver.response = of(hits);
+    }
+    op.response = of(f64::midpoint(first, second));
+    evidence
+}
+
 #[test]
 fn a_healthy_run_passes_every_check_that_it_can_be_asked() {
     for evidence in [healthy(), open(), two_drivers(10.1, 395.0)] {
@@ -1174,6 +1191,10 @@ const CASES: &[Case] = &[
         "driver b delivered nothing of read, and driver a did",
     ),
     ("V17", || two_drivers(10.0, 300.0), |_| {}, Status::Warn, "rate per worker"),
+    // Half of the reads come from a cache, by chance a little more or less.
+    ("V17", || hits_and_misses(0.51, 0.49), |_| {}, Status::Pass, "mean of read is 1.03 times"),
+    ("V17", || hits_and_misses(0.55, 0.1), |_| {}, Status::Warn, "mean of read is 1.8 times"),
+    ("V17", || hits_and_misses(0.7, 0.3), |_| {}, Status::Fail, "median of read is 10 times"),
     // Three and eight deletions of 60 s each, and none and five, are chance; none and forty are not.
     ("V17", healthy, |e| few_of_two(e, 3.0, 8.0), Status::Pass, "median of read"),
     ("V17", healthy, |e| few_of_two(e, 0.0, 5.0), Status::Pass, "median of read"),

@@ -5,7 +5,7 @@ mod failures;
 mod stalls;
 #[cfg(test)]
 mod tests;
-mod unevenness;
+pub(super) mod unevenness;
 
 use cosmark_metrics::ClientRecord;
 use cosmark_stats::changepoint::{ChangePoint, change_points};
