@@ -71,8 +71,9 @@ impl ErrorKind {
         (
             Self::Protocol,
             "protocol",
-            "the answer is not valid in its protocol, or does not say that what was asked for was done: a copy or a bulk delete \
-             without its report, a listing with other names or more of them than were asked for, or that never ends",
+            "the answer is not valid in its protocol, or does not say that what was asked for was done: a copy, a bulk delete or \
+             the completion of an upload without its whole report, a listing that breaks off, has other names or more of them \
+             than were asked for, or never ends",
         ),
         (Self::Unsupported, "unsupported", "the adaptor cannot do this operation"),
         (Self::Config, "config", "a setting is missing or wrong"),

@@ -35,6 +35,24 @@ pub(crate) fn texts<'a>(xml: &'a [u8], tag: &str) -> impl Iterator<Item = &'a st
     })
 }
 
+/// Whether the element of this name ends: what was cut short, or only speaks of it, does not.
+pub(crate) fn closes(xml: &[u8], tag: &str) -> bool {
+    let Some(at) = memmem::rfind(xml, tag.as_bytes()) else { return false };
+    let (before, behind) = (&xml[..at], &xml[at + tag.len()..]);
+    let (Some(begin), Some(end)) = (memchr::memrchr(b'<', before), memchr::memchr(b'>', behind)) else {
+        return false;
+    };
+    let (prefix, rest) = (&before[begin + 1..], &behind[..end]);
+    let (is_end, prefix) = match prefix.strip_prefix(b"/") {
+        Some(prefix) => (true, prefix),
+        None => (false, prefix),
+    };
+    let is_name = prefix.is_empty() || prefix.ends_with(b":");
+    let is_whole = rest.first().is_none_or(|byte| byte.is_ascii_whitespace() || *byte == b'/');
+    let ends = if is_end { rest.trim_ascii().is_empty() } else { rest.ends_with(b"/") };
+    is_name && is_whole && ends
+}
+
 /// How many `<tag>` there are.
 pub(crate) fn count(xml: &[u8], tag: &str) -> u64 {
     memmem::find_iter(xml, format!("<{tag}>").as_bytes()).count() as u64
@@ -106,6 +124,29 @@ mod tests {
         assert_eq!(find(xml, "KeyCount"), Some("2"));
         assert_eq!(find(xml, "Owner"), None);
         assert_eq!(count(xml, "Key"), 1);
+    }
+
+    #[test]
+    fn an_element_ends_by_its_tag_and_not_where_it_was_cut_or_is_spoken_of() {
+        for xml in
+            ["<R></R>", "<R><K>R</K></R>\n", "<R/>", "<R xmlns=\"x\" />", "<s:R><s:K/></s:R >", "<s:R/>"]
+        {
+            assert!(closes(xml.as_bytes(), "R"), "{xml}");
+        }
+        for xml in [
+            "",
+            "R",
+            "<R>",
+            "<R><K>a</K>",
+            "<R></R",
+            "<R></",
+            "<Rs/>",
+            "<E><M>no R</M></E>",
+            "<E>R</E/>",
+            "</Q R>",
+        ] {
+            assert!(!closes(xml.as_bytes(), "R"), "{xml}");
+        }
     }
 
     #[test]

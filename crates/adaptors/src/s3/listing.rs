@@ -32,6 +32,13 @@ pub(crate) fn read(kind: Kind, body: &[u8], want_names: bool) -> Result<ListPage
         return Err(Error::new(ErrorKind::Protocol, format!("the listing holds no {root}"))
             .with_hint("check that the endpoint is the store's S3 port"));
     }
+    if !xml_scan::closes(body, root) {
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            format!("the listing breaks off: its {root} has no end"),
+        )
+        .with_hint("the store, or a proxy before it, sent a part of the page as if it were all of it"));
+    }
     // An owner's or a bucket's own `Name` stands outside of `Buckets`.
     let entries = match kind {
         Kind::Objects { .. } => body,
@@ -105,7 +112,8 @@ mod tests {
     #[test]
     fn a_page_that_is_none_is_a_protocol_error() {
         let endless = "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>";
-        for (version, body) in [(2, "<html/>"), (2, ""), (2, endless), (1, endless)] {
+        let cut = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a</Key></Contents><Contents><Ke";
+        for (version, body) in [(2, "<html/>"), (2, ""), (2, endless), (1, endless), (2, cut), (1, cut)] {
             let error = read(Kind::Objects { version }, body.as_bytes(), true).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Protocol, "{body}");
         }

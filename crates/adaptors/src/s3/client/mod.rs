@@ -95,26 +95,20 @@ impl S3Client {
         let class = self.config.storage_class.as_deref();
         let answer =
             send_body(&self.config, &mut self.main, call, class, body, options.chunked, marks).await?;
-        // Gateways that send their status early tell in the body that the write failed.
-        if answer.is_success() && !holds_error(self.main.connection().body()) {
-            return Ok(PutOutcome { bytes: body.len(), accepted_only: answer.status == 202 });
-        }
-        Err(self.main.late_failure(answer, name.container, name.object))
+        self.main.done(answer, name.container, name.object)?;
+        Ok(PutOutcome { bytes: body.len(), accepted_only: answer.status == 202 })
     }
 
     async fn remove(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<()> {
         check_name(name)?;
         let call = Call::new("DELETE", name.container, name.object);
         let answer = self.main.exchange(&call, Body::None, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
-        if answer.is_success() && !holds_error(self.main.connection().body()) {
-            return Ok(());
-        }
-        let error = self.main.late_failure(answer, name.container, name.object);
-        // S3 itself answers 204 for an object that is not there; others tell it by a 404.
-        if answer.status == 404 && matches!(error.code(), Some("NoSuchKey" | "NotFound")) {
-            Ok(())
-        } else {
-            Err(error)
+        match self.main.done(answer, name.container, name.object) {
+            // S3 itself answers 204 for an object that is not there; others tell it by a 404.
+            Err(error) if answer.status == 404 && matches!(error.code(), Some("NoSuchKey" | "NotFound")) => {
+                Ok(())
+            }
+            other => other,
         }
     }
 
@@ -165,7 +159,12 @@ impl S3Client {
         if answer.status != 200 {
             return Err(self.main.failure(answer, request.container, ""));
         }
-        let page = listing::read(kind, self.main.connection().body(), request.want_names)?;
+        let body = self.main.connection().body();
+        // A store that fails on the way through a page tells it where the page breaks off.
+        if holds_error(body) {
+            return Err(self.main.late_failure(answer, request.container, ""));
+        }
+        let page = listing::read(kind, body, request.want_names)?;
         self.token.clone_from(&page.next);
         Ok(page)
     }
@@ -179,8 +178,7 @@ impl S3Client {
             place.push_str("</LocationConstraint></CreateBucketConfiguration>");
         }
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
-        if !answer.is_success() || holds_error(self.main.connection().body()) {
-            let error = self.main.late_failure(answer, bucket, "");
+        if let Err(error) = self.main.done(answer, bucket, "") {
             let may_be_used = match error.code() {
                 Some("BucketAlreadyOwnedByYou") => true,
                 Some("BucketAlreadyExists") => self.config.bucket_exists_ok,
@@ -203,11 +201,7 @@ impl S3Client {
         }
         let call = Call::new("DELETE", bucket, "");
         let answer = self.main.exchange(&call, Body::None, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
-        let is_gone = answer.is_success() && !holds_error(self.main.connection().body());
-        if is_gone || answer.status == 404 {
-            return Ok(());
-        }
-        Err(self.main.late_failure(answer, bucket, ""))
+        if answer.status == 404 { Ok(()) } else { self.main.done(answer, bucket, "") }
     }
 
     /// Lists the account's buckets: the one signed question that needs no bucket. That the user may not list them shows
@@ -242,6 +236,13 @@ pub(super) fn holds_error(body: &[u8]) -> bool {
             .is_some_and(|error| xml_scan::find(error.as_bytes(), "Code").is_some())
 }
 
+/// A page for people: the login of a portal or a proxy, which answers everything with one. No store does.
+fn is_page(body: &[u8]) -> bool {
+    let text = body.trim_ascii_start();
+    let begins = |word: &[u8]| text.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    begins(b"<!doctype html") || begins(b"<html")
+}
+
 impl Config {
     /// `x-amz-content-sha256` of a request without a body.
     fn bodyless_payload(&self) -> &'static str {
@@ -250,6 +251,25 @@ impl Config {
 }
 
 impl Channel {
+    /// What the answer to a change comes to that gives nothing back. Gateways that send their status early tell in the body
+    /// that it failed.
+    ///
+    /// # Errors
+    /// Of the store, whatever its status; `Protocol` for a page that is no store's.
+    pub(super) fn done(&self, answer: Answer, bucket: &str, object: &str) -> Result<()> {
+        let body = self.connection().body();
+        if !answer.is_success() || holds_error(body) {
+            return Err(self.late_failure(answer, bucket, object));
+        }
+        if is_page(body) {
+            let message =
+                format!("status {} with a page for people: nothing says that it was done", answer.status);
+            return Err(Error::new(ErrorKind::Protocol, message)
+                .with_hint("check that the endpoint is the store's S3 port, and that no portal or proxy stands before it"));
+        }
+        Ok(())
+    }
+
     /// Exchanges a request with a small text for a body and keeps the answer.
     pub(crate) async fn exchange_text(
         &mut self,

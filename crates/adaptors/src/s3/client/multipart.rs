@@ -10,6 +10,7 @@ use crate::http::{Body, Take};
 use crate::parts::{Cut, Part, send_all};
 use crate::s3::channel::{Call, Channel};
 use crate::s3::checksum::Checksum;
+use crate::s3::client::server_side::holds;
 use crate::s3::client::{S3Client, send_body};
 use crate::s3::config::Config;
 
@@ -65,9 +66,7 @@ impl S3Client {
             ..Call::new("POST", name.container, name.object)
         };
         let answer = self.main.exchange_text(call, "", marks).await?;
-        if !answer.is_success() {
-            return Err(self.main.failure(answer, name.container, name.object));
-        }
+        self.main.done(answer, name.container, name.object)?;
         let id = xml_scan::find(self.main.connection().body(), "UploadId")
             .map(xml_scan::unescape)
             .unwrap_or_default();
@@ -110,13 +109,12 @@ impl S3Client {
         let query = [("uploadId", Some(upload.id.as_str()))];
         let call = Call { query: &query, ..Call::new("POST", &upload.bucket, &upload.object) };
         let answer = self.main.exchange_text(call, &text, marks).await?;
-        // The status may be sent before the parts are joined; then only the body tells that it failed.
+        // The status may be sent before the parts are joined, and blanks until they are: only the body tells what came of it.
         let body = self.main.connection().body();
         if answer.is_success() && xml_scan::find(body, "Code").is_none() {
-            return Ok(());
+            return holds(body, "CompleteMultipartUploadResult", "the completion of an upload");
         }
-        let answer = if answer.is_success() { crate::http::Answer { status: 500, ..answer } } else { answer };
-        Err(self.main.failure(answer, &upload.bucket, &upload.object))
+        Err(self.main.late_failure(answer, &upload.bucket, &upload.object))
     }
 
     async fn give_up(&mut self, upload: &Upload, marks: &mut Marks) -> Result<()> {
@@ -167,4 +165,58 @@ async fn send_part(
     }
     line.push_str("</Part>");
     Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cosmark_adaptor_api::{BytesSource, Session, Settings};
+
+    use super::*;
+    use crate::s3::DEF;
+    use crate::scripted::{Script, serve_with};
+
+    /// Writes two parts to a store that answers the completion so.
+    async fn completed(script: Script) -> (Result<PutOutcome>, String) {
+        let server = serve_with(move |request| match request.split(' ').next() {
+            Some("PUT") => Script::status("200 OK", "ETag: \"tag\"\r\n", ""),
+            Some("DELETE") => Script::status("204 Gone", "", ""),
+            _ if request.contains("?uploads") => {
+                Script::status("200 OK", "", "<R><UploadId>1</UploadId></R>")
+            }
+            _ => script.clone(),
+        });
+        let url = server.url("");
+        let entries = [("endpoint", url.as_str()), ("accesskey", "AKID"), ("secretkey", "hunter2")];
+        let mut client = (DEF.open)(&Settings::parse(DEF.keys, entries).0)
+            .unwrap()
+            .client(&Arc::<Session>::default())
+            .unwrap();
+        let name = ObjectName { container: "b-1", object: "o" };
+        let plan = MultipartPlan { part_size_bytes: 10, concurrency: 1 };
+        let result = client.put_multipart(name, &BytesSource(&[b'x'; 20]), plan, &mut Marks::default()).await;
+        (result, server.requests().pop().unwrap())
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_upload_is_completed_only_where_the_answer_says_so() {
+        let ok = |body: &str| Script::status("200 OK", "", body);
+        let whole = "<?xml version=\"1.0\"?>\n  <CompleteMultipartUploadResult xmlns=\"x\"><ETag>e</ETag></CompleteMultipartUploadResult>";
+        assert_eq!(completed(ok(whole)).await.0.unwrap().bytes, 20);
+        let broken_off =
+            Script::answer("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n     ");
+        for (script, kind) in [
+            (ok(""), ErrorKind::Protocol),
+            (broken_off, ErrorKind::Protocol),
+            (ok("<html><body>log in</body></html>"), ErrorKind::Protocol),
+            (ok("<CompleteMultipartUploadResult><ETag>e</ET"), ErrorKind::Protocol),
+            (ok("<Error><Message>no</Message></Error>"), ErrorKind::Protocol),
+            (ok("  <Error><Code>InternalError</Code></Error>"), ErrorKind::Status(500)),
+        ] {
+            let (result, last) = completed(script).await;
+            assert_eq!(result.unwrap_err().kind(), kind);
+            assert!(last.starts_with("DELETE "), "it is given up: {last}");
+        }
+    }
 }

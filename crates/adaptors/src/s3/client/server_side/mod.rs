@@ -120,10 +120,7 @@ impl S3Client {
             ..Call::new("PUT", name.container, name.object)
         };
         let answer = self.main.exchange_text(call, &text, marks).await?;
-        if answer.is_success() && !holds_error(self.main.connection().body()) {
-            return Ok(());
-        }
-        Err(self.main.late_failure(answer, name.container, name.object))
+        self.main.done(answer, name.container, name.object)
     }
 
     /// 202 = the store will make it readable; 200 = it is.
@@ -141,21 +138,20 @@ impl S3Client {
             ..Call::new("POST", name.container, name.object)
         };
         let answer = self.main.exchange_text(call, &text, marks).await?;
-        if answer.is_success() && !holds_error(self.main.connection().body()) {
-            return Ok(());
-        }
-        Err(self.main.late_failure(answer, name.container, name.object))
+        self.main.done(answer, name.container, name.object)
     }
 }
 
 /// # Errors
-/// `Protocol` where a success does not say that anything was done: an empty answer, somebody else's page.
-fn holds(body: &[u8], root: &str, what: &str) -> Result<()> {
-    if memchr::memmem::find(body, root.as_bytes()).is_some() {
+/// `Protocol` where a success does not say that anything was done: an empty answer, somebody else's page, half a report.
+pub(super) fn holds(body: &[u8], root: &str, what: &str) -> Result<()> {
+    if xml_scan::closes(body, root) {
         return Ok(());
     }
-    let message =
-        format!("the answer to {what} holds no {root}: nothing says that it was done ({} bytes)", body.len());
+    let message = format!(
+        "the answer to {what} holds no whole {root}: nothing says that it was done ({} bytes)",
+        body.len()
+    );
     Err(Error::new(ErrorKind::Protocol, message).with_hint("check that the endpoint is the store's S3 port"))
 }
 

@@ -44,7 +44,7 @@ impl S3Client {
             ..Call::new("PUT", bucket, "")
         };
         let answer = self.main.exchange_text(call, &text, marks).await?;
-        if answer.is_success() { Ok(()) } else { Err(self.main.failure(answer, bucket, "")) }
+        self.main.done(answer, bucket, "")
     }
 
     /// Deletes what lies behind the names that are still there or were deleted. First the old versions, then the marks of
@@ -103,8 +103,8 @@ impl S3Client {
 }
 
 fn read(body: &[u8]) -> Result<Page> {
-    if memchr::memmem::find(body, b"ListVersionsResult").is_none() {
-        return Err(not_a_listing("it holds no ListVersionsResult"));
+    if !xml_scan::closes(body, "ListVersionsResult") {
+        return Err(not_a_listing("it holds no whole ListVersionsResult"));
     }
     let of_tag = |tag: &'static str| {
         xml_scan::texts(body, tag).map(move |text| {
