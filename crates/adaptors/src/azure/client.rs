@@ -13,7 +13,7 @@ use super::errors::{failure, is_credential_problem};
 use super::sign::{Access, Signable};
 use crate::forward::forward;
 use crate::http::date::{http as http_date, unix_seconds};
-use crate::http::request::{Link, checked_name, push_range_value};
+use crate::http::request::{Link, checked_name, one_line, push_range_value};
 use crate::http::signed_headers::Lines;
 use crate::http::xml_scan;
 use crate::http::{Answer, Body, Take, header, header_number, push_decimal, push_escaped};
@@ -324,8 +324,19 @@ impl AzureClient {
         if !answer.is_success() {
             return Err(self.main.failure(&call, answer.status));
         }
-        let status = self.main.link.connection.header("x-ms-copy-status").unwrap_or_default();
-        Ok(PutOutcome { bytes: 0, accepted_only: status.eq_ignore_ascii_case("pending") })
+        let told = self.main.link.connection.header("x-ms-copy-status").unwrap_or_default();
+        let is_pending = told.eq_ignore_ascii_case("pending");
+        let is_done =
+            told.eq_ignore_ascii_case("success") || told.is_empty() && matches!(answer.status, 201 | 202);
+        if is_pending || is_done {
+            return Ok(PutOutcome { bytes: 0, accepted_only: is_pending });
+        }
+        let told = if told.is_empty() { "nothing".to_owned() } else { format!("`{}`", one_line(told)) };
+        let message =
+            format!("the answer to a copy says {told} of it: it was not done (status {})", answer.status);
+        Err(Error::new(ErrorKind::Protocol, message).with_hint(
+            "look for the blob's x-ms-copy-status-description; is the endpoint the account's blob service?",
+        ))
     }
 
     async fn describe(
@@ -463,6 +474,13 @@ pub(super) fn read_page(body: &[u8], tag: &str, want_names: bool) -> Result<List
     if memchr::memmem::find(body, b"EnumerationResults").is_none() {
         return Err(Error::new(ErrorKind::Protocol, "the listing holds no EnumerationResults")
             .with_hint("check that the endpoint is the account's blob service"));
+    }
+    if !xml_scan::closes(body, "EnumerationResults") {
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            "the listing breaks off: its EnumerationResults has no end",
+        )
+        .with_hint("the service, or a proxy before it, sent a part of the page as if it were all of it"));
     }
     let mut names_found = if want_names { names(body, tag) } else { Vec::new() };
     // What a delimiter folds into one.

@@ -70,7 +70,32 @@ fn pages_are_read_with_and_without_names() {
     let last = b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>";
     let page = read_page(last, "Blob", true).unwrap();
     assert_eq!((page.count, page.next), (0, None));
-    assert_eq!(read_page(b"<html/>", "Blob", false).unwrap_err().kind(), ErrorKind::Protocol);
+    for none in [b"<html/>".as_slice(), &body[..150], &last[..last.len() - 3]] {
+        assert_eq!(read_page(none, "Blob", false).unwrap_err().kind(), ErrorKind::Protocol);
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_copy_is_done_or_under_way_only_where_the_answer_says_so() {
+    let cases = [
+        ("202 Accepted", "x-ms-copy-status: success\r\n", Ok(false)),
+        ("202 Accepted", "x-ms-copy-status: pending\r\n", Ok(true)),
+        ("202 Accepted", "", Ok(false)),
+        ("202 Accepted", "x-ms-copy-status: failed\r\n", Err(ErrorKind::Protocol)),
+        ("202 Accepted", "x-ms-copy-status: aborted\r\n", Err(ErrorKind::Protocol)),
+        ("200 OK", "", Err(ErrorKind::Protocol)),
+        ("404 Not Found", "", Err(ErrorKind::Status(404))),
+    ];
+    for (status, lines, expected) in cases {
+        let server = serve(vec![Script::status(status, lines, "<html/>")]);
+        let to = ObjectName { container: "c", object: "copy" };
+        let result = client(&server, &[]).copy(NAME, to, &mut Marks::default()).await;
+        assert_eq!(
+            result.map(|done| done.accepted_only).map_err(|error| error.kind()),
+            expected,
+            "{status} {lines}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "current_thread")]

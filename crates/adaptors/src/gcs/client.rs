@@ -8,6 +8,7 @@ use cosmark_adaptor_api::{
     MultipartPlan, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Secret, Session,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::Options;
@@ -165,8 +166,9 @@ impl GcsClient {
             header_number(lines, "Content-Length", body.len());
             Body::Sized(body)
         };
-        let answer = self.link.send("POST", content, Take::Discard, marks).await?;
+        let answer = self.link.send("POST", content, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
         if answer.is_success() {
+            check_kept(self.link.connection.body(), body.len())?;
             return Ok(PutOutcome { bytes: body.len(), accepted_only: false });
         }
         Err(self.failure("upload", &shown(name), answer.status))
@@ -231,10 +233,11 @@ impl GcsClient {
             header_number(&mut self.link.lines, "Content-Length", part.len);
             let range = format!("bytes {first}-{}/{total}", end - 1);
             header(&mut self.link.lines, "Content-Range", &range);
-            let answer = self.link.send("PUT", Body::Sized(&part), Take::Discard, marks).await?;
+            let take = Take::Keep { limit: ANSWER_LIMIT };
+            let answer = self.link.send("PUT", Body::Sized(&part), take, marks).await?;
             let kept = self.link.connection.header("range").map_or(0, bytes_of_range);
             match answer.status {
-                200 | 201 if end == total => {}
+                200 | 201 if end == total => check_kept(self.link.connection.body(), total)?,
                 308 if end < total && kept == end => {}
                 308 => {
                     return Err(Error::new(
@@ -488,6 +491,27 @@ fn read_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     })
 }
 
+/// Whether the answer to an upload is one, and has all of its bytes where it tells how many there are.
+///
+/// # Errors
+/// `Protocol`.
+pub(super) fn check_kept(body: &[u8], sent: u64) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Kept {
+        #[serde(default)]
+        size: serde_json::Value,
+    }
+    let Kept { size } = read_json(body)?;
+    // A number in a text, as the API writes it, or a plain number.
+    match size.as_str().and_then(|text| text.parse().ok()).or_else(|| size.as_u64()) {
+        Some(kept) if kept != sent => {
+            let message = format!("the store says that it has {kept} of the {sent} bytes that were written");
+            Err(Error::new(ErrorKind::Protocol, message).with_hint("look at proxies and at the store's log"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads the answer of `objects.list` or `buckets.list`.
 pub(super) fn read_page(body: &[u8], want_names: bool) -> Result<ListPage> {
     #[derive(Deserialize)]
@@ -504,8 +528,14 @@ pub(super) fn read_page(body: &[u8], want_names: bool) -> Result<ListPage> {
         prefixes: Vec<String>,
         #[serde(default, rename = "nextPageToken")]
         next: String,
+        /// What stands in place of a page where there is none.
+        error: Option<IgnoredAny>,
     }
     let page: Page<'_> = read_json(body)?;
+    if page.error.is_some() {
+        return Err(Error::new(ErrorKind::Protocol, "the listing is an error under a status of success")
+            .with_hint("look at the store's log, or at a proxy before it"));
+    }
     let count = (page.items.len() + page.prefixes.len()) as u64;
     let names = if want_names {
         page.items.into_iter().map(|item| item.name.into_owned()).chain(page.prefixes).collect()

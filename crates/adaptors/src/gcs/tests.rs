@@ -58,7 +58,25 @@ fn pages_are_read_with_and_without_names() {
     assert_eq!(page.names, ["a\"b", "c"]);
     let page = read_page(b"{}", true).unwrap();
     assert_eq!((page.count, page.next), (0, None));
-    assert_eq!(read_page(b"<html>", false).unwrap_err().kind(), ErrorKind::Protocol);
+    for none in [b"<html>".as_slice(), br#"{"error":{"code":500,"message":"no"}}"#] {
+        assert_eq!(read_page(none, false).unwrap_err().kind(), ErrorKind::Protocol);
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_upload_is_done_only_where_the_answer_is_one_and_has_all_bytes() {
+    for (answer, expected) in [
+        (r#"{"size":"3"}"#, None),
+        ("{}", None),
+        (r#"{"size":"0"}"#, Some(ErrorKind::Protocol)),
+        ("", Some(ErrorKind::Protocol)),
+        ("<html>log in</html>", Some(ErrorKind::Protocol)),
+    ] {
+        let server = serve(vec![Script::status("200 OK", "", answer)]);
+        let mut client = client(&server, &[]);
+        let put = client.put(NAME, &BytesSource(b"abc"), PutOptions::default(), &mut Marks::default()).await;
+        assert_eq!(put.err().map(|error| error.kind()), expected, "{answer}");
+    }
 }
 
 #[tokio::test(flavor = "current_thread")]
