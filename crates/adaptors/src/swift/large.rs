@@ -18,7 +18,7 @@ use super::{SwiftClient, errors, put_container};
 use crate::http::{Body, Take, header, header_number, push_escaped};
 use crate::parts::{Cut, Part, send_all};
 use crate::swift::request::Link;
-use crate::swift::server_side::BulkReport;
+use crate::swift::server_side::{BulkReport, no_report};
 
 /// More parts than any cluster lets a manifest have (Swift's default is 1000).
 const MAX_PARTS: u64 = 100_000;
@@ -236,18 +236,22 @@ pub(super) async fn delete_with_segments(
     if !answer.is_success() {
         return Err(errors::object(link, "DELETE", name, answer.status));
     }
+    let body = link.connection.body();
     // A server without static large objects just deleted it (204, no report).
-    let Ok(report) = serde_json::from_slice::<BulkReport>(link.connection.body()) else { return Ok(true) };
+    if body.is_empty() {
+        return Ok(true);
+    }
+    let report: BulkReport = serde_json::from_slice(body).map_err(|_| no_report())?;
     if report.errors.iter().any(|(_, reason)| reason.contains("Not an SLO")) {
         return Ok(false);
     }
     match report.status() {
-        200..300 if report.deleted > 0 => Ok(true),
-        200..300 | 404 if report.not_found > 0 => {
+        200..300 if report.deleted.is_some_and(|count| count > 0) => Ok(true),
+        200..300 | 404 if report.not_found.is_some_and(|count| count > 0) => {
             marks.status = 404;
             Err(errors::object(link, "DELETE", name, 404))
         }
-        200..300 => Ok(true),
+        200..300 => report.covers(1).map(|()| true),
         status => {
             marks.status = status;
             Err(report.failure(&format!("DELETE {}/{} with its segments", name.container, name.object)))

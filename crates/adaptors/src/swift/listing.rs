@@ -2,6 +2,7 @@
 
 use cosmark_adaptor_api::{BodySink, Error, ErrorKind, ListPage, ListRequest, Result};
 
+use crate::http::request::one_line;
 use crate::http::{push_decimal, push_query_escaped};
 
 /// A longer line is no name: Swift's limit is 1024 bytes, RGW's likewise.
@@ -51,6 +52,21 @@ pub(super) fn ended(page: ListPage, request: &ListRequest<'_>) -> ListPage {
         return ListPage { next: None, ..page };
     }
     page
+}
+
+/// Names come as lines of plain text, which is what is had where nothing else is asked for.
+///
+/// # Errors
+/// `Protocol` for a page for people, or a form whose lines are no names.
+pub(super) fn check_kind(content_type: Option<&str>, body_bytes: u64) -> Result<()> {
+    let kind = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    let is_other = ["html", "json", "xml"].iter().any(|other| kind.to_ascii_lowercase().ends_with(other));
+    if body_bytes == 0 || !is_other {
+        return Ok(());
+    }
+    let kind = one_line(kind);
+    Err(Error::new(ErrorKind::Protocol, format!("the answer is no list of names: it comes as {kind}"))
+        .with_hint("is the storage URL an account's, and what stands before it no portal or cache?"))
 }
 
 /// Counts the lines and keeps the last one; keeps all where the names are wanted.
@@ -165,6 +181,17 @@ mod tests {
                 && !next(0, None, true)
         );
         assert!(next(90, Some(90), true) && !next(90, Some(100), true));
+    }
+
+    #[test]
+    fn a_page_for_people_is_no_list_of_names() {
+        for kind in [None, Some("text/plain; charset=utf-8"), Some("application/octet-stream"), Some("")] {
+            assert!(check_kind(kind, 9).is_ok(), "{kind:?}");
+        }
+        for kind in ["text/html; charset=UTF-8", "Application/JSON", "text/xml", "application/problem+json"] {
+            assert_eq!(check_kind(Some(kind), 9).unwrap_err().kind(), ErrorKind::Protocol, "{kind}");
+            assert!(check_kind(Some(kind), 0).is_ok(), "an empty container's answer may be called anything");
+        }
     }
 
     #[test]

@@ -315,6 +315,7 @@ impl SwiftClient {
         let answer = link.send(Body::None, Take::Sink(&mut names), marks).await?;
         match answer.status {
             200 | 204 => {
+                listing::check_kind(link.connection.header("content-type"), answer.body_bytes)?;
                 let page = names.finish(request.page_size, answer.body_bytes)?;
                 Ok(listing::ended(page, &request))
             }

@@ -5,6 +5,7 @@ use cosmark_adaptor_api::{BytesSource, Error, ErrorKind, Marks, ObjectName, PutO
 use serde::Deserialize;
 
 use super::{SwiftClient, errors, request};
+use crate::http::request::one_line;
 use crate::http::{Body, Take, header, header_number, push_escaped};
 
 /// Most bytes of a report that are kept.
@@ -18,15 +19,33 @@ pub(super) struct BulkReport {
     #[serde(default, rename = "Errors")]
     pub(super) errors: Vec<(String, String)>,
     #[serde(default, rename = "Number Not Found")]
-    pub(super) not_found: u64,
+    pub(super) not_found: Option<u64>,
     #[serde(default, rename = "Number Deleted")]
-    pub(super) deleted: u64,
+    pub(super) deleted: Option<u64>,
 }
 
 impl BulkReport {
-    /// The status that counts.
+    /// The status that counts: one that there is, and no success beside failures.
     pub(super) fn status(&self) -> u16 {
-        self.status.split(' ').next().and_then(|code| code.parse().ok()).unwrap_or(500)
+        let told = self.status.split(' ').next().and_then(|code| code.parse().ok());
+        let is_possible = |status: &u16| (200..600).contains(status);
+        let is_true = |status: &u16| *status >= 300 || self.errors.is_empty();
+        told.filter(is_possible).filter(is_true).unwrap_or(500)
+    }
+
+    /// # Errors
+    /// `Protocol` where it tells of fewer objects than it was asked to delete. One that gives no numbers says nothing of it.
+    pub(super) fn covers(&self, asked: usize) -> Result<()> {
+        let told = match (self.deleted, self.not_found) {
+            (None, None) => return Ok(()),
+            (deleted, not_found) => deleted.unwrap_or(0).saturating_add(not_found.unwrap_or(0)),
+        };
+        if told >= asked as u64 {
+            return Ok(());
+        }
+        let message =
+            format!("the report of a delete tells of {told} objects where {asked} were to be deleted");
+        Err(Error::new(ErrorKind::Protocol, message).with_hint("look for these objects in the proxy's log"))
     }
 
     /// The failure that the report tells of.
@@ -34,7 +53,7 @@ impl BulkReport {
         let detail = self
             .errors
             .first()
-            .map(|(path, reason)| format!(", first: {path}: {reason}"))
+            .map(|(path, reason)| format!(", first: {}: {}", one_line(path), one_line(reason)))
             .unwrap_or_default();
         let message = format!("{what}: {} failed{detail}", self.errors.len());
         Error::new(ErrorKind::Status(self.status()), message)
@@ -94,13 +113,9 @@ impl SwiftClient {
         if !answer.is_success() {
             return Err(errors::container(link, "POST (bulk delete)", container, answer.status));
         }
-        let report: BulkReport = serde_json::from_slice(link.connection.body()).map_err(|_| {
-            Error::new(ErrorKind::Protocol, "the answer to a bulk delete is no report").with_hint(
-                "the proxy needs the `bulk` middleware; Ceph's gateway has it under rgw_enable_apis=swift",
-            )
-        })?;
+        let report: BulkReport = serde_json::from_slice(link.connection.body()).map_err(|_| no_report())?;
         match report.status() {
-            200..300 if report.errors.is_empty() => Ok(()),
+            200..300 => report.covers(objects.len()),
             // Nothing of it was there, which is what was asked for.
             404 if report.errors.is_empty() => Ok(()),
             status => {
@@ -125,6 +140,12 @@ impl SwiftClient {
         let answer = link.ask(marks).await?;
         if answer.is_success() { Ok(()) } else { Err(errors::object(link, "POST", name, answer.status)) }
     }
+}
+
+/// A success that does not say what was deleted.
+pub(super) fn no_report() -> Error {
+    Error::new(ErrorKind::Protocol, "the answer to a bulk delete is no report")
+        .with_hint("the proxy needs the `bulk` middleware; Ceph's gateway has it under rgw_enable_apis=swift")
 }
 
 fn push_path(out: &mut Vec<u8>, container: &str, object: &str) {

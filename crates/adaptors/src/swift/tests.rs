@@ -326,8 +326,17 @@ async fn deleting_with_segments_understands_swifts_report() {
     };
     let no_slo = r#"["/v1/AUTH_test/my%20c/x","Not an SLO manifest"]"#;
     let failed = r#"["/c/1","409 Conflict"]"#;
+    let page = || Script::status("200 OK", "", "<html>log in</html>");
+    for script in [page(), report("200 OK", 0, 0, "")] {
+        let server = scripted::serve(vec![script]);
+        let deleted =
+            client(&server, &[("delete_segments", "true")]).delete(NAME, &mut Marks::default()).await;
+        assert_eq!(deleted.unwrap_err().kind(), ErrorKind::Protocol);
+    }
     let cases: Vec<(Vec<Script>, Option<u16>)> = vec![
         (vec![report("200 OK", 4, 0, "")], None),
+        (vec![report("200 OK", 0, 0, failed)], Some(500)),
+        (vec![report("7 Odd", 4, 0, "")], Some(500)),
         (vec![report("400 Bad Request", 0, 0, no_slo), ok("204 No Content")], None),
         (vec![report("404 Not Found", 0, 1, "")], Some(404)),
         (vec![report("400 Bad Request", 1, 0, failed)], Some(400)),
@@ -353,12 +362,15 @@ async fn copies_bulk_deletes_and_metadata_are_asked_as_swift_wants_them() {
     let report = |status: &str, errors: &str| {
         Script::status("200 OK", "", &format!(r#"{{"Response Status":"{status}","Errors":[{errors}]}}"#))
     };
+    let fewer = r#"{"Response Status":"200 OK","Number Deleted":1,"Number Not Found":0,"Errors":[]}"#;
     let server = scripted::serve(vec![
         ok("201 Created"),
         report("200 OK", ""),
         report("404 Not Found", ""),
         report("400 Bad Request", r#"["/c/1","409 Conflict"]"#),
         Script::status("200 OK", "", "no report"),
+        Script::status("200 OK", "", fewer),
+        report("200 OK", r#"["/c/1","409 Conflict"]"#),
         ok("202 Accepted"),
     ]);
     let mut client = client(&server, &[]);
@@ -367,10 +379,11 @@ async fn copies_bulk_deletes_and_metadata_are_asked_as_swift_wants_them() {
     client.copy(NAME, to, &mut marks).await.unwrap();
     let objects = vec!["a/1".to_owned(), "b c".to_owned()];
     let mut bulk = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..6 {
         bulk.push(client.delete_many("c", &objects, &mut marks).await.err().map(|error| error.kind()));
     }
-    assert_eq!(bulk, [None, None, Some(ErrorKind::Status(400)), Some(ErrorKind::Protocol)]);
+    let (refused, none) = (Some(ErrorKind::Status(400)), Some(ErrorKind::Protocol));
+    assert_eq!(bulk, [None, None, refused, none, none, Some(ErrorKind::Status(500))]);
     assert_eq!(marks.body_bytes, 0, "a list of names is no object data");
     client.set_metadata(NAME, "colour", "red", &mut marks).await.unwrap();
     let requests = server.requests();
@@ -379,8 +392,8 @@ async fn copies_bulk_deletes_and_metadata_are_asked_as_swift_wants_them() {
     assert!(requests[1].starts_with("POST /v1/AUTH_test?bulk-delete "), "{}", requests[1]);
     assert!(requests[1].ends_with("/c/a%2F1\n/c/b%20c\n"), "{}", requests[1]);
     assert!(
-        requests[5].starts_with("POST /v1/AUTH_test/my%20c/")
-            && requests[5].contains("X-Object-Meta-colour: red")
+        requests[7].starts_with("POST /v1/AUTH_test/my%20c/")
+            && requests[7].contains("X-Object-Meta-colour: red")
     );
 }
 
