@@ -69,7 +69,9 @@ impl LoginUrl {
         let text = &self.text;
         let (message, hint) = match status {
             300..=399 => {
+                // What stands behind `?` may be a ticket or a signature.
                 let target = connection.header("location").unwrap_or("nowhere");
+                let target = target.split('?').next().unwrap_or_default();
                 (
                     format!("{text} redirects to {target}"),
                     "give that URL, if it is the auth service".to_owned(),

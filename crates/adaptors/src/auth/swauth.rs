@@ -152,7 +152,7 @@ mod tests {
             ("405 Method Not Allowed", "", ErrorKind::Status(405), "probably not an auth URL"),
             (
                 "302 Found",
-                "Location: http://else/where\r\n",
+                "Location: http://else/where?ticket=hunter2\r\n",
                 ErrorKind::Status(302),
                 "redirects to http://else/where",
             ),

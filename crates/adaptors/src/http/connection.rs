@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, recv};
 
 use super::decode::{Decoder, Event};
 use super::dial::{Dialled, Transport, dial};
+use super::echo;
 use super::endpoint::WireTime;
 use super::receive::{Receiver, poll_bytes};
 use super::send::{Frames, Outgoing, SendFailure};
@@ -112,7 +113,7 @@ impl Connection {
         }
         marks.requests += 1;
         marks.endpoint = self.number;
-        let has_body = !request.is_head;
+        let (has_body, head) = (!request.is_head, request.head);
         let is_stamped = self.stamp(marks);
         let result = self.send_and_receive(request, take, marks).await.and_then(|reusable| {
             if has_body {
@@ -133,6 +134,9 @@ impl Connection {
                 self.close();
                 return Err(error);
             }
+        }
+        if !(200..300).contains(&self.decoder.status) && !self.kept.is_empty() {
+            echo::hide(&mut self.kept, head);
         }
         Ok(Answer {
             status: self.decoder.status,
@@ -159,7 +163,7 @@ impl Connection {
     }
 
     /// The body of the last answer that was kept: all of it for [`Take::Keep`] and success, the first
-    /// [`super::ERROR_BODY_LIMIT`] bytes where the status was not 2xx; else empty.
+    /// [`super::ERROR_BODY_LIMIT`] bytes where the status was not 2xx, without the request's credentials; else empty.
     #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.kept

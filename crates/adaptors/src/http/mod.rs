@@ -26,6 +26,7 @@ mod connection;
 pub(crate) mod date;
 mod decode;
 mod dial;
+mod echo;
 mod endpoint;
 mod escape;
 mod facts;

@@ -317,6 +317,18 @@ async fn parts_are_deleted_again_when_one_of_them_or_the_manifest_fails() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn a_token_that_the_server_repeats_is_in_no_error() {
+    for page in ["<html><h1>No</h1><p>AUTH_tk1 is over</p></html>", "AUTH_tk1", r#"{"Code":"AUTH_tk1"}"#] {
+        let server = scripted::serve(vec![Script::status("401 Unauthorized", "", page)]);
+        let error = client(&server, &[]).delete(NAME, &mut Marks::default()).await.unwrap_err();
+        assert!(
+            server.requests()[0].contains("AUTH_tk1") && !format!("{error:?}").contains("AUTH_tk1"),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn deleting_with_segments_understands_swifts_report() {
     let report = |status: &str, deleted: u32, missing: u32, errors: &str| {
         let body = format!(
