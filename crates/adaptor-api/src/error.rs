@@ -121,6 +121,19 @@ pub fn plain(text: String) -> String {
     text.chars().map(shown).collect()
 }
 
+/// Longest sentence or remedy, in bytes: a store that answers with a name or a reason of megabytes would have them in every
+/// example of its errors.
+const MOST_BYTES: usize = 4096;
+
+/// A text as it may stand in an error: [`plain`], and no longer than a long sentence.
+fn sentence(mut text: String) -> String {
+    if text.len() > MOST_BYTES {
+        text.truncate(text.floor_char_boundary(MOST_BYTES));
+        text.push_str("..");
+    }
+    plain(text)
+}
+
 /// A failed operation or login. Small on purpose (one pointer): it travels in every result of the hot path.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
@@ -138,7 +151,7 @@ impl Error {
     /// `message`: one sentence without a full stop, no secrets.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let message = plain(message.into());
+        let message = sentence(message.into());
         Self(Box::new(Inner { kind, code: None, message, hint: None, partial_bytes: 0 }))
     }
 
@@ -157,7 +170,7 @@ impl Error {
     /// What to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(plain(hint.into()));
+        self.0.hint = Some(sentence(hint.into()));
         self
     }
 
@@ -241,6 +254,24 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_store_says_at_great_length_is_cut() {
+        for said in ["k".repeat(1_000_000), "\u{4e2d}".repeat(1_000_000)] {
+            let error = Error::new(ErrorKind::Status(403), said.as_str())
+                .with_hint(said.as_str())
+                .with_code(said.as_str());
+            for text in [error.message(), error.hint().unwrap(), error.code().unwrap()] {
+                assert!(
+                    text.len() <= MOST_BYTES + 2 && said.starts_with(text.trim_end_matches('.')),
+                    "{}",
+                    text.len()
+                );
+            }
+        }
+        let whole = "w".repeat(MOST_BYTES);
+        assert_eq!(Error::new(ErrorKind::Protocol, whole.as_str()).message(), whole);
+    }
 
     #[test]
     fn what_a_store_says_cannot_drive_a_terminal_or_end_a_line() {
