@@ -53,6 +53,13 @@ pub(crate) fn closes(xml: &[u8], tag: &str) -> bool {
     is_name && is_whole && ends
 }
 
+/// A page for people: what a portal or a proxy answers, and no store that speaks XML to programs.
+pub(crate) fn is_page(body: &[u8]) -> bool {
+    let text = body.trim_ascii_start();
+    let begins = |word: &[u8]| text.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    begins(b"<!doctype html") || begins(b"<html")
+}
+
 /// How many `<tag>` there are.
 pub(crate) fn count(xml: &[u8], tag: &str) -> u64 {
     memmem::find_iter(xml, format!("<{tag}>").as_bytes()).count() as u64

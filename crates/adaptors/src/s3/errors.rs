@@ -21,7 +21,10 @@ pub(crate) struct About<'a> {
 pub(crate) fn failure(status: u16, body: &[u8], about: About<'_>) -> Error {
     let code = xml_scan::find(body, "Code").map(xml_scan::unescape);
     let message = xml_scan::find(body, "Message").map(|text| xml_scan::unescape(text.trim()));
+    let is_page = xml_scan::is_page(body);
     let code = code.as_deref().unwrap_or(match status {
+        // A proxy's page says nothing of what is in the store.
+        _ if is_page => "",
         // HEAD answers have no body to tell it.
         404 if !about.object.is_empty() => "NoSuchKey",
         404 if !about.bucket.is_empty() => "NoSuchBucket",
@@ -124,7 +127,7 @@ fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String
                     }
                     None => "set the endpoint to where the answer points".to_owned(),
                 }),
-                (401 | 403, _) if code.is_empty() => {
+                (401 | 403 | 404, _) if code.is_empty() => {
                     Some("the answer is no S3 error: is the endpoint the store itself?".to_owned())
                 }
                 _ => None,
@@ -215,6 +218,7 @@ mod tests {
             ),
             (503, "<html>busy</html>", "", "503: the store is overloaded or down", None),
             (403, "nginx says no", "", "403: the store refuses the request", Some("no S3 error")),
+            (404, "<html>\n<h1>404 Not Found</h1>nginx</html>", "o", "404: not found", Some("no S3 error")),
             (418, "", "", "418: unexpected status", None),
         ];
         for (status, body, object, message, remedy) in cases {

@@ -201,7 +201,10 @@ impl S3Client {
         }
         let call = Call::new("DELETE", bucket, "");
         let answer = self.main.exchange(&call, Body::None, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
-        if answer.status == 404 { Ok(()) } else { self.main.done(answer, bucket, "") }
+        match self.main.done(answer, bucket, "") {
+            Err(error) if answer.status == 404 && error.code().is_some() => Ok(()),
+            other => other,
+        }
     }
 
     /// Lists the account's buckets: the one signed question that needs no bucket. That the user may not list them shows
@@ -236,13 +239,6 @@ pub(super) fn holds_error(body: &[u8]) -> bool {
             .is_some_and(|error| xml_scan::find(error.as_bytes(), "Code").is_some())
 }
 
-/// A page for people: the login of a portal or a proxy, which answers everything with one. No store does.
-fn is_page(body: &[u8]) -> bool {
-    let text = body.trim_ascii_start();
-    let begins = |word: &[u8]| text.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
-    begins(b"<!doctype html") || begins(b"<html")
-}
-
 impl Config {
     /// `x-amz-content-sha256` of a request without a body.
     fn bodyless_payload(&self) -> &'static str {
@@ -261,7 +257,7 @@ impl Channel {
         if !answer.is_success() || holds_error(body) {
             return Err(self.late_failure(answer, bucket, object));
         }
-        if is_page(body) {
+        if xml_scan::is_page(body) {
             let message =
                 format!("status {} with a page for people: nothing says that it was done", answer.status);
             return Err(Error::new(ErrorKind::Protocol, message)

@@ -101,3 +101,18 @@ async fn a_restore_is_taken_or_refused() {
         assert_eq!(error.code(), Some(code), "{error}");
     }
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_proxys_page_says_of_nothing_that_it_is_gone() {
+    let page = || Script::status("404 Not Found", "", "<!DOCTYPE html>\n<h1>no such host here</h1>");
+    let gone = || Script::status("404 Not Found", "", "");
+    let server = serve(vec![page(), page(), gone(), gone()]);
+    let mut client = client(&server);
+    let mut marks = Marks::default();
+    for error in [client.delete(FROM, &mut marks).await, client.delete_container("b-1", &mut marks).await] {
+        let error = error.unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Status(404), None), "{error}");
+    }
+    client.delete(FROM, &mut marks).await.unwrap();
+    client.delete_container("b-1", &mut marks).await.unwrap();
+}
