@@ -2,7 +2,7 @@
 //! goes, and a copy by a method of its own. Source: OpenStack Object Storage API v1 reference.
 
 use super::conditional::{DATED, on_dates};
-use super::integrity::head_is_the_same;
+use super::integrity::{NO_METADATA, head_is_the_same};
 use super::operations::late;
 use super::ranges::{beyond_end, ends, several, suffix, suffix_longer};
 use super::{Group, Question, SWIFT, by, difference, pattern, row, stated};
@@ -143,6 +143,9 @@ async fn content_lines(room: &mut Room) -> Found {
 async fn overwritten(room: &mut Room) -> Found {
     let key = room.key("meta");
     room.prepare(Request::put(&key, b"x").line("x-object-meta-a", "old")).await?;
+    if room.given(Request::head(&key)).await?.line("x-object-meta-a").is_none() {
+        return Ok(Finding::not_asked(NO_METADATA));
+    }
     room.write(&key, b"y").await?;
     let now = room.given(Request::get(&key)).await?;
     let own = now.line("x-object-meta-a");

@@ -195,3 +195,39 @@ async fn a_secret_that_a_store_gives_back_is_on_no_page_not_even_a_part_of_it() 
         assert!(!text.contains(&SECRET[..6]), "{text}");
     }
 }
+
+/// A store that keeps no metadata and calls all bytes by one ETag.
+struct Blank {
+    inner: Box<dyn Asker>,
+}
+
+impl Asker for Blank {
+    fn protocol(&self) -> Protocol {
+        self.inner.protocol()
+    }
+
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>> {
+        Box::pin(async move {
+            let mut reply = self.inner.ask(ask).await?;
+            reply.lines.retain(|line| !line.0.starts_with("x-amz-meta-"));
+            reply
+                .lines
+                .iter_mut()
+                .filter(|line| line.0 == "etag")
+                .for_each(|line| line.1 = "\"same\"".to_owned());
+            Ok(reply)
+        })
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_answered_yes_because_there_is_nothing_to_see() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let inner = speaking_s3(&store.endpoint(), (store.access_key(), store.secret_key()));
+    let adaptor = before(inner, |client| client, |inner, _| Box::new(Blank { inner }));
+    let only = ["s3.etag.overwritten", "s3.overwrite.metadata"];
+    let asking = certifying(adaptor, Session::default(), &only, None);
+    let certificate = asking.run(&mut |_| {}, std::future::pending()).await.unwrap();
+    let answers: Vec<Answer> = certificate.questions.iter().map(|one| one.answer).collect();
+    assert_eq!(answers, [Answer::No, Answer::NotAsked], "{certificate:#?}");
+}
