@@ -227,7 +227,6 @@ impl CdmiClient {
     async fn page(&mut self, request: ListRequest<'_>, marks: &mut Marks) -> Result<ListPage> {
         #[derive(Deserialize)]
         struct Container {
-            #[serde(default)]
             children: Vec<String>,
         }
         request.without_delimiter()?;
@@ -239,7 +238,7 @@ impl CdmiClient {
         }
         let body = self.channel()?.link.connection.body();
         let found: Container = serde_json::from_slice(body).map_err(|error| {
-            let message = format!("the answer is no CDMI container (line {})", error.line());
+            let message = format!("the answer is no CDMI container with children (line {})", error.line());
             Error::new(ErrorKind::Protocol, message).with_hint("is the endpoint a CDMI server?")
         })?;
         let mut page = NamePage::new(&request);

@@ -57,8 +57,8 @@ impl ChunkCoder for ValueCoder {
 
 #[derive(Deserialize)]
 struct DataObject {
-    #[serde(default)]
-    value: String,
+    /// There in an object that is complete.
+    value: Option<String>,
     #[serde(default)]
     valuetransferencoding: String,
 }
@@ -71,11 +71,10 @@ pub(super) fn read(body: &[u8], sink: Option<&mut dyn BodySink>) -> Result<u64> 
     };
     let object: DataObject =
         serde_json::from_slice(body).map_err(|error| wrong(format!("line {}", error.line())))?;
+    let value = object.value.ok_or_else(|| wrong("it has no value".to_owned()))?;
     let content = match object.valuetransferencoding.as_str() {
-        "base64" => {
-            BASE64.decode(object.value.as_ref()).map_err(|_| wrong("its value is not base64".to_owned()))?
-        }
-        "utf-8" | "" | "json" => object.value.into_bytes(),
+        "base64" => BASE64.decode(value.as_ref()).map_err(|_| wrong("its value is not base64".to_owned()))?,
+        "utf-8" | "" | "json" => value.into_bytes(),
         _ => return Err(wrong("its valuetransferencoding is neither base64 nor utf-8".to_owned())),
     };
     if let Some(sink) = sink {
@@ -113,7 +112,16 @@ mod tests {
     #[test]
     fn text_is_read_and_what_is_no_object_is_a_protocol_error() {
         assert_eq!(read(br#"{"value":"abc","valuetransferencoding":"utf-8"}"#, None).unwrap(), 3);
-        for body in ["", "[7]", "{\"value\":\"?\",\"valuetransferencoding\":\"base64\"}", "<html>"] {
+        assert_eq!(read(br#"{"value":""}"#, None).unwrap(), 0);
+        for body in [
+            "",
+            "[7]",
+            "{}",
+            r#"{"error":"no"}"#,
+            r#"{"completionStatus":"Processing"}"#,
+            "{\"value\":\"?\",\"valuetransferencoding\":\"base64\"}",
+            "<html>",
+        ] {
             assert_eq!(read(body.as_bytes(), None).unwrap_err().kind(), ErrorKind::Protocol, "{body}");
         }
     }
