@@ -110,6 +110,12 @@ pub(crate) fn describe(error: &io::Error, host: &str) -> Error {
             format!("the certificate of {host} has expired"),
             "renew it, check this machine's clock, or insecure=true for a test",
         ),
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+        ) => (
+            format!("the certificate of {host} is not valid yet"),
+            "check this machine's clock and the server's, or insecure=true for a test",
+        ),
         rustls::Error::InvalidCertificate(CertificateError::Other(reason)) => (
             format!("the certificate of {host} cannot be checked ({reason})"),
             "a self-signed one can be given as ca_file=..., or insecure=true for a test",
@@ -238,5 +244,21 @@ impl ServerCertVerifier for AcceptAll {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_of_another_time_points_at_the_clock() {
+        for (cause, words) in
+            [(CertificateError::Expired, "has expired"), (CertificateError::NotValidYet, "is not valid yet")]
+        {
+            let error = describe(&io::Error::other(rustls::Error::InvalidCertificate(cause)), "store");
+            assert_eq!(error.message(), format!("the certificate of store {words}"));
+            assert!(error.hint().is_some_and(|hint| hint.contains("clock")), "{error}");
+        }
     }
 }
