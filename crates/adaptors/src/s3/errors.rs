@@ -38,6 +38,14 @@ pub(crate) fn failure(status: u16, body: &[u8], about: About<'_>) -> Error {
         (_, "") => reason(status).to_owned(),
         (_, text) => text.trim_end_matches('.').to_owned(),
     };
+    // Whoever looks for what was written would call it lost.
+    if status == 404 && is_page && code.is_empty() {
+        return Error::new(
+            ErrorKind::Protocol,
+            "404 with a page for people: nothing says that the store was asked for it",
+        )
+        .with_hint("the answer is no S3 error: is the endpoint the store itself?");
+    }
     let separator = if code.is_empty() { "" } else { " " };
     let error =
         Error::new(ErrorKind::Status(status), bounded(format!("{status}{separator}{code}: {detail}")));
@@ -127,7 +135,7 @@ fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String
                     }
                     None => "set the endpoint to where the answer points".to_owned(),
                 }),
-                (401 | 403 | 404, _) if code.is_empty() => {
+                (401 | 403, _) if code.is_empty() => {
                     Some("the answer is no S3 error: is the endpoint the store itself?".to_owned())
                 }
                 _ => None,
@@ -218,7 +226,6 @@ mod tests {
             ),
             (503, "<html>busy</html>", "", "503: the store is overloaded or down", None),
             (403, "nginx says no", "", "403: the store refuses the request", Some("no S3 error")),
-            (404, "<html>\n<h1>404 Not Found</h1>nginx</html>", "o", "404: not found", Some("no S3 error")),
             (418, "", "", "418: unexpected status", None),
         ];
         for (status, body, object, message, remedy) in cases {
@@ -230,6 +237,19 @@ mod tests {
                 remedy.is_none_or(|words| error.hint().is_some_and(|hint| hint.contains(words))),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_page_for_people_says_of_no_object_that_it_is_not_there() {
+        let about = About { object: "o", ..ABOUT };
+        for page in ["<html>\n<h1>404 Not Found</h1>nginx</html>", "\n<!DOCTYPE HTML><title>404</title>"] {
+            let error = failure(404, page.as_bytes(), about);
+            assert_eq!((error.kind(), error.code()), (ErrorKind::Protocol, None), "{error}");
+        }
+        for (status, body, code) in [(404, "", Some("NoSuchKey")), (503, "<html>busy</html>", None)] {
+            let error = failure(status, body.as_bytes(), about);
+            assert_eq!((error.status(), error.code()), (Some(status), code), "{error}");
         }
     }
 
