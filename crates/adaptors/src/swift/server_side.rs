@@ -27,7 +27,7 @@ pub(super) struct BulkReport {
 impl BulkReport {
     /// The status that counts: one that there is, and no success beside failures.
     pub(super) fn status(&self) -> u16 {
-        let told = self.status.split(' ').next().and_then(|code| code.parse().ok());
+        let told: Option<u16> = self.status.split(' ').next().and_then(|code| code.parse().ok());
         let is_possible = |status: &u16| (200..600).contains(status);
         let is_true = |status: &u16| *status >= 300 || self.errors.is_empty();
         told.filter(is_possible).filter(is_true).unwrap_or(500)
