@@ -396,8 +396,8 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
     } else {
         format!("{} of {} objects", grouped(record.read()), grouped(record.objects))
     };
-    let mut lines =
-        vec![format!("durability: {what} ({read} read back through {})", record.through.join(", "))];
+    let by = format!(" ({read} read back through {})", record.through.join(", "));
+    let mut lines = vec![format!("durability: {what}{}", if record.read() == 0 { "" } else { by.as_str() })];
     lines.extend(counted(record));
     if record.stale > 0 {
         lines.push(
@@ -537,6 +537,7 @@ mod tests {
         let record = DurabilityRecord { objects: 9, right: 9, ..DurabilityRecord::default() };
         let plain = text(&record).join("\n");
         assert!(!plain.contains("listed"), "{plain}");
+        assert_eq!(text(&DurabilityRecord::default())[0], "durability: nothing was read back");
         let unlisted_why = Some("the listing repeats itself".to_owned());
         let found =
             text(&DurabilityRecord { unlisted_containers: 1, unlisted_why, listed_twice: 3, ..record });

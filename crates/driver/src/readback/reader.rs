@@ -23,7 +23,7 @@ use crate::target::open_target;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pauses before an object is asked for again.
 const PAUSES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
-/// So many objects in a row without any answer: the store is away.
+/// So many reads in a row without any answer, of the same objects again too: the store is away.
 const MOST_SILENT: u64 = 32;
 
 /// What reading one object gave.
@@ -170,7 +170,8 @@ impl Reader {
         }
         let why = looked.into_inner().into_iter().flatten().find_map(|one| one.why);
         Err(format!(
-            "{MOST_SILENT} objects in a row could not be read ({}): see that the store is there and lets this login read, then go on with --resume",
+            "{MOST_SILENT} reads in a row gave no object and no word of it ({}): see that the store is there and \
+             lets this login read, then go on with --resume",
             why.unwrap_or_default()
         ))
     }

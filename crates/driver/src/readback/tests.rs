@@ -358,7 +358,10 @@ async fn a_part_of_a_store_that_answers_nothing_is_unreadable_and_hides_nothing_
     assert_eq!(of(&standing), right);
     // Who has never had an answer asks for nothing more.
     let why = read("mute", 1, OBJECTS, &mut Standing::default()).await.unwrap_err();
-    assert!(why.starts_with("32 objects in a row could not be read") && why.contains("--resume"), "{why}");
+    assert!(
+        why.starts_with("32 reads in a row gave no object and no word of it") && why.contains("--resume"),
+        "{why}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
