@@ -55,6 +55,14 @@ impl CosbenchRun {
             Some(_) => RunState::Terminated,
             None if self.stages.is_empty() => RunState::Terminated,
             None if self.stages.iter().all(|stage| stage.state == "completed") => RunState::Finished,
+            // All were gone through, and some had more failures than they may.
+            None if self
+                .stages
+                .iter()
+                .all(|stage| ["completed", "failed"].contains(&stage.state.as_str())) =>
+            {
+                RunState::Failed
+            }
             None if self.stages.iter().any(|stage| stage.state == "cancelled") => RunState::Cancelled,
             None => RunState::Terminated,
         }

@@ -228,6 +228,28 @@ fn our_own_tables_read_like_those_of_cosbench() {
 }
 
 #[test]
+fn a_run_whose_history_is_gone_ended_as_its_stages_did() {
+    for (word, expected) in [
+        ("completed", RunState::Finished),
+        ("failed", RunState::Failed),
+        ("terminated", RunState::Terminated),
+        ("cancelled", RunState::Cancelled),
+    ] {
+        let (_home, dir) = copied("w3-mock-full");
+        let table = dir.join("w3-mock-full.csv");
+        let text = fs::read_to_string(&table).unwrap();
+        let of_stage = |line: &str| {
+            let changed = line.starts_with("s3-main,");
+            (if changed { line.replace("completed", word) } else { line.to_owned() }) + "\n"
+        };
+        fs::write(&table, text.lines().map(of_stage).collect::<String>()).unwrap();
+        let record = CosbenchRun::open(&dir).unwrap().record();
+        assert_eq!(record.state, expected, "{word}");
+        assert_eq!(record.reason.is_some(), word != "completed", "{word}: {:?}", record.reason);
+    }
+}
+
+#[test]
 fn a_table_without_a_stage_is_of_no_run_that_finished() {
     let (_home, dir) = copied("w3-mock-full");
     let table = dir.join("w3-mock-full.csv");
