@@ -130,9 +130,11 @@ const FAR: f64 = 4.0;
 const USELESS: f64 = 4.0;
 /// How far off laws are thought to be that no loads could be held out of.
 const UNTRIED: f64 = 0.15;
-/// No prediction is thought to be nearer than this share, however well its model fits: such models of real systems are rarely
-/// better. Source: Lazowska et al. (1984), chapter 2.
+/// No prediction is thought to be nearer than this share, however well its model fits (Lazowska et al. (1984), chapter 2).
 const KNOWN_TO: f64 = 0.05;
+
+/// A figure by a model, with what it came to where the store keeps up.
+type Figure<'a> = dyn Fn(&Model, Option<(&Stations, &Solution)>) -> f64 + 'a;
 
 impl Planner {
     /// From what was measured.
@@ -284,10 +286,9 @@ impl Planner {
         // If processors that have more to do are slower.
         let slowed = self.slowed(&mix, wanted, rate);
         let slowed = slowed.as_ref().map(|model| Ok::<_, Cannot>((model, one(model)?))).transpose()?;
-        let by = |of: &dyn Fn(&Model, Option<(&Stations, &Solution)>) -> f64| {
-            let value = |(model, found): &(&Model, Option<(Stations, Solution)>)| match found {
-                Some((stations, solved)) => of(model, Some((stations, solved))),
-                None => of(model, None),
+        let by = |of: &Figure<'_>| {
+            let value = |(model, found): &(&Model, Option<(Stations, Solution)>)| {
+                of(model, found.as_ref().map(|(stations, solved)| (stations, solved)))
             };
             let best = of(&self.model, Some((&stations, &solved)));
             let range = self.range(best, others.iter().map(value).collect());
@@ -486,8 +487,7 @@ fn held_out_by_law(observed: &Observed) -> f64 {
     far_off(errors)
 }
 
-/// Root mean square of errors. A load that the store bore, and could not by the laws, has none, and is no better for that than
-/// one that was not tried.
+/// Root mean square of errors. A load that was borne, and could not be by the laws, counts as one that was not tried.
 fn far_off(errors: impl Iterator<Item = Option<f64>>) -> f64 {
     let squares: Vec<f64> = errors.map(|error| error.unwrap_or(UNTRIED).powi(2)).collect();
     if squares.is_empty() { UNTRIED } else { (squares.iter().sum::<f64>() / real(squares.len())).sqrt() }

@@ -120,7 +120,6 @@ fn what_an_unknown_data_set_would_have_given_is_not_called_missing_as_well() {
         (READS.replace("type: read", "type: read, objects: 'u(1,9)'"), "objects"),
         (READS.replace("    operations:", "    defaults: {dataset: pebbles}\n    operations:"), "defaults"),
         ("- {name: p, works: [{type: prepare, workers: 8, dataset: pebbles}]}\n".to_owned(), "prepare"),
-        ("- {name: c, works: [{type: cleanup, workers: 8, dataset: pebbles}]}\n".to_owned(), "cleanup"),
     ] {
         let (workload, mistakes) = read(&stage);
         let is_the_name = |one: &String| one.starts_with("no data set is called `pebbles`");
