@@ -665,6 +665,17 @@ def test_a_log_whose_path_is_not_utf8_is_not_said_to_be_damaged(archive: Path, t
             assert "delete" not in str(refused.value)
 
 
+def test_a_path_that_reads_as_a_pattern_is_that_of_one_run(archive: Path, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    for parent, name in (("load*", "w1-closed"), ("load1", "w1-closed"), ("load*", "w2-[a]?*{b,c}")):
+        shutil.copytree(archive / "w1-closed", tmp_path / parent / name)
+    total = cosmark.open(archive / "w1").oplog().to_arrow().num_rows
+    for run in cosmark.runs(tmp_path / "load*"):
+        log = run.oplog()
+        assert log.to_arrow().num_rows == log.to_polars().height == log.scan().collect().height == total, run.path
+
+
 def test_a_damaged_run_hides_no_other(archive: Path, tmp_path: Path) -> None:
     shutil.copytree(archive / "w1-closed", tmp_path / "w1-closed")
     (tmp_path / "w2-cut").mkdir()

@@ -179,8 +179,9 @@ class Parquet:
         except ImportError:
             raise needs("polars", "polars") from None
         wanted = _names(columns)
-        with _damage_named(self.paths[0]):
-            schema = polars.read_parquet_schema(self.paths[0])
+        # Of a path Polars makes a pattern.
+        with _damage_named(self.paths[0]), open_file(self.paths[0]) as file:
+            schema = polars.read_parquet_schema(file)
         for name in (*(wanted or ()), *equal):
             if name not in schema:
                 raise CosmarkError(f"{self.paths[0]} has no column {name}; there are {', '.join(schema)}")
@@ -200,7 +201,8 @@ class Parquet:
             raise needs("polars", "polars") from None
         paths = self._there()
         with _damage_named(self._expected):
-            return polars.scan_parquet(paths)
+            # A run may be called ``w[1]*``, and is not all runs that this could stand for.
+            return polars.scan_parquet(paths, glob=False)
 
     def __repr__(self) -> str:
         return f"Parquet({', '.join(path.name for path in self.paths) or 'nothing'})"
