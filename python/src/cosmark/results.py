@@ -823,7 +823,8 @@ def _parsed(path: Path, read: Callable[[Path], str]) -> Json:
 def _hint_of_archive(path: Path) -> str:
     """What to open where a whole archive was meant."""
     try:
-        first = min((name for name in os.listdir(path) if number_of(name) is not None), default=None)
+        names = (name for name in os.listdir(path) if number_of(name) is not None and is_run_directory(path / name))
+        first = min(names, default=None)
     except OSError:
         return ""
     return "" if first is None else f"; it is an archive: open one of its runs ({path / first}), or all with cosmark.runs"
