@@ -1090,6 +1090,18 @@ def test_a_run_that_names_its_archive_is_not_looked_for_in_another(tmp_path: Pat
     assert cosmark.open("run.json", archive="../../new").name == "old1"
 
 
+def test_a_run_stays_the_same_where_the_working_directory_changes(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, own in (("here", "w1-closed"), ("there", "w3-closed")):
+        shutil.copytree(archive / own, tmp_path / place / "archive" / "w1-closed")
+    monkeypatch.chdir(tmp_path / "here")
+    run, whole = cosmark.open("archive/w1"), cosmark.open(archive / "w1")
+    monkeypatch.chdir(tmp_path / "there")
+    assert run.intervals.to_dicts() == whole.intervals.to_dicts() and run.oplog()
+    assert run.histogram("main", "read") == whole.histogram("main", "read")
+
+
 def test_frames_have_the_bounds_that_were_published(archive: Path) -> None:
     # How many hold is the machine's; one that does is planted.
     planted = cosmark.open("w1", archive)

@@ -193,10 +193,10 @@ class Run:
     """A run of an archive; see :func:`cosmark.open`."""
 
     def __init__(self, path: Path) -> None:
-        #: its directory
-        self.path = path
+        #: its directory, which stays the same where the working directory changes
+        self.path = path.absolute()
         #: ``run.json``, every field of it
-        self.record: Json = _read_record(path)
+        self.record: Json = _read_record(self.path)
         self.id: str = self.record.get("id", "")
         self.name: str = self.record.get("name", "")
         self.reason: Optional[str] = self.record.get("reason")

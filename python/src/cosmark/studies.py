@@ -30,8 +30,8 @@ class Study:
     """A study, as far as it is; see :func:`cosmark.open_study`."""
 
     def __init__(self, path: Path, record: Json) -> None:
-        #: its directory
-        self.path = path
+        #: its directory, which stays the same where the working directory changes
+        self.path = path.absolute()
         #: what the program says of it, every field
         self.record = record
         self.name: str = str(record.get("study") or "")
