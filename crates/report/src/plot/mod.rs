@@ -376,8 +376,8 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Dra
         }
     }
     if all.is_empty() {
-        let none = || "no operation of these runs has results".to_owned();
-        return Err(PlotError::Nothing(if left_out.is_empty() { none() } else { left_out.join("; ") }));
+        let why = if left_out.is_empty() { kinds::why_nothing(runs, wishes) } else { left_out.join("; ") };
+        return Err(PlotError::Nothing(why));
     }
     tell_apart(&mut all);
     for picture in &mut all {

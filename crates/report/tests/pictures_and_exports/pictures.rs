@@ -580,6 +580,13 @@ fn a_wish_that_fits_nothing_says_what_there_is() {
     assert!(error.to_string().contains("no operation head; there are 1-read-read, 2-read-read"), "{error}");
     let error = asked(Wishes { stages: vec!["w*".to_owned()], ..Wishes::default() }, "cdf");
     assert!(matches!(error, PlotError::Nothing(_)), "{error}");
+    assert!(error.to_string().contains("no stage w*; there are init, prepare, main, two, "), "{error}");
+    // Also where no kind is named: these runs do have results.
+    let every = |wishes: Wishes| pictures(&runs[2..3], &[], &wishes).unwrap_err().to_string();
+    let text = every(Wishes { stages: vec!["w*".to_owned()], ..Wishes::default() });
+    assert!(text.contains("no stage w*; there are init, "), "{text}");
+    let text = every(Wishes { operations: vec!["head".to_owned()], ..Wishes::default() });
+    assert!(text.contains("no operation head; there are "), "{text}");
     let error = asked(Wishes { metrics: vec![figure("p99").unwrap()], ..Wishes::default() }, "timeline");
     let text = error.to_string();
     assert!(text.contains("over time there are ") && text.contains("throughput, "), "{text}");

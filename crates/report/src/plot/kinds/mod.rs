@@ -28,6 +28,9 @@ use super::pattern::stars;
 use super::{PlotError, PlotOperation, PlotRun, PlotStage, Wishes};
 use crate::rounds;
 
+/// So many stages are named where none is the one that was meant.
+const MOST_NAMED: usize = 20;
+
 /// An operation that is drawn.
 #[derive(Clone)]
 struct Pick<'r> {
@@ -99,7 +102,7 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
         }
     }
     if all.is_empty() {
-        return Err(PlotError::Nothing("no stage that fits has results".to_owned()));
+        return Err(PlotError::Nothing(why_none(runs, wishes)));
     }
     if wishes.operations.is_empty() {
         // A run that only prepares is drawn too.
@@ -120,6 +123,30 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
         }
     }
     Ok(all)
+}
+
+/// Why no kind has anything to show: no operation is meant.
+pub fn why_nothing(runs: &[PlotRun], wishes: &Wishes) -> String {
+    match picks(runs, wishes) {
+        Err(PlotError::Nothing(why)) => why,
+        _ => why_none(runs, wishes),
+    }
+}
+
+/// Why no stage has an operation with results: there is none of the name, or it measured nothing.
+fn why_none(runs: &[PlotRun], wishes: &Wishes) -> String {
+    let stages = || runs.iter().flat_map(|run| &run.stages);
+    if stages().any(|stage| caption_of(stage, wishes).is_some()) {
+        return "no operation of these stages has results".to_owned();
+    }
+    let known = distinct(stages().map(|stage| stage.name.as_str()));
+    if known.is_empty() {
+        return "these runs have no stages".to_owned();
+    }
+    let more = known.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let shown = known.into_iter().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+    format!("no stage {}; there are {shown}{more}", wishes.stages.join(", "))
 }
 
 /// Names of the stages without rounds, and rounds.
