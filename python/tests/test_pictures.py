@@ -40,6 +40,20 @@ def test_a_cdf_goes_up_to_all_and_a_tail_ends_where_ten_are_left(archive: Path, 
     assert all(10 <= round(end * count) < 60 for end, count in zip(ends, counts)), (ends, counts)
 
 
+def test_a_tail_of_ten_times_is_none_and_is_said_to_be_none(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, few = cosmark.open(archive / "w1"), cosmark.Histogram()
+    few._counts = {5000: 4, 5001: 6}
+    with monkeypatch.context() as patched:
+        patched.setattr(cosmark.Operation, "histogram", lambda *_: few)
+        assert len(plot.cdf(run, "main").axes[0].get_lines()) == 2
+        with pytest.raises(CosmarkError, match="a tail needs more than ten times"):
+            plot.cdf(run, "main", complementary=True)
+    for one in run.stage("main").operations:
+        one.record.update(time=None, size_classes=[])
+    with pytest.raises(CosmarkError, match="runs that were killed do not"):
+        plot.time_spent(run, "main")
+
+
 def test_pictures_take_what_open_takes(archive: Path) -> None:
     def labels(figure) -> list:
         return [line.get_label() for line in figure.axes[0].get_lines()]

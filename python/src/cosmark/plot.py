@@ -216,25 +216,29 @@ def cdf(
     figure, axes = _figure(ax, COLUMN)
     found = _named(runs)
     several = len(found) > 1
-    at = 0
+    at, is_known = 0, False
     for run in found:
         for label, one in _labelled(run, several, _chosen(run, stage, operations)):
             histogram = one.histogram(time)
             if not histogram:
                 continue
+            is_known = True
             times, shares = histogram.cdf()
             count = len(histogram)
             if complementary:
                 points = [(t, 1.0 - s) for t, s in zip(times, shares) if (1.0 - s) * count >= 10.0 - 1e-9]
             else:
                 points = list(zip(times, shares))
+            if not points:
+                continue
             axes.step(
                 [t for t, _ in points], [s for _, s in points], where="post",
                 label=label, **_look(at),
             )
             at += 1
     if at == 0:
-        raise CosmarkError("none of these operations has times")
+        lacking = "a tail needs more than ten times, which none of these operations has"
+        raise CosmarkError(lacking if is_known else "none of these operations has times")
     axes.set_xscale("log")
     _log(axes.xaxis)
     axes.set_xlabel(f"{time.replace('_', ' ')} time, ms" if time != "first_byte" else "time to the first byte, ms")
@@ -505,7 +509,8 @@ def time_spent(
             parts += [(f"{name} {_plain(str(size.get('label')))}", size) for size in one.record.get("size_classes") or []]
             stacks += [(label, record["time"]) for label, record in parts if record.get("time")]
     if not stacks:
-        raise CosmarkError("these runs do not say what their response times went into; older versions did not")
+        who = "older versions, COSBench, fio and runs that were killed do not, nor one in which nothing succeeded"
+        raise CosmarkError(f"these runs do not say what their response times went into; {who}")
     tops = [0.0] * len(stacks)
     for part, colour, hatch in _PARTS:
         heights = [_number(time.get(f"{part}_ms")) or 0.0 for _, time in stacks]
