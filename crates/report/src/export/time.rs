@@ -24,7 +24,7 @@ pub(super) fn table(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
         let remedy = if run.record.fio.is_some() {
             "fio does not say it"
         } else {
-            "it is not known of runs of older versions and of COSBench, and where nothing succeeded"
+            "it is not known of runs of older versions, of those that were killed, and where nothing succeeded"
         };
         return Err(ExportError::Missing {
             what: "what its response times went into".to_owned(),

@@ -177,7 +177,7 @@ fn the_parts_of_response_times_are_a_table_that_adds_up_and_a_run_without_them_s
     assert!(!text.contains(",send,"), "nobody saw the sending: {text}");
     run.record.stages[0].operations[0].time = None;
     let said = Format::named("time").unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
-    assert!(said.contains("older versions"), "{said}");
+    assert!(said.contains("older versions, of those that were killed"), "{said}");
 }
 
 #[test]

@@ -79,7 +79,8 @@ fn why_none(runs: &[PlotRun]) -> &'static str {
     } else if runs.iter().all(PlotRun::is_cosbench) {
         "COSBench does not say what response times went into"
     } else {
-        "what response times went into is not known of runs of older versions, of COSBench and of fio, and where nothing succeeded"
+        "what response times went into is not known of runs of older versions, of killed ones, of COSBench and of fio, and where \
+         nothing succeeded"
     }
 }
 
