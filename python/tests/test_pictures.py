@@ -48,6 +48,13 @@ def test_a_tail_of_ten_times_is_none_and_is_said_to_be_none(archive: Path, monke
         assert len(plot.cdf(run, "main").axes[0].get_lines()) == 2
         with pytest.raises(CosmarkError, match="a tail needs more than ten times"):
             plot.cdf(run, "main", complementary=True)
+        # All times in one bucket are a line from nothing to all.
+        few._counts, few._sums = {5000: 10}, None
+        edge = few.quantile(1.0)
+        assert plot.cdf(run, "main").axes[0].get_lines()[0].get_xydata().tolist() == [[edge, 0.0], [edge, 1.0]]
+    # Nor is an empty frame left without a word.
+    words = [[text.get_text() for text in plot.timeline(run, "main", metric=one).axes[0].texts] for one in ("response_p99_99_ms", "count")]
+    assert words == [["nothing to draw: fewer than ten times lie beyond it in each interval"], []]
     for one in run.stage("main").operations:
         one.record.update(time=None, size_classes=[])
     with pytest.raises(CosmarkError, match="runs that were killed do not"):

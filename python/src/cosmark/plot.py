@@ -150,6 +150,9 @@ def timeline(
                     axes.axvspan(row["start_s"], row["end_s"], color="#dddddd", linewidth=0)
     if run.made_by and not is_known:
         raise CosmarkError(f"{run.id} is a run of {run.made_by}, whose timeline of {stage} does not say {metric}")
+    if not is_known:
+        why = "fewer than ten times lie beyond it in each interval" if percentile else "no interval has it"
+        axes.text(0.5, 0.5, f"nothing to draw: {why}", transform=axes.transAxes, ha="center", va="center", color="#555555")
     for pause in run.stage(stage).record.get("pauses") or []:
         from_s, to_s = _number(pause.get("from_s")), _number(pause.get("to_s"))
         if from_s is not None and to_s is not None:
@@ -231,6 +234,8 @@ def cdf(
                 points = list(zip(times, shares))
             if not points:
                 continue
+            # From nothing to the first share, or from all down to it: one point alone is no line.
+            points.insert(0, (times[0], 1.0 if complementary else 0.0))
             axes.step(
                 [t for t, _ in points], [s for _, s in points], where="post",
                 label=label, **_look(at),
