@@ -305,8 +305,11 @@ impl Censored {
             );
             return Finding::warn(of_time, much, message).moving(TAIL, of_operations);
         }
-        let good =
-            format!("{} operations were still running, too young or too few to matter", grouped(unfinished));
+        let those = match unfinished {
+            1 => "1 operation was".to_owned(),
+            many => format!("{} operations were", grouped(many)),
+        };
+        let good = format!("{those} still running, too young or too few to matter");
         Finding::pass(of_operations, MANY, good)
     }
 }

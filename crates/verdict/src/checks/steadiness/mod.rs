@@ -383,7 +383,7 @@ fn silent(evidence: &Evidence, series: &Series, silences: &[Stretch], stalls: &[
     }
 }
 
-/// Short stretches in the middle that are unlike everything around them.
+/// Short stretches that are unlike everything around them.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 fn stalled(
     evidence: &Evidence,
@@ -397,6 +397,12 @@ fn stalled(
     if stalls.is_empty() || usual <= 0.0 {
         return None;
     }
+    let reaches_the_end = stalls.iter().any(|stall| stall.to == values.len());
+    let (part, around) = match stalls.len() {
+        _ if !reaches_the_end => ("in the middle of", "before and after which"),
+        1 => ("at the end of", "before which"),
+        _ => ("in the middle and at the end of", "outside of which"),
+    };
     let inside = |stall: &Stretch| values.get(stall.from..stall.to).unwrap_or_default();
     let lost =
         |stall: &Stretch| inside(stall).iter().map(|rate| 1.0 - rate.unwrap_or(0.0) / usual).sum::<f64>();
@@ -409,7 +415,7 @@ fn stalled(
             return None;
         }
         let text = format!(
-            "the response time rose to {} times its usual in the middle of the window ({place})",
+            "the response time rose to {} times its usual {part} the window ({place})",
             plain(most / usual)
         );
         let excess_s = |stall: &Stretch| (worst(stall) - usual).max(0.0) / 1000.0;
@@ -418,18 +424,18 @@ fn stalled(
         let lost_s: Vec<f64> = stalls.iter().map(|stall| lost(stall) * step_s).collect();
         let all_s: f64 = lost_s.iter().sum();
         let text = format!(
-            "throughput broke down in the middle of the window ({place}), as if nothing was answered for {} s",
+            "throughput broke down {part} the window ({place}), as if nothing was answered for {} s",
             plain(all_s)
         );
         (all_s / step_s / values.len() as f64, text, lost_s)
     };
     let paused = paused_through(evidence, course.series, stalls, &lost_s);
-    let of_store = "a stall, before and after which the store was as usual; look for what happened then";
+    let of_store = format!("a stall, {around} the store was as usual; look for what happened then");
     Some(Symptom {
         value,
         warn: 0.01,
         fail: if paused.is_some() { f64::INFINITY } else { 0.10 },
-        message: format!("{message}: {}", or_by_pause(paused.as_ref(), of_store)),
+        message: format!("{message}: {}", or_by_pause(paused.as_ref(), &of_store)),
         of: paused.map_or(Of::Stretches, |paused| Of::Pauses(paused.said_by)),
     })
 }

@@ -108,8 +108,8 @@ fn was_due(evidence: &Evidence, series: &Series, stretch: Stretch, least: f64) -
     usual_per_s * seconds >= least && (is_open || seconds > 2.0 * round_s)
 }
 
-/// Short stretches in the middle that are unlike what is before and after them; none where there are so many of them that
-/// this is how the store is.
+/// Short stretches that are unlike what is before and after them; none where there are so many of them that this is how the
+/// store is. What a window begins with is its warm-up, and what it ends with has nothing behind it.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 pub fn stalls(
     evidence: &Evidence,
@@ -137,11 +137,11 @@ pub fn stalls(
         let has_silence = silences.iter().any(|silence| stretch.holds(silence.from));
         is_open || has_silence || was_due(evidence, series, *stretch, LEAST_FOR_HALF)
     };
-    let inner = |stretch: &Stretch| stretch.from > 0 && stretch.to < values.len();
+    let is_later = |stretch: &Stretch| stretch.from > 0;
     let share = found.iter().map(Stretch::steps).sum::<usize>() as f64 / values.len().max(1) as f64;
     let few = found.len() <= MOST_STALLS && share <= MOST_SHARE;
     if few {
-        found.into_iter().filter(|stretch| inner(stretch) && enough(stretch)).collect()
+        found.into_iter().filter(|stretch| is_later(stretch) && enough(stretch)).collect()
     } else {
         Vec::new()
     }

@@ -323,6 +323,22 @@ fn places_in_a_window_are_counted_from_its_start_and_not_from_its_first_step() {
 }
 
 #[test]
+fn a_dip_is_found_where_the_window_ends_as_in_its_middle() {
+    for (from, share, place) in [
+        (28, 0.1, "in the middle of the window (from 28 s to 32 s)"),
+        (56, 0.1, "at the end of the window (from 56 s to 60 s)"),
+        (56, 0.4, "at the end of the window (from 56 s to 60 s)"),
+    ] {
+        let rate = |second: u32| if (from..from + 4).contains(&second) { share } else { 1.0 };
+        let evidence = by_second(|second| (rate(second) * (200.0 + noise(second)), 0.0));
+        let found = steadiness(&evidence);
+        assert!(found.status == Status::Warn && found.message.contains(place), "{found:?}");
+    }
+    let evidence = by_second(|second| (200.0 + noise(second), 0.0));
+    assert_eq!(steadiness(&evidence).status, Status::Pass);
+}
+
+#[test]
 fn a_rate_that_falls_as_failures_come_falls_because_of_them() {
     let late = |second| f64::from(u32::from(second >= 40));
     // As quick as successes, of twice their time, and of a tenth of it.
