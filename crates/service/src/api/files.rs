@@ -1,10 +1,8 @@
 //! What a run has left: data of the report, files, pictures, exports. File names come from the directory's own listing: a
 //! name that is not in it is not opened.
 
-use std::io::{Read, Write};
 use std::path::Path as FsPath;
 
-use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,14 +10,11 @@ use cosmark_archive::{last_lines, open_file, place_named, text_of_name};
 use cosmark_report::export::Format;
 use cosmark_report::plot::{KINDS, Picture, PlotRun, Sheet, Wishes, named, pictures};
 use cosmark_report::{ReportError, data as report_data, html};
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
-use tokio::sync::mpsc;
 
 use super::answer::{Given, Params, blocking, json};
 use super::archived::directory;
+use super::download::{of_file, of_files};
 use super::runs::open;
 use super::{No, Shared};
 use crate::api::types::{FileInfo, LogLine};
@@ -30,8 +25,6 @@ const USUAL_LINES: usize = 1000;
 const MOST_LINES: usize = 10_000;
 /// Files of a run's directory that are listed.
 const MOST_FILES: usize = 10_000;
-/// What is read of a file at a time.
-const PART: usize = 64 << 10;
 
 /// What is in the files of a run, by name or ending.
 const WHAT: &[(&str, &str)] = &[
@@ -125,20 +118,18 @@ pub async fn one(
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, No> {
     let wanted = name.clone();
-    let (path, bytes) = blocking(move || {
+    let body = blocking(move || {
         let dir = directory(&app, &id)?;
         let found = listing(&dir)?.into_iter().find(|file| file.name == wanted);
         let file = found.ok_or_else(|| {
             No::unknown(format!("{id} has no such file; GET /api/v1/runs/{id}/files lists them"))
         })?;
-        Ok((place_named(&dir, &file.name), file.bytes))
+        let open = open_file(&place_named(&dir, &file.name))
+            .map_err(|cause| No::internal(format!("{id}: {} cannot be read: {cause}", file.name)))?;
+        Ok(of_file(open, file.bytes))
     })
     .await?;
     let file_name = name.rsplit('/').next().unwrap_or_default();
-    let body = stream_of(move |out| {
-        let mut file = open_file(&path)?.take(bytes);
-        std::io::copy(&mut file, out).map(drop)
-    });
     Ok((attachment(file_name, media_of(file_name)), body).into_response())
 }
 
@@ -187,40 +178,6 @@ pub fn attachment(name: &str, media: &str) -> [(header::HeaderName, HeaderValue)
     ]
 }
 
-/// Gives what is written to it as parts of a body; waits for the client and ends with it.
-struct Parts(mpsc::Sender<Result<Bytes, std::io::Error>>);
-
-impl Write for Parts {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes))).map_err(gone)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A body that `fill` writes on a thread where that harms nobody.
-fn stream_of(fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()> + Send + 'static) -> Body {
-    let (sender, receiver) = mpsc::channel(4);
-    tokio::task::spawn_blocking(move || {
-        let mut out = std::io::BufWriter::with_capacity(PART, Parts(sender.clone()));
-        if let Err(cause) = fill(&mut out).and_then(|()| out.flush()) {
-            // A client sees that the body broke off.
-            drop(sender.blocking_send(Err(cause)));
-        }
-    });
-    // Whoever compresses or measures a body may ask once more after its end.
-    let parts =
-        stream::unfold(
-            receiver,
-            |mut receiver| async move { receiver.recv().await.map(|part| (part, receiver)) },
-        );
-    Body::from_stream(parts.fuse())
-}
-
 /// `GET runs/ID/archive.tar.gz`
 pub async fn archive(State(app): State<Shared>, Path(id): Path<String>) -> Result<Response, No> {
     let (dir, files) = blocking(move || {
@@ -231,21 +188,7 @@ pub async fn archive(State(app): State<Shared>, Path(id): Path<String>) -> Resul
     .await?;
     let stem = dir.file_name().map(text_of_name).unwrap_or_default();
     let headers = attachment(&format!("{stem}.tar.gz"), "application/gzip");
-    let body = stream_of(move |out| {
-        let mut tar = tar::Builder::new(GzEncoder::new(out, Compression::fast()));
-        for file in files {
-            let path = place_named(&dir, &file.name);
-            let Ok(open) = open_file(&path) else { continue };
-            let mut head = tar::Header::new_gnu();
-            head.set_metadata(&open.metadata()?);
-            // A file may grow meanwhile: exactly what the head says goes in.
-            head.set_size(file.bytes);
-            let padded = open.chain(std::io::repeat(0)).take(file.bytes);
-            tar.append_data(&mut head, format!("{stem}/{}", file.name), padded)?;
-        }
-        tar.into_inner()?.finish()?.flush()
-    });
-    Ok((headers, body).into_response())
+    Ok((headers, of_files(dir, stem, files)).into_response())
 }
 
 /// How much of a log.

@@ -8,6 +8,7 @@ mod catalog;
 mod compare;
 mod console;
 mod cosbench;
+mod download;
 mod events;
 mod files;
 mod history;
