@@ -230,6 +230,11 @@ impl DriverPool for LocalPool {
         vec![DriverInfo { state, run, load, ceiling_ops_per_s, last_seen, ..self.about.clone() }]
     }
 
+    fn release(&self, id: &str) {
+        // One that panicked is still there.
+        self.with_now(|now| now.runs.retain(|run| run != id));
+    }
+
     fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool> {
         let known = name == self.about.name;
         if known {

@@ -1,6 +1,7 @@
 //! One run from the queue to its end, on a thread of its own.
 
 use std::fs::DirEntry;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,9 @@ use crate::queue::store::QueueEntry;
 
 /// The end of a run for which there was no room is tried again this often.
 const ROOM_EVERY: Duration = Duration::from_secs(2);
+
+/// Why a run ended that Cosmark could not go on with.
+const BUG: &str = "the run ended by a bug in Cosmark: please report it, with what the controller wrote to its standard error";
 
 /// Who plays the faults of a workload in the run of this id, over this connection to the NATS where agents are, with
 /// this archive; `None` where it has none. The moment is that at which the run was taken up from another controller. A
@@ -82,8 +86,20 @@ pub struct Outcome {
 }
 
 impl Runner {
-    /// Runs it to its end, or until it is let go (`None`). Blocks.
+    /// Runs it to its end, or until it is let go (`None`). A panic is an end, too: the run would have its place in the queue for
+    /// ever, and no cancelling would end it. Blocks.
     pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, orders: Orders) -> Option<Outcome> {
+        let ended = guarded(|| self.run_to_end(entry, live, orders));
+        ended.unwrap_or_else(|| {
+            // What closes it may meet the same bug.
+            if guarded(|| self.give_up(entry, live, BUG)).is_none() {
+                live.log("ERROR", "controller", "its archive is not complete: it could not be closed");
+            }
+            Some(terminated(BUG.to_owned()))
+        })
+    }
+
+    fn run_to_end(&self, entry: &QueueEntry, live: &Arc<LiveRun>, orders: Orders) -> Option<Outcome> {
         if let Some(outcome) = orders.resumed.then(|| self.over_already(entry, live)).flatten() {
             return Some(outcome);
         }
@@ -107,13 +123,17 @@ impl Runner {
                 }
             }
             Err(text) => {
-                live.log("ERROR", "controller", &text);
-                if let Err(why) = self.close_failed(entry, &text) {
-                    live.log("ERROR", "controller", &format!("its archive is not complete: {why}"));
-                }
-                Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
+                self.give_up(entry, live, &text);
+                terminated(text)
             }
         })
+    }
+
+    fn give_up(&self, entry: &QueueEntry, live: &LiveRun, reason: &str) {
+        live.log("ERROR", "controller", reason);
+        if let Err(why) = self.close_failed(entry, reason) {
+            live.log("ERROR", "controller", &format!("its archive is not complete: {why}"));
+        }
     }
 
     /// The directory of this run, once it has one in this archive. Where runs of elsewhere were copied in, another may have its
@@ -404,6 +424,15 @@ impl Runner {
     }
 }
 
+fn terminated(reason: String) -> Outcome {
+    Outcome { state: "terminated".to_owned(), reason: Some(reason), class: None }
+}
+
+/// What this gives; `None` where it panics.
+fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(call)).ok()
+}
+
 /// What `run.json` says about its drivers.
 fn drivers_of(entry: &QueueEntry) -> DriversRecord {
     DriversRecord {
@@ -442,4 +471,110 @@ fn runs_in(archive: &Path, fits: impl Fn(u64, &str) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(archive).ok().into_iter().flatten().flatten();
     let is_meant = |entry: &DirEntry| run_directory(entry).is_some_and(|(number, name)| fits(number, &name));
     entries.filter(is_meant).map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_driver::{Catalog, PluginRow, ReadsPlugins};
+    use cosmark_workload::Environment;
+    use cosmark_workload::model::TargetSpec;
+
+    use super::*;
+    use crate::api::types::{DriverInfo, Submission};
+    use crate::auth::secrets::Secrets;
+    use crate::drivers::Tried;
+    use crate::queue::store::Answer;
+    use crate::queue::summary_of;
+    use crate::state::StateDir;
+
+    const NO_ADAPTORS: Catalog = Catalog {
+        adaptors: &[],
+        auths: &[],
+        not_built: &[],
+        plugin: PluginRow {
+            name: "plugin",
+            key: "path",
+            row_of: |path| unreachable!("{path}"),
+            declares_secret: |_| false,
+            reads: ReadsPlugins::Never,
+        },
+    };
+
+    /// Drivers over which every run panics.
+    struct Broken;
+
+    impl DriverPool for Broken {
+        fn drivers(&self) -> Vec<DriverInfo> {
+            Vec::new()
+        }
+
+        fn drain<'a>(&'a self, _name: &'a str, _drained: bool) -> Answer<'a, bool> {
+            Box::pin(std::future::ready(Ok(false)))
+        }
+
+        fn forget(&self, _name: &str) -> Result<bool, String> {
+            Ok(false)
+        }
+
+        fn run(&self, _job: PoolJob<'_>) -> Result<Option<Ended>, String> {
+            panic!("a bug")
+        }
+
+        fn try_target(&self, _auth: &TargetSpec, _storage: &TargetSpec) -> Tried {
+            Tried { driver: None, ms: 0.0, outcome: Ok(()) }
+        }
+    }
+
+    fn entry() -> QueueEntry {
+        let now = Timestamp::now().to_string();
+        let source = "name: d\nstages:\n- {name: d, delay: 1s}\n".to_owned();
+        QueueEntry {
+            id: "w1".to_owned(),
+            number: 1,
+            submission: Submission { source, ..Submission::default() },
+            submitted: now.clone(),
+            submitted_by: "admin".to_owned(),
+            name: "d".to_owned(),
+            stages: 1,
+            operations: Vec::new(),
+            priority: 0,
+            order: 0,
+            seed: 1,
+            started: Some(now),
+            cancelled: None,
+            wants: String::new(),
+            wait_for_drivers_ms: None,
+            drivers: Vec::new(),
+            waited_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_run_that_panics_has_ended_in_the_queue_and_in_the_archive() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = Arc::new(StateDir::open(&dir.path().join("state")).unwrap());
+        let archive = dir.path().join("archive");
+        let pool: Arc<dyn DriverPool> = Arc::new(Broken);
+        let secrets = Secrets::open(state).unwrap();
+        let (environment, known) = (Environment::default(), Arc::clone(&pool));
+        let reader = Reader::new(NO_ADAPTORS, environment, secrets, None, known, archive.clone());
+        let runner = Runner {
+            reader: Arc::new(reader),
+            pool,
+            archive: archive.clone(),
+            host: HostRecord { hostname: "here".to_owned(), cpus: 1, kernel: "Linux".to_owned() },
+            stores: Arc::default(),
+            faults: |_, _, _, _, _| Ok(None),
+            judges: |_, _, _| Vec::new(),
+            changed: Arc::new(|_: &str| {}),
+        };
+        let entry = entry();
+        let live = LiveRun::new(summary_of(&entry));
+        let (stop, abandon) = (watch::channel(StopLevel::Run).1, watch::channel(false).1);
+        let orders = Orders { stop, abandon, resumed: false, refused: None };
+        let outcome = runner.run(&entry, &live, orders).unwrap();
+        assert_eq!((outcome.state.as_str(), outcome.reason.as_deref()), ("terminated", Some(BUG)));
+        let record = cosmark_archive::open_run(&archive.join("w1-d")).unwrap().record;
+        assert_eq!((record.state, record.reason.as_deref()), (RunState::Terminated, Some(BUG)));
+    }
 }
