@@ -8,7 +8,7 @@ use cosmark_adaptor_api::{
     Capability, Error, Key, KeyKind, KeyProblem, SessionPart, Settings, times_without_unit,
 };
 use cosmark_workload::check::check;
-use cosmark_workload::diagnostics::{Span, sort};
+use cosmark_workload::diagnostics::{Mistakes, Span, sort};
 use cosmark_workload::logins::{hosts_in, without_logins};
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec, Work};
 use cosmark_workload::{
@@ -212,22 +212,23 @@ fn keys_of(catalog: &Catalog, what: &str, spec: &TargetSpec) -> Result<(&'static
 
 /// Mistakes in the types and keys of auths and storages.
 fn check_targets(catalog: &Catalog, workload: &Workload, format: Format) -> Vec<Diagnostic> {
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    let works = workload.stages.iter().flat_map(|stage| &stage.works);
-    for (what, spec) in works.flat_map(|work| [("auth", &work.auth), ("storage", &work.storage)]) {
-        for found in check_spec(catalog, what, spec, format) {
+    let mut mistakes = Mistakes::default();
+    let is_same = |one: &TargetSpec, other: &TargetSpec| {
+        one.span.start == other.span.start && one.span.len == other.span.len && one == other
+    };
+    let mut last: [Option<&TargetSpec>; 2] = [None, None];
+    for work in workload.stages.iter().flat_map(|stage| &stage.works) {
+        for ((what, spec), last) in
+            [("auth", &work.auth), ("storage", &work.storage)].into_iter().zip(&mut last)
+        {
             // Inherited elements are seen once for every work.
-            let same = |one: &Diagnostic| {
-                one.message == found.message
-                    && one.span.start == found.span.start
-                    && one.span.len == found.span.len
-            };
-            if !diagnostics.iter().any(same) {
-                diagnostics.push(found);
+            if last.replace(spec).is_some_and(|last| is_same(last, spec)) {
+                continue;
             }
+            check_spec(catalog, what, spec, format).into_iter().for_each(|found| mistakes.push(found));
         }
     }
-    diagnostics
+    mistakes.finish()
 }
 
 /// What is wrong with logins of the workload that stay, because the target has a storage alone.
@@ -507,6 +508,22 @@ mod tests {
                 assert!(read.workload.is_some(), "{right}: {value}: {:?}", read.mistakes);
             }
         }
+    }
+
+    #[test]
+    fn mistakes_of_storages_are_counted_and_not_kept_without_end() {
+        let keys = |stage: usize| (0..99).map(|at| format!(", k{stage}x{at}: v")).collect::<String>();
+        let stage = |at: usize| {
+            format!(
+                "  - name: s{at}\n    storage: {{type: timed{}}}\n    works:\n      - {{type: init, workers: 1, \
+                 containers: 'r(1,2)'}}\n",
+                keys(at)
+            )
+        };
+        let stages: String = (0..12).map(stage).collect();
+        let found = read(&format!("name: w\nstages:\n{stages}")).mistakes;
+        assert_eq!(found.len(), 1001);
+        assert!(found.iter().any(|one| one.message == "more mistakes are not shown"), "{:?}", found.last());
     }
 
     #[test]

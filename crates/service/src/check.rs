@@ -1,5 +1,6 @@
 //! Checks a submission: its mistakes, its stages, and what can be said before any load. Nothing is sent.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl Reader {
         let environment = Environment { datasets: known_datasets(&self.archive), ..self.environment.clone() };
         let Reading { workload, mistakes: found, .. } =
             read_workload(&self.catalog, &environment, &submission.source, name, target.as_ref());
-        mistakes.splice(0..0, found.iter().map(|one| mistake(&submission.source, one)));
+        mistakes.splice(0..0, placed(&submission.source, &found));
         let mut workload = workload.filter(|_| !target_refused);
         if let Some(read) = &mut workload {
             if !read.nodes.is_empty() {
@@ -207,30 +208,45 @@ fn without_place(what: &str, one: &Diagnostic) -> Mistake {
     Mistake { hint: one.hint.clone(), ..of_all(severity(one.severity), message) }
 }
 
-/// A mistake at its place; columns count UTF-16 units, as editors do.
+/// Mistakes at their places; columns count UTF-16 units, as editors do. The source is gone through once, however many there are.
 #[must_use]
-pub fn mistake(source: &str, one: &Diagnostic) -> Mistake {
-    let place = |offset: usize| {
+pub fn placed(source: &str, found: &[Diagnostic]) -> Vec<Mistake> {
+    let on_character = |offset: usize| {
         let mut end = offset.min(source.len());
         while !source.is_char_boundary(end) {
             end -= 1;
         }
-        let before = source.get(..end).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let column = before.get(line_start..).unwrap_or_default().encode_utf16().count() + 1;
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+        end
     };
-    let ((line, column), (end_line, end_column)) = (place(one.span.start), place(one.span.end()));
-    Mistake {
-        severity: severity(one.severity).to_owned(),
-        message: one.message.clone(),
-        hint: one.hint.clone(),
-        line,
-        column,
-        end_line,
-        end_column,
+    let ends = |one: &Diagnostic| [on_character(one.span.start), on_character(one.span.end())];
+    let wanted: BTreeSet<usize> = found.iter().flat_map(ends).collect();
+    let mut places: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+    let (mut line, mut column, mut from) = (1_u32, 1_u32, 0);
+    for end in wanted {
+        for c in source.get(from..end).unwrap_or_default().chars() {
+            if c == '\n' {
+                (line, column) = (line.saturating_add(1), 1);
+            } else {
+                column = column.saturating_add(if c.len_utf16() == 2 { 2 } else { 1 });
+            }
+        }
+        from = end;
+        places.insert(end, (line, column));
     }
+    let place = |end: usize| places.get(&end).copied().unwrap_or((1, 1));
+    let mistake = |one: &Diagnostic| {
+        let [(line, column), (end_line, end_column)] = ends(one).map(place);
+        Mistake {
+            severity: severity(one.severity).to_owned(),
+            message: one.message.clone(),
+            hint: one.hint.clone(),
+            line,
+            column,
+            end_line,
+            end_column,
+        }
+    };
+    found.iter().map(mistake).collect()
 }
 
 fn sentences(workload: &Workload) -> Vec<String> {
@@ -316,7 +332,33 @@ fn bytes_written(work: &Work) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_workload::Span;
+
     use super::*;
+
+    #[test]
+    fn mistakes_stand_where_an_editor_shows_them_in_whatever_order_they_come() {
+        // A letter of two bytes, and one of four that are two units of UTF-16.
+        let source = "a: 1\n\u{fc}\u{1f600}: x\n\nend";
+        let at = |start, len| Diagnostic::error(Span { start, len }, "m");
+        let found = [at(19, 99), at(0, 1), at(11, 3), at(6, 1), at(5, 0), at(15, 1), at(999, 0)];
+        let places: Vec<_> = placed(source, &found)
+            .iter()
+            .map(|one| ((one.line, one.column), (one.end_line, one.end_column)))
+            .collect();
+        let expected = [
+            ((4, 4), (4, 4)),
+            ((1, 1), (1, 2)),
+            ((2, 4), (2, 7)),
+            // Inside a letter counts as its start.
+            ((2, 1), (2, 2)),
+            ((2, 1), (2, 1)),
+            ((3, 1), (4, 1)),
+            ((4, 4), (4, 4)),
+        ];
+        assert_eq!(places, expected);
+        assert!(placed("", &[at(3, 2)]).iter().all(|one| (one.line, one.end_column) == (1, 1)));
+    }
 
     #[test]
     fn what_is_known_before_a_run_is_said_once_however_many_stages_it_is_true_of() {

@@ -16,6 +16,8 @@ pub const MAX_STAGES: usize = 10_000;
 pub const MAX_OPERATIONS: usize = 50_000;
 /// Most works of a stage, and most operations of a work.
 pub const MAX_PER_PARENT: usize = 1_000;
+/// Most keys of an auth or a storage, and most entries of a `config` list.
+pub const MAX_ENTRIES: usize = 100;
 /// Message of the warning for a workload without a storage; a target given later makes it pointless.
 pub const NO_STORAGE: &str = "no storage: give one here, or in a target file (--target FILE)";
 /// Acceptable failures per million of a normal work that says nothing.

@@ -144,6 +144,16 @@ fn input_beyond_its_bounds_is_refused() {
     );
     let stages = "- {name: p, delay: 1s}\n".repeat(10_001);
     refused(&format!("name: x\nstages:\n{stages}"), Format::Yaml, "too many stages");
+    let keys = (0..101).fold(String::new(), |mut out, i| {
+        let _ = write!(out, ", k{i}: v");
+        out
+    });
+    for target in
+        [format!("storage: {{type: mock{keys}}}"), format!("auth: {{type: none, config: {{a: b{keys}}}}}")]
+    {
+        let text = format!("name: x\n{target}\nstages:\n- {{name: p, delay: 1s}}\n");
+        refused(&text, Format::Yaml, "too many keys");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::answer::{Body, Given, blocking, json};
 use super::{No, Shared};
 use crate::api::types::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
 use crate::auth::secrets::{LONGEST, is_name};
-use crate::check::mistake;
+use crate::check::placed;
 use crate::drivers::Tried;
 
 include!(concat!(env!("OUT_DIR"), "/library.rs"));
@@ -40,7 +40,7 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
             let reader = &app.queue.runner().reader;
             let (target, found) = read_target(&reader.catalog, &wish.target);
             let Some(target) = target else {
-                return Err(No::mistakes(found.iter().map(|one| mistake(&wish.target, one)).collect()));
+                return Err(No::mistakes(placed(&wish.target, &found)));
             };
             let none =
                 || TargetSpec { kind: "none".to_owned(), config: Config::default(), span: Span::default() };
@@ -106,7 +106,7 @@ pub async fn convert(State(app): State<Shared>, Body(text): Body<ConvertText>) -
             let source = text.source;
             let format = Format::detect("", &source);
             let (workload, found) = parse_what_is_there(&source, format, &Environment::default());
-            let mut mistakes: Vec<_> = found.iter().map(|one| mistake(&source, one)).collect();
+            let mut mistakes = placed(&source, &found);
             let broken = mistakes
                 .iter()
                 .any(|one| one.severity == "error" && one.message != cosmark_workload::NO_STORAGE);
@@ -116,7 +116,7 @@ pub async fn convert(State(app): State<Shared>, Body(text): Body<ConvertText>) -
             let catalog = &app.queue.runner().reader.catalog;
             let yaml = native_yaml(catalog, &workload);
             let (xml, lost) = cosbench_xml(catalog, &workload);
-            mistakes.extend(lost.iter().map(|one| mistake(&source, one)));
+            mistakes.extend(placed(&source, &lost));
             Ok(Converted { xml: Some(xml), yaml: Some(yaml), mistakes })
         })
         .await?,

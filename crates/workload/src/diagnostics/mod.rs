@@ -137,7 +137,7 @@ pub(crate) use cosmark_units::shown;
 
 /// Collects mistakes: each once, however often the place is read, and not without end.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes {
+pub struct Mistakes {
     list: Vec<Diagnostic>,
     seen: HashSet<(usize, usize, String)>,
     left_off: bool,
@@ -147,7 +147,8 @@ impl Mistakes {
     /// More are not kept.
     const MOST: usize = 1000;
 
-    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+    /// Takes one in, if it is new and there is room.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             self.left_off = true;
             return;
@@ -175,7 +176,9 @@ impl Mistakes {
         self.left_off || !none_is_error(&self.list)
     }
 
-    pub(crate) fn finish(self) -> Vec<Diagnostic> {
+    /// All of them in the order of the source; where some found no room, an error that says so.
+    #[must_use]
+    pub fn finish(self) -> Vec<Diagnostic> {
         let mut list = self.list;
         sort(&mut list);
         if self.left_off {

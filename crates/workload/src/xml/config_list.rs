@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use crate::Environment;
+use crate::assemble::MAX_ENTRIES;
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::{Found, Key};
@@ -11,8 +12,6 @@ use crate::xml::tree::Text;
 
 /// Longest `config` attribute in bytes.
 pub const MAX_CONFIG_BYTES: usize = 16 << 10;
-/// Most entries of a `config` attribute.
-pub const MAX_ENTRIES: usize = 100;
 /// Longest value after `${..}` is replaced, in bytes.
 const MAX_VALUE_BYTES: usize = 16 << 10;
 /// Deepest `${..}` within `${..}`.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cosmark_units::Complaint;
 
+use crate::assemble::MAX_ENTRIES;
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::attributes::{AttributeRow, yaml_names};
@@ -191,16 +192,19 @@ pub(crate) fn target(node: &Node, which: &'static str, mistakes: &mut Mistakes) 
             "type" => {}
             "config" => {
                 if let Some(inner) = Fields::of(&pair.value, "config", mistakes) {
-                    inner.pairs.iter().for_each(|pair| push_entry(pair, &mut config, mistakes));
+                    inner.pairs.iter().for_each(|pair| push_entry(pair, &mut config, node.span, mistakes));
                 }
             }
-            _ => push_entry(pair, &mut config, mistakes),
+            _ => push_entry(pair, &mut config, node.span, mistakes),
         }
     }
     Some(TargetSpec { kind, config, span: node.span })
 }
 
-fn push_entry(pair: &Pair, config: &mut Config, mistakes: &mut Mistakes) {
+fn push_entry(pair: &Pair, config: &mut Config, of: Span, mistakes: &mut Mistakes) {
+    if config.entries.len() == MAX_ENTRIES {
+        return mistakes.error(of, "too many keys in one auth or storage", format!("at most {MAX_ENTRIES}"));
+    }
     let Some(value) = config_value(&pair.value, &pair.key, mistakes) else { return };
     if config.entries.iter().any(|e| e.key == pair.key) {
         let message = format!("the key `{}` is given twice", shown(&pair.key));
