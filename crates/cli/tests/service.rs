@@ -353,6 +353,15 @@ fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
     assert_eq!(order(), [&urgent, &ids[2], &ids[0], &ids[1]].map(String::as_str));
     let (status, _) = c.send("PATCH", &format!("runs/{long}/queue"), &json!({ "priority": 1 }));
     assert_eq!(status, 409, "what runs cannot be moved");
+    let (status, answer) =
+        c.send("POST", "runs", &json!({ "source": workload("tagged", 1), "tags": ["a,b"] }));
+    assert!(status == 400 && answer["error"].as_str().unwrap().contains("is not a tag"), "{status} {answer}");
+    for path in ["runs/%ff", "runs/%ff/files/a", "studies/%ff"] {
+        let (status, text) = c.with_token(&c.token, &[], &format!("/api/v1/{path}"));
+        let answer: Value =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}: {text}"));
+        assert!(status == 400 && answer["error"].is_string(), "{path}: {status} {text}");
+    }
     // Before a run has begun a directory of its name is somebody else's.
     let begun = dir.path().join(format!("archive/{}-n0", ids[0]));
     std::fs::create_dir(&begun).unwrap();

@@ -108,6 +108,7 @@ impl From<Refused> for No {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Unknown(text) => Self::unknown(text),
+            Refused::Wrong(text) => Self::bad(text),
             Refused::Conflict(text) => Self::new(StatusCode::CONFLICT, text),
             Refused::Mistakes(mistakes) => Self::mistakes(mistakes),
             Refused::TooMany(text) => Self::new(StatusCode::TOO_MANY_REQUESTS, text),
@@ -197,6 +198,20 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _state: &Shared) -> Result<Self, No> {
         let query = Query::<T>::try_from_uri(&parts.uri);
         query.map(|Query(value)| Self(value)).map_err(|rejection| No::bad(rejection.body_text()))
+    }
+}
+
+/// What the path of a request names.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Path<T> {
+    type Rejection = No;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, No> {
+        let named = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        named
+            .map(|axum::extract::Path(value)| Self(value))
+            .map_err(|rejection| No::new(rejection.status(), rejection.body_text()))
     }
 }
 

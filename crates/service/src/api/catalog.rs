@@ -1,6 +1,6 @@
 //! The protocols that can be used, the workloads that come with Cosmark, and the secrets that the controller stores.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
 use cosmark_driver::places::Address;
@@ -12,7 +12,7 @@ use cosmark_workload::model::{Config, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, parse_what_is_there};
 use serde_json::Value;
 
-use super::answer::{Body, Given, blocking, json};
+use super::answer::{Body, Given, Path, blocking, json};
 use super::{No, Shared};
 use crate::api::types::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
 use crate::auth::secrets::{LONGEST, is_name};

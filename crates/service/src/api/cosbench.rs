@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::{StageRecord, TimeZone, Timestamp, open_run};
 
-use super::answer::blocking;
+use super::answer::{Path, blocking};
 use super::archived::directory;
 use super::files::{attachment, is_foreign};
 use super::runs::{find, source};
@@ -371,7 +371,7 @@ pub async fn config(
         Ok(run) => run,
         Err(response) => return response,
     };
-    match source(State(app), axum::extract::Path(run.id)).await {
+    match source(State(app), Path(run.id)).await {
         Ok(axum::Json(texts)) => {
             (attachment("workload-config.xml", "application/xml"), texts.xml.unwrap_or_default())
                 .into_response()

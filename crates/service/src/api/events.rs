@@ -7,7 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -15,6 +15,7 @@ use futures_util::stream::{self, Stream, StreamExt};
 use serde::Serialize;
 use serde_json::json;
 
+use super::answer::Path;
 use super::runs::find;
 use super::system::status_of;
 use super::{App, No, Shared};

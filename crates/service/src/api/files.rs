@@ -3,7 +3,7 @@
 
 use std::path::Path as FsPath;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::{last_lines, open_file, place_named, text_of_name};
@@ -12,7 +12,7 @@ use cosmark_report::plot::{KINDS, Picture, PlotRun, Sheet, Wishes, named, pictur
 use cosmark_report::{ReportError, data as report_data, html};
 use serde::Deserialize;
 
-use super::answer::{Given, Params, blocking, json};
+use super::answer::{Given, Params, Path, blocking, json};
 use super::archived::directory;
 use super::download::{of_file, of_files};
 use super::runs::open;

@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 use std::path::{Path as FsPath, PathBuf};
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use cosmark_archive::{
     ArchiveError, Overall, RunOverview, RunState, Timestamp, overview, remove_run, text_of_name,
 };
 use serde::Deserialize;
 
-use super::answer::{Given, Params, blocking, json};
+use super::answer::{Given, Params, Path, blocking, json};
 use super::archived::{directory, number_in, number_of, of_several, unknown};
 use super::{App, No, Shared};
 use crate::api::types::RunSummary;

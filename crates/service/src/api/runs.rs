@@ -2,7 +2,7 @@
 
 use std::path::{Path as FsPath, PathBuf};
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::cosbench::CosbenchRun;
@@ -12,7 +12,7 @@ use cosmark_driver::{cosbench_xml, native_yaml};
 use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
-use super::answer::{Body, Given, blocking, json};
+use super::answer::{Body, Given, Path, blocking, json};
 use super::archived::{directory, number_of, unknown};
 use super::history::summarize;
 use super::text::text_of;

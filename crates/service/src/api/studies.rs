@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use cosmark_report::data as report_data;
 use cosmark_verdict::open_judged;
 use serde::Deserialize;
 
-use super::answer::{Given, Params, blocking, json};
+use super::answer::{Given, Params, Path, blocking, json};
 use super::{App, No, Shared};
 use crate::api::types::{Role, Study, StudyGrid, StudyPart, StudySummary};
 use crate::auth::tokens::Identity;

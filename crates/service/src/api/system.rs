@@ -1,10 +1,10 @@
 //! The controller and its drivers.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use cosmark_archive::Timestamp;
 
-use super::answer::{Body, Given, json};
+use super::answer::{Body, Given, Path, json};
 use super::{App, No, Shared};
 use crate::api::types::{API_VERSION, Drain, DriverInfo, DriverState, Status, SystemEvent};
 

@@ -44,6 +44,8 @@ const MOST_SYSTEM_BYTES: usize = 4 << 20;
 pub enum Refused {
     /// There is no such run.
     Unknown(String),
+    /// It was asked for wrongly.
+    Wrong(String),
     /// It is not in a state for that.
     Conflict(String),
     /// The workload has mistakes.
@@ -477,7 +479,7 @@ impl RunQueue {
         for tag in &submission.tags {
             let bad = |c: char| c.is_whitespace() || c.is_control() || c == ',';
             if tag.is_empty() || tag.chars().count() > cosmark_archive::LONGEST_TAG || tag.contains(bad) {
-                return Err(Refused::Conflict(format!(
+                return Err(Refused::Wrong(format!(
                     "{tag:?} is not a tag: a tag is a word without blanks and commas, up to 64 characters"
                 )));
             }
@@ -572,7 +574,7 @@ impl RunQueue {
 
 /// What a submission says about drivers beside its workload.
 fn asked_for(submission: &Submission) -> Result<DriversWanted, Refused> {
-    let wrong = |(message, hint): (String, String)| Refused::Conflict(format!("drivers: {message}; {hint}"));
+    let wrong = |(message, hint): (String, String)| Refused::Wrong(format!("drivers: {message}; {hint}"));
     let wanted = DriversWanted::of_text(submission.drivers.as_deref().unwrap_or_default()).map_err(wrong)?;
     let wait = submission.wait_for_drivers.as_deref().map(parse_duration).transpose().map_err(wrong)?;
     Ok(DriversWanted { wait, ..wanted })
