@@ -290,6 +290,10 @@ fn judge(fault: Fault, phase: StageState, code: i32, run: &cosmark_archive::Run,
     let main = &run.record.stages[0];
     let count = main.operations.first().map_or(0, |operation| operation.ok);
     assert!(count <= TOTAL, "{what}");
+    // Also where another process took the run up, which hears of all that was at its own beginning. When that was written down
+    // first is known to the first one alone.
+    let entered: Vec<_> = main.history.iter().skip(1).map(|change| change.at).collect();
+    assert!(entered.is_sorted() && run.record.started <= run.record.ended, "{:?}\n{what}", main.history);
     let reason = run.record.reason.as_deref().unwrap_or_default();
     match fault {
         // Begun, and cut off before its first operation was answered: that store is given up, with all that was done.

@@ -98,6 +98,14 @@ impl ArchiveWriter {
         self
     }
 
+    /// Of a run that is taken up: what is written down happened when the run began (ns since 1970), until a driver's first event
+    /// says when that did. A stage would begin after its end otherwise.
+    #[must_use]
+    pub fn taken_up(mut self, began_unix_ns: i64) -> Self {
+        self.set_past(Some(began_unix_ns));
+        self
+    }
+
     fn tell_stage(&mut self, stage: usize) {
         if let Some(listener) = &mut self.listener {
             listener.stage(stage, self.dir.record());

@@ -168,17 +168,17 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let mut journal = at_last(&bus, &stop, async || Journal::read(&bus, &run, history_ends).await).await?;
     let publisher = Publisher::start(bus.clone(), run.clone());
     let workload_id = fingerprint(workload, redact);
-    let (started, drivers) = match journal.started.take() {
+    let (started, drivers, dir) = match journal.started.take() {
         Some(started) if started.workload != workload_id => return Err(RemoteError::OtherWorkload(run)),
         Some(started) => {
             observer.note(&format!("run {run} is taken up with {} drivers", started.drivers.len()));
-            (started.unix_ns, started.drivers)
+            (started.unix_ns, started.drivers, dir.taken_up(started.unix_ns))
         }
         None => {
             check_drivers(&bus, &drivers)?;
             let unix_ns = unix_ns();
             write_down(&publisher, unix_ns, workload_id, &drivers);
-            (unix_ns, drivers)
+            (unix_ns, drivers, dir)
         }
     };
     let clock = RunClock::default();

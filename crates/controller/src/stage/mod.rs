@@ -184,6 +184,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let shares = match self.spread() {
             Ok(shares) => shares,
             Err(failure) => {
+                // Found now, also where the run is taken up.
+                self.job.dir.set_past(None);
                 self.failure = Some(failure);
                 return None;
             }
@@ -259,6 +261,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { finishing });
                 }
                 () = until(patience) => {
+                    self.job.dir.set_past(None);
                     if requested == StopLevel::Abort {
                         self.go_without_the_silent(observer);
                     } else {
