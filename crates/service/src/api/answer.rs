@@ -1,10 +1,14 @@
 //! How requests are read and refusals written: every refusal is a [`Refusal`] in JSON.
 
+use std::io::ErrorKind;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use cosmark_archive::ArchiveError;
+use cosmark_report::ReportError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -14,6 +18,9 @@ use crate::api::types::{Mistake, Refusal};
 use crate::auth::Closed;
 use crate::auth::tokens::Identity;
 use crate::queue::Refused;
+
+/// Said of a run of which something is missing.
+const GONE: &str = "this run, or a file of it that is needed here, is not there any more; GET /api/v1/runs lists what there is";
 
 /// A refusal.
 #[derive(Debug)]
@@ -127,15 +134,23 @@ impl From<ServiceError> for No {
     }
 }
 
-impl From<cosmark_archive::ArchiveError> for No {
-    fn from(error: cosmark_archive::ArchiveError) -> Self {
-        Self::internal(error.to_string())
+impl From<ArchiveError> for No {
+    fn from(error: ArchiveError) -> Self {
+        match &error {
+            // The place on this machine is nobody's business, and most likely the run was deleted just now.
+            ArchiveError::NotARun { .. } => Self::unknown(GONE),
+            ArchiveError::Io { source, .. } if source.kind() == ErrorKind::NotFound => Self::unknown(GONE),
+            _ => Self::internal(error.to_string()),
+        }
     }
 }
 
-impl From<cosmark_report::ReportError> for No {
-    fn from(error: cosmark_report::ReportError) -> Self {
-        Self::internal(error.to_string())
+impl From<ReportError> for No {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Archive(error) => error.into(),
+            error => Self::internal(error.to_string()),
+        }
     }
 }
 
@@ -222,4 +237,29 @@ pub async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|_| Err(No::internal("this request failed by a bug; please report it")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_deleted_while_it_is_read_is_none_and_its_place_is_not_told() {
+        let of = |kind: ErrorKind| ArchiveError::Io {
+            action: "read",
+            path: "/srv/archive/w1-x/run.json".into(),
+            source: kind.into(),
+        };
+        let not_a_run = || ArchiveError::NotARun { path: "/srv/archive/w1-x".into() };
+        let gone: [No; 4] = [
+            of(ErrorKind::NotFound).into(),
+            not_a_run().into(),
+            ReportError::from(of(ErrorKind::NotFound)).into(),
+            ReportError::from(not_a_run()).into(),
+        ];
+        for no in gone {
+            assert!(no.status() == StatusCode::NOT_FOUND && !no.text().contains("/srv"), "{no:?}");
+        }
+        assert_eq!(No::from(of(ErrorKind::PermissionDenied)).status(), StatusCode::INTERNAL_SERVER_ERROR);
+    }
 }

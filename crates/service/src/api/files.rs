@@ -6,7 +6,7 @@ use std::path::Path as FsPath;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cosmark_archive::{last_lines, open_file, place_named, text_of_name};
+use cosmark_archive::{ArchiveError, last_lines, open_file, place_named, text_of_name};
 use cosmark_report::export::Format;
 use cosmark_report::plot::{KINDS, Picture, PlotRun, Sheet, Wishes, named, pictures};
 use cosmark_report::{ReportError, data as report_data, html};
@@ -83,7 +83,7 @@ fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {
     let mut open = vec![(dir.to_owned(), String::new())];
     while let Some((directory, prefix)) = open.pop() {
         let fail =
-            |cause: std::io::Error| No::internal(format!("cannot read {}: {cause}", directory.display()));
+            |source| No::from(ArchiveError::Io { action: "read directory", path: directory.clone(), source });
         for entry in std::fs::read_dir(&directory).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = text_of_name(&entry.file_name());
