@@ -324,16 +324,16 @@ impl AzureClient {
         if !answer.is_success() {
             return Err(self.main.failure(&call, answer.status));
         }
-        let told = self.main.link.connection.header("x-ms-copy-status").unwrap_or_default();
-        let is_pending = told.eq_ignore_ascii_case("pending");
+        let status = self.main.link.connection.header("x-ms-copy-status").unwrap_or_default();
+        let is_pending = status.eq_ignore_ascii_case("pending");
         let is_done =
-            told.eq_ignore_ascii_case("success") || told.is_empty() && matches!(answer.status, 201 | 202);
+            status.eq_ignore_ascii_case("success") || status.is_empty() && matches!(answer.status, 201 | 202);
         if is_pending || is_done {
             return Ok(PutOutcome { bytes: 0, accepted_only: is_pending });
         }
-        let told = if told.is_empty() { "nothing".to_owned() } else { format!("`{}`", one_line(told)) };
+        let status = if status.is_empty() { "nothing".to_owned() } else { format!("`{}`", one_line(status)) };
         let message =
-            format!("the answer to a copy says {told} of it: it was not done (status {})", answer.status);
+            format!("the answer to a copy says {status} of it: it was not done (status {})", answer.status);
         Err(Error::new(ErrorKind::Protocol, message).with_hint(
             "look for the blob's x-ms-copy-status-description; is the endpoint the account's blob service?",
         ))

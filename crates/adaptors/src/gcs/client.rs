@@ -168,7 +168,7 @@ impl GcsClient {
         };
         let answer = self.link.send("POST", content, Take::Keep { limit: ANSWER_LIMIT }, marks).await?;
         if answer.is_success() {
-            check_kept(self.link.connection.body(), body.len())?;
+            check_stored(self.link.connection.body(), body.len())?;
             return Ok(PutOutcome { bytes: body.len(), accepted_only: false });
         }
         Err(self.failure("upload", &shown(name), answer.status))
@@ -237,7 +237,7 @@ impl GcsClient {
             let answer = self.link.send("PUT", Body::Sized(&part), take, marks).await?;
             let kept = self.link.connection.header("range").map_or(0, bytes_of_range);
             match answer.status {
-                200 | 201 if end == total => check_kept(self.link.connection.body(), total)?,
+                200 | 201 if end == total => check_stored(self.link.connection.body(), total)?,
                 308 if end < total && kept == end => {}
                 308 => {
                     return Err(Error::new(
@@ -495,7 +495,7 @@ fn read_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
 ///
 /// # Errors
 /// `Protocol`.
-pub(super) fn check_kept(body: &[u8], sent: u64) -> Result<()> {
+pub(super) fn check_stored(body: &[u8], sent: u64) -> Result<()> {
     #[derive(Deserialize)]
     struct Kept {
         #[serde(default)]
@@ -504,8 +504,9 @@ pub(super) fn check_kept(body: &[u8], sent: u64) -> Result<()> {
     let Kept { size } = read_json(body)?;
     // A number in a text, as the API writes it, or a plain number.
     match size.as_str().and_then(|text| text.parse().ok()).or_else(|| size.as_u64()) {
-        Some(kept) if kept != sent => {
-            let message = format!("the store says that it has {kept} of the {sent} bytes that were written");
+        Some(stored) if stored != sent => {
+            let message =
+                format!("the store says that it has {stored} of the {sent} bytes that were written");
             Err(Error::new(ErrorKind::Protocol, message).with_hint("look at proxies and at the store's log"))
         }
         _ => Ok(()),

@@ -27,24 +27,24 @@ pub(super) struct BulkReport {
 impl BulkReport {
     /// The status that counts: one that there is, and no success beside failures.
     pub(super) fn status(&self) -> u16 {
-        let told: Option<u16> = self.status.split(' ').next().and_then(|code| code.parse().ok());
+        let reported: Option<u16> = self.status.split(' ').next().and_then(|code| code.parse().ok());
         let is_possible = |status: &u16| (200..600).contains(status);
         let is_true = |status: &u16| *status >= 300 || self.errors.is_empty();
-        told.filter(is_possible).filter(is_true).unwrap_or(500)
+        reported.filter(is_possible).filter(is_true).unwrap_or(500)
     }
 
     /// # Errors
     /// `Protocol` where it tells of fewer objects than it was asked to delete. One that gives no numbers says nothing of it.
     pub(super) fn covers(&self, asked: usize) -> Result<()> {
-        let told = match (self.deleted, self.not_found) {
+        let reported = match (self.deleted, self.not_found) {
             (None, None) => return Ok(()),
             (deleted, not_found) => deleted.unwrap_or(0).saturating_add(not_found.unwrap_or(0)),
         };
-        if told >= asked as u64 {
+        if reported >= asked as u64 {
             return Ok(());
         }
         let message =
-            format!("the report of a delete tells of {told} objects where {asked} were to be deleted");
+            format!("the report of a delete tells of {reported} objects where {asked} were to be deleted");
         Err(Error::new(ErrorKind::Protocol, message).with_hint("look for these objects in the proxy's log"))
     }
 

@@ -14,7 +14,7 @@ use crate::verdict;
 /// Runs the subcommand.
 pub fn run(args: &JudgeArgs) -> Outcome {
     let mut judged: Vec<(String, Verdict)> = Vec::new();
-    let mut ours: Vec<Run> = Vec::new();
+    let mut ended: Vec<Run> = Vec::new();
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
     for name in &args.runs {
         let path = find(name, &args.archive)?;
@@ -34,11 +34,11 @@ pub fn run(args: &JudgeArgs) -> Outcome {
                 let title = format!("{} {}, made by {by}", run.record.id, run.record.name);
                 judged.push((title, run.record.verdict));
             }
-            None => ours.push(run),
+            None => ended.push(run),
         }
     }
     if let Some(other) =
-        ours.iter().find(|run| ours.first().is_some_and(|first| first.record.name != run.record.name))
+        ended.iter().find(|run| ended.first().is_some_and(|first| first.record.name != run.record.name))
     {
         let message = format!(
             "{} is a run of another workload ({}) than the first: give repetitions of one workload, or judge them one by one",
@@ -46,16 +46,16 @@ pub fn run(args: &JudgeArgs) -> Outcome {
         );
         return Err(Problem::usage(message));
     }
-    let all = judged.len() + ours.len();
-    while !ours.is_empty() {
-        let run = ours.remove(0);
+    let all = judged.len() + ended.len();
+    while !ended.is_empty() {
+        let run = ended.remove(0);
         let title = format!("{} {} {}", run.record.id, run.record.name, run.record.state.word());
-        judged.push((title, cosmark_verdict::judge(&run, None, &ours)));
+        judged.push((title, cosmark_verdict::judge(&run, None, &ended)));
         // Each sees all others, whichever comes first.
         if judged.len() >= all {
             break;
         }
-        ours.push(run);
+        ended.push(run);
     }
     show(&judged, args.json)?;
     let untrusted = judged.iter().any(|(_, verdict)| verdict.overall == Overall::False);
