@@ -70,12 +70,12 @@ impl Pick<'_> {
 }
 
 /// The operations that are meant.
-fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, PlotError> {
+fn picks<'r>(runs: &'r [PlotRun], options: &Wishes) -> Result<Vec<Pick<'r>>, PlotError> {
     let mut all = Vec::new();
     for (run_at, run) in runs.iter().enumerate() {
         let named = counts(run.stages.iter().map(|stage| stage.name.as_str()));
         for ((stage_at, stage), (stem, round)) in run.stages.iter().enumerate().zip(rounds_of(run)) {
-            let Some(caption) = caption_of(stage, wishes) else { continue };
+            let Some(caption) = caption_of(stage, options) else { continue };
             let is_alone = named.get(stage.name.as_str()) == Some(&1);
             let stage_name = if is_alone { &stage.name } else { &stage.id };
             // Of stages of one name the stars of a pattern stand for the same.
@@ -102,9 +102,9 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
         }
     }
     if all.is_empty() {
-        return Err(PlotError::Nothing(why_none(runs, wishes)));
+        return Err(PlotError::Nothing(why_none(runs, options)));
     }
-    if wishes.operations.is_empty() {
+    if options.operations.is_empty() {
         // A run that only prepares is drawn too.
         if all.iter().any(|pick| pick.op.is_main()) {
             all.retain(|pick| pick.op.is_main());
@@ -113,12 +113,12 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
         let mut known: Vec<String> = all.iter().map(|pick| pick.label.clone()).collect();
         all.retain(|pick| {
             let op = pick.op;
-            wishes.operations.iter().any(|wish| [&pick.label, &op.label, &op.name, &op.op].contains(&wish))
+            options.operations.iter().any(|wish| [&pick.label, &op.label, &op.name, &op.op].contains(&wish))
         });
         if all.is_empty() {
             known.sort();
             known.dedup();
-            let (asked, known) = (wishes.operations.join(", "), known.join(", "));
+            let (asked, known) = (options.operations.join(", "), known.join(", "));
             return Err(PlotError::Nothing(format!("no operation {asked}; there are {known}")));
         }
     }
@@ -126,17 +126,17 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
 }
 
 /// Why no kind has anything to show: no operation is meant.
-pub fn why_nothing(runs: &[PlotRun], wishes: &Wishes) -> String {
-    match picks(runs, wishes) {
+pub fn why_nothing(runs: &[PlotRun], options: &Wishes) -> String {
+    match picks(runs, options) {
         Err(PlotError::Nothing(why)) => why,
-        _ => why_none(runs, wishes),
+        _ => why_none(runs, options),
     }
 }
 
 /// Why no stage has an operation with results: there is none of the name, or it measured nothing.
-fn why_none(runs: &[PlotRun], wishes: &Wishes) -> String {
+fn why_none(runs: &[PlotRun], options: &Wishes) -> String {
     let stages = || runs.iter().flat_map(|run| &run.stages);
-    if stages().any(|stage| caption_of(stage, wishes).is_some()) {
+    if stages().any(|stage| caption_of(stage, options).is_some()) {
         return "no operation of these stages has results".to_owned();
     }
     let known = distinct(stages().map(|stage| stage.name.as_str()));
@@ -146,7 +146,7 @@ fn why_none(runs: &[PlotRun], wishes: &Wishes) -> String {
     let more = known.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let shown = known.into_iter().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
-    format!("no stage {}; there are {shown}{more}", wishes.stages.join(", "))
+    format!("no stage {}; there are {shown}{more}", options.stages.join(", "))
 }
 
 /// Names of the stages without rounds, and rounds.
@@ -160,11 +160,11 @@ fn rounds_of(run: &PlotRun) -> Vec<(&str, Option<u32>)> {
     rounds::of(&own)
 }
 
-fn caption_of(stage: &PlotStage, wishes: &Wishes) -> Option<String> {
-    if wishes.stages.is_empty() {
+fn caption_of(stage: &PlotStage, options: &Wishes) -> Option<String> {
+    if options.stages.is_empty() {
         return Some(stage.name.clone());
     }
-    wishes.stages.iter().find_map(|pattern| {
+    options.stages.iter().find_map(|pattern| {
         let found = stars(pattern, &stage.name).or_else(|| stars(pattern, &stage.id))?;
         let joined = found.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
         Some(if joined.is_empty() { stage.name.clone() } else { joined })
@@ -211,11 +211,11 @@ fn labels_of(stage: &PlotStage) -> Vec<String> {
 }
 
 /// The metrics that were asked for, or else these.
-fn metrics(wishes: &Wishes, or_else: &[&str]) -> Vec<&'static Metric> {
-    if wishes.metrics.is_empty() {
+fn metrics(options: &Wishes, or_else: &[&str]) -> Vec<&'static Metric> {
+    if options.metrics.is_empty() {
         or_else.iter().filter_map(|name| named(name)).collect()
     } else {
-        wishes.metrics.clone()
+        options.metrics.clone()
     }
 }
 
@@ -230,8 +230,8 @@ fn name_of(pick: &Pick<'_>, picks: &[Pick<'_>]) -> String {
     }
 }
 
-fn title(wishes: &Wishes, text: String) -> String {
-    if wishes.no_title { String::new() } else { wishes.title.clone().unwrap_or(text) }
+fn title(options: &Wishes, text: String) -> String {
+    if options.no_title { String::new() } else { options.title.clone().unwrap_or(text) }
 }
 
 /// What a reader has to know of these operations: failures, and how coarse COSBench's times are.
